@@ -3,8 +3,7 @@
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
 #include "base/oj_message.h"
-#include "command/oj_command_parse.h"
-#include "command/oj_devices.h"
+#include "command/oj_command.h"
 #include "command/oj_help.h"
 #include "dataset/oj_write_spec.h"
 #include "run/oj_run.h"
@@ -136,7 +135,7 @@ static oj_status print_devices(int argc, char **argv, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "--devices stands alone: leave out '%.100s'",
                        argv[other]);
-    oj_devices_print();
+    oj_help_print_devices();
     return OJ_OK;
 }
 
@@ -154,6 +153,8 @@ int main(int argc, char **argv)
     int exit_code;
     if (!open_streams())
         return OJ_EXIT_ERROR;
+    if (argc == 3 && strcmp(argv[1], "--complete") == 0) /* ogrjoin.bash */
+        return oj_help_print_words(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
     status = oj_cancel_watch(&err);
     if (status == OJ_OK)
         status = check_config(argc, argv, &err);

@@ -2,7 +2,9 @@
 
 #include "../../flatten/base/oj_library_texts.h"
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_hash_set.h>
 #include <cpl_string.h>
 
 #include <pthread.h>
@@ -24,8 +26,7 @@ static struct
     int is_open;
     long long n_errors;
     char first_error[MAX_TEXT];
-    int n_warnings;
-    unsigned long long warnings[MAX_WARNINGS]; /* hashes of those printed */
+    CPLHashSet *warnings; /* that were printed */
     void (*hook)(void *);
     void *hook_user;
     pthread_t hook_thread;
@@ -35,26 +36,15 @@ static struct
 /* Of the calling thread; NULL: none. */
 static _Thread_local struct oj_message_sink *sink_of_thread;
 
-/* FNV-1a. Two warnings of one hash would hide the second: harmless. */
-static unsigned long long hash(const char *text)
-{
-    unsigned long long h = 14695981039346656037ull;
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * 1099511628211ull;
-    return h;
-}
-
 static int is_new_warning(const char *text)
 {
-    unsigned long long h = hash(text);
-    for (int i = 0; i < state.n_warnings; i++)
-    {
-        if (state.warnings[i] == h)
-            return 0;
-    }
-    if (state.n_warnings == MAX_WARNINGS)
+    if (state.warnings == NULL)
+        state.warnings =
+            CPLHashSetNew(CPLHashSetHashStr, CPLHashSetEqualStr, CPLFree);
+    if (CPLHashSetSize(state.warnings) >= MAX_WARNINGS ||
+        CPLHashSetLookup(state.warnings, text) != NULL)
         return 0;
-    state.warnings[state.n_warnings++] = h;
+    CPLHashSetInsert(state.warnings, CPLStrdup(text));
     return 1;
 }
 
@@ -130,7 +120,8 @@ void oj_message_open(int quiet)
     state.quiet = quiet;
     state.is_open = 1;
     state.n_errors = 0;
-    state.n_warnings = 0;
+    if (state.warnings != NULL)
+        CPLHashSetClear(state.warnings);
     state.hidden[0] = '\0';
     CPLSetErrorHandler(on_gdal_message);
 }
@@ -139,6 +130,11 @@ void oj_message_close(void)
 {
     state.is_open = 0;
     CPLSetErrorHandler(CPLDefaultErrorHandler);
+    pthread_mutex_lock(&state.mutex);
+    if (state.warnings != NULL)
+        CPLHashSetDestroy(state.warnings);
+    state.warnings = NULL;
+    pthread_mutex_unlock(&state.mutex);
 }
 
 static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
@@ -236,37 +232,21 @@ void oj_warn(const char *format, ...)
 }
 
 /* Length of the UTF-8 sequence that text begins with; 0: it is none. */
-static int sequence_length(const unsigned char *text)
+static int sequence_length(const char *text)
 {
-    unsigned char c = text[0], least = 0x80, most = 0xBF;
+    unsigned char c = (unsigned char)text[0];
     int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    if (n == 1)
-        return 1;
-    if (c < 0xC2 || c > 0xF4)
-        return 0;
-    if (c == 0xE0)
-        least = 0xA0; /* shorter ones would do */
-    else if (c == 0xED)
-        most = 0x9F; /* halves of pairs */
-    else if (c == 0xF0)
-        least = 0x90;
-    else if (c == 0xF4)
-        most = 0x8F; /* beyond what there is */
-    for (int i = 1; i < n; i++)
-    {
-        if (text[i] < least || text[i] > most)
-            return 0;
-        least = 0x80;
-        most = 0xBF;
-    }
-    return n;
+    int is_half = c == 0xED && (unsigned char)text[1] > 0x9F; /* of a pair */
+    return !is_half && (int)strnlen(text, (size_t)n) == n && CPLIsUTF8(text, n)
+               ? n
+               : 0;
 }
 
 void oj_message_tidy(char *text)
 {
     while (*text != '\0')
     {
-        int n = sequence_length((const unsigned char *)text);
+        int n = sequence_length(text);
         if (n == 0 || *text == '\x7F')
             *text = '?';
         else if ((unsigned char)*text < 0x20)

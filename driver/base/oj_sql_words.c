@@ -2,6 +2,10 @@
 
 #include <cpl_string.h>
 
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
 int oj_sql_is_keyword(const char *name)
 {
     static const char *const words[] = {
@@ -23,4 +27,113 @@ int oj_sql_is_keyword(const char *name)
         "with",     NULL,
     };
     return CSLFindString((CSLConstList)words, name) >= 0;
+}
+
+/* Anywhere, also in quotes: date('now'). */
+static const char *const words[] = {"now", "current_date", "current_time",
+                                    "current_timestamp", "localtime"};
+
+/* Before a parenthesis. Dates count with any argument. */
+static const char *const functions[] = {
+    "random",       "randomblob",    "date",           "time",
+    "datetime",     "julianday",     "strftime",       "unixepoch",
+    "timediff",     "changes",       "createuuid",     "total_changes",
+    "blobfromfile", "blobtofile",    "load_extension", "last_insert_rowid",
+    "readfile",     "sqlite_offset", "eval",           "nextval",
+};
+
+/* Functions of GDAL and SpatiaLite that reach for layers and files. */
+static const char *const beginnings[] = {"ogr_",   "gdal_", "import",
+                                         "export", "xb_",   "rl2_"};
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+static int is_same(const char *word, size_t n, const char *other)
+{
+    return strlen(other) == n && strncasecmp(word, other, n) == 0;
+}
+
+static int begins(const char *word, size_t n, const char *with)
+{
+    size_t m = strlen(with);
+    return n >= m && strncasecmp(word, with, m) == 0;
+}
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+
+static int word_may_vary(const char *word, size_t n, int is_function)
+{
+    for (int i = 0; i < COUNT(words); i++)
+    {
+        if (is_same(word, n, words[i]))
+            return 1;
+    }
+    for (int i = 0; is_function && i < COUNT(functions); i++)
+    {
+        if (is_same(word, n, functions[i]))
+            return 1;
+    }
+    for (int i = 0; is_function && i < COUNT(beginnings); i++)
+    {
+        if (begins(word, n, beginnings[i]))
+            return 1;
+    }
+    return 0;
+}
+
+/* A name in quotes is a function's, too. */
+static int is_before_parenthesis(const char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' ||
+           *at == '"' || *at == '`' || *at == ']')
+        at++;
+    return *at == '(' || *at == '/' || *at == '-'; /* or a comment */
+}
+
+int oj_select_may_vary(const char *sql)
+{
+    while (*sql != '\0')
+    {
+        size_t n = 0;
+        while (is_word(sql[n]))
+            n++;
+        if (n > 0 && word_may_vary(sql, n, is_before_parenthesis(sql + n)))
+            return 1;
+        sql += n > 0 ? n : 1;
+    }
+    return 0;
+}
+
+/* 1 for the point of 1.5 and .5. */
+static int is_in_number(const char *sql, const char *point)
+{
+    const char *at = point;
+    while (at > sql && is_word(at[-1]))
+    {
+        if (!isdigit((unsigned char)*--at))
+            return 0;
+    }
+    return isdigit((unsigned char)point[1]);
+}
+
+int oj_select_may_reach_out(const char *sql, const char *dialect,
+                            const char *driver)
+{
+    int is_native = (strcasecmp(driver, "GPKG") == 0 ||
+                     strcasecmp(driver, "SQLite") == 0) &&
+                    (dialect == NULL || dialect[0] == '\0' ||
+                     strcasecmp(dialect, "SQLITE") == 0 ||
+                     strcasecmp(dialect, driver) == 0);
+    if (is_native)
+        return 0;
+    for (const char *at = strchr(sql, '.'); at != NULL;
+         at = strchr(at + 1, '.'))
+    {
+        if (!is_in_number(sql, at))
+            return 1;
+    }
+    return 0;
 }

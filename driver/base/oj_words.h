@@ -16,6 +16,10 @@
 extern "C" {
 #endif
 
+/** The place of word, without case, in a list as "a|b|c"; -1: it is none of
+ *  them. */
+int oj_words_find(const char *list, const char *word);
+
 /** The words of text, NULL-terminated, in one block that oj_free() frees.
  *  *n: how many.  OJ_ERR_ARG when a quote does not end. */
 OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,

@@ -1,7 +1,9 @@
 /** What a user asks for: the words of a command line as one plain struct.
  *
- *  Every option is one row of a table that --help, the man page and the
- *  completion are checked against.  oj_command_parse.h reads the words.
+ *  Every option is one row of a table (oj_option.h).  The words without a
+ *  destination also name a dataset, so the parser neither prints nor exits.
+ *  Habits are ogr2ogr's: one dash (two are taken too), case does not matter,
+ *  the destination comes first.
  */
 #ifndef OJ_COMMAND_H
 #define OJ_COMMAND_H
@@ -11,7 +13,6 @@
 #include "../../flatten/base/oj_status.h"
 #include "oj_unit.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -150,65 +151,38 @@ struct oj_command
     int help;
 
     int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
-    const char **words; /**< all that were given; NULL-terminated */
+    const char **words; /**< owned, in one block with their letters: all that
+                             were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
-    struct oj_text *texts;               /**< owned: all strings above */
+    char **texts; /**< owned string list: texts above that are no word */
 };
 
-enum oj_option_kind
-{
-    OJ_OPTION_FLAG,         /**< int: 1 when given */
-    OJ_OPTION_TEXT,         /**< const char * */
-    OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
-    OJ_OPTION_LIST,         /**< const char **, one more each time */
-    OJ_OPTION_CHOICE,       /**< int: place in choices ("a|b|c") */
-    OJ_OPTION_COUNT,        /**< int64_t, from minimum on */
-    OJ_OPTION_THREADS,      /**< the same, or ALL_CPUS: 0 */
-    OJ_OPTION_SECONDS,      /**< double, > 0 */
-    OJ_OPTION_DISTANCE,     /**< struct oj_distance */
-    OJ_OPTION_BOX,          /**< double[4] */
-    OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
-                                 member is their count */
-    OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
-    OJ_OPTION_GPUS,         /**< uint64_t: "all", "0,2" as bits */
-    OJ_OPTION_OP,           /**< int: enum oj_op, or "window": is_window */
-    OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
-    OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
-                                 follow; geos when none does */
-};
+/** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
+ *  of all it needs and is freed by oj_command_free().  With -help among the
+ *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
+ *  wrong and what to write instead. */
+OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
+                                       struct oj_command *command,
+                                       struct oj_error *err);
 
-/** A row of the table. */
-struct oj_option
-{
-    const char *group;     /**< heading in --help */
-    const char *name;      /**< without the dash */
-    const char *alias;     /**< or NULL */
-    const char *arguments; /**< "" for flags */
-    enum oj_option_kind kind;
-    size_t offset;       /**< of the value in struct oj_command */
-    const char *choices; /**< OJ_OPTION_CHOICE: "first|all" */
-    int64_t minimum;     /**< OJ_OPTION_COUNT */
-    const char *help;
-};
-
-/** Row i, or NULL past the end. */
-const struct oj_option *oj_option_at(int i);
-
-/** The place in the table of the option of that name or alias, in any case; -1:
- *  there is none. */
-int oj_option_find(const char *name);
-
-/** 1 when a word of the command line is an option by its form: "-k", "--k". */
-int oj_word_is_option(const char *word);
-
-/** The option that a word of the command line ("-k", "--K") is, or NULL. */
-const struct oj_option *oj_option_of_word(const char *word);
-
-/** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
-int oj_option_words(const struct oj_option *option);
+/** The same of a dataset's name (oj_dataset_name.h): there is no destination,
+ *  and options that only a run has are refused.  folder: of a file that holds
+ *  the words, to which their paths are relative; "": they are relative to the
+ *  current one. */
+OJ_MUST_USE oj_status oj_command_parse_dataset(int argc,
+                                               const char *const *argv,
+                                               const char *folder,
+                                               struct oj_command *command,
+                                               struct oj_error *err);
 
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
+
+/** "intersects", "window": what -op would be. */
+const char *oj_command_op_name(const struct oj_command *command);
+
+/** Accepts zeroed memory. */
+void oj_command_free(struct oj_command *command);
 
 #ifdef __cplusplus
 }

@@ -1,138 +1,390 @@
 #include "oj_command_check.h"
 
-#include "oj_command_op.h"
+#include "../base/oj_spelling.h"
+#include "../base/oj_words.h"
+#include "oj_option.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-/* Option a has no meaning without option b. */
-struct need
+static const char window[] = "window";
+static const char sphere[] = "sphere"; /* the reference for -metric sphere */
+
+/* ---- the join ----------------------------------------------------------- */
+
+const char *oj_command_op_name(const struct oj_command *command)
 {
-    const char *a, *b;
-};
+    return command->is_window ? window
+                              : oj_op_get((enum oj_op)command->op)->name;
+}
 
-static const struct need needs[] = {
-    {"dialect", "sql"},
-    {"join_dialect", "join_sql"},
-    {"validate_report", "validate"},
-    {"benchmark_csv", "benchmark"},
-    {"benchmark_seconds", "benchmark"},
-    {"in_place_unsafe", "in_place"},
-};
-
-/* Options a and b contradict each other. */
-struct clash
-{
-    const char *a, *b, *why;
-};
-
-static const char own_layers[] = "a SELECT names its own layers";
-static const char one_reach[] = "both say how far";
-
-static const struct clash clashes[] = {
-    {"overwrite", "append", "one replaces the layer, the other keeps it"},
-    {"input_layer", "sql", own_layers},
-    {"join_layer", "join_sql", own_layers},
-    {"q", "progress", "one hides the progress, the other shows it"},
-    {"max_distance", "max_distance_field", one_reach},
-    {"max_distance", "join_max_distance_field", one_reach},
-    {"max_distance_field", "join_max_distance_field", one_reach},
-    {"pick", "agg", "each makes one row of an input row's pairs"},
-};
-
-enum
-{
-    MAX_USELESS = 24
-};
-
-/* What has no effect beside an option, for one reason. */
-struct useless
-{
-    const char *beside, *why;
-    const char *options[MAX_USELESS]; /* up to the first NULL */
-};
-
-static const struct useless useless[] = {
-    {"agg",
-     "a row of aggregates stands for several join features",
-     {"name_distance", "name_rank", "name_fid", "overlap",
-      "nearest_point_fields", "bearing_field", "geometry"}},
-    {"agg", "the aggregates name the join side's fields", {"join_select"}},
-    {"window",
-     "the boxes are the join side",
-     {"join_layer", "join_where", "join_sql", "join_select", "join_srs", "joo",
-      "on", "exclude", "unordered_pairs"}},
-    {"explain",
-     "-explain only says what would be done",
-     {"benchmark", "validate", "json_summary", "q", "progress"}},
-    {"in_place", "the layer keeps its geometries", {"geometry"}},
-    {"in_place",
-     "nothing is written to another dataset",
-     {"unmatched_layer", "unmatched_join_layer", "f", "nln", "dsco", "lco",
-      "doo", "nlt", "overwrite", "append", "update", "unsetFid", "a_srs"}},
-    {"in_place", "the rows of a SELECT cannot be updated", {"sql"}},
-    {"in_place", "all fields of the layer stay", {"select"}},
-    {"benchmark",
-     "the benchmark writes no layer",
-     {"f", "nln", "dsco", "lco", "doo", "nlt", "overwrite", "append", "update",
-      "unsetFid", "a_srs", "in_place", "unmatched_layer",
-      "unmatched_join_layer", "geometry"}},
-    {"benchmark",
-     "the benchmark times the finding of pairs, and makes no rows of them",
-     {"how", "pick", "agg", "prefix", "name_fid", "name_distance", "name_rank",
-      "name_count", "overlap", "nearest_point_fields", "bearing_field",
-      "select", "join_select"}},
-    {"benchmark",
-     "the benchmark holds all rows and pairs in memory at once",
-     {"memory", "max_pairs", "batch"}},
-    {"benchmark", "the benchmark goes through the backends", {"backend"}},
-    {"benchmark", "the benchmark compares its rows itself", {"validate"}},
-    {"benchmark", "its table can be had by -benchmark_csv", {"json_summary"}},
-    {"benchmark", "the benchmark names each method as it begins", {"progress"}},
-};
-
-static const char writes_rows[] = "rows are not written, but read";
-static const char own_run[] = "that is a run of its own, of the command";
-static const char one_layer[] = "there is only the layer of the join";
-
-/* What a join that is read as a dataset has no use for. */
+/* Names that other systems have for the same joins. */
 static const struct
 {
-    const char *option, *why;
-} not_of_datasets[] = {
-    {"f", writes_rows},
-    {"dsco", writes_rows},
-    {"lco", writes_rows},
-    {"doo", writes_rows},
-    {"append", writes_rows},
-    {"update", writes_rows},
-    {"in_place", writes_rows},
-    {"in_place_unsafe", writes_rows},
-    {"json_summary", writes_rows},
-    {"unmatched_layer", one_layer},
-    {"unmatched_join_layer", one_layer},
-    {"explain", own_run},
-    {"validate", own_run},
-    {"validate_report", own_run},
-    {"benchmark", own_run},
-    {"benchmark_csv", own_run},
-    {"benchmark_seconds", own_run},
-    {"help", own_run},
-    {"overwrite", writes_rows},
-    {"write_spec", own_run},
+    const char *op, *words;
+} synonyms[] = {
+    {"contains_properly", "containsproperly|contains properly"},
+    {"coveredby", "covered_by|covered by"},
+    {"dwithin", "dist_within|distance|within_distance"},
+    {"nearest", "knn|closest"},
+    {"within", "inside"},
+    {"intersects", "intersect"},
+    {"equals", "equal"},
+    {"bbox", "envelope"},
 };
 
-oj_status oj_command_check_dataset(const char *name, struct oj_error *err)
+static oj_status fail_op(const char *word, struct oj_error *err)
 {
-    for (size_t i = 0; i < sizeof not_of_datasets / sizeof *not_of_datasets;
-         i++)
+    char names[256] = "";
+    const char *best = NULL;
+    /* ST_Within and the like, as databases say. */
+    const char *meant = strncasecmp(word, "st_", 3) == 0 ? word + 3 : word;
+    /* Letters: with half of them or more than 3 wrong it is another word. */
+    int half = (int)(strlen(meant) + 1) / 2;
+    int least = half < 4 ? half : 4;
+    for (int i = 0; i <= OJ_N_OPS; i++)
     {
-        if (strcmp(not_of_datasets[i].option, name) == 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s has no meaning for a join that is read as a "
-                           "dataset: %s",
-                           name, not_of_datasets[i].why);
+        const char *name =
+            i < OJ_N_OPS ? oj_op_get((enum oj_op)i)->name : window;
+        int here = oj_spelling_distance(meant, name);
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s",
+                 used > 0 ? ", " : "", name);
+        if (here < least)
+        {
+            least = here;
+            best = name;
+        }
+    }
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+    {
+        if (oj_words_find(synonyms[i].words, meant) >= 0)
+            best = synonyms[i].op;
+    }
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-op %.60s: there is no such join%s%s%s; known: %s", word,
+                   best != NULL ? "; did you mean " : "",
+                   best != NULL ? best : "", best != NULL ? "?" : "", names);
+}
+
+oj_status oj_command_read_op(struct oj_command *command, const char *name,
+                             struct oj_error *err)
+{
+    int op = oj_op_find(name);
+    command->is_window = strcasecmp(name, window) == 0;
+    if (command->is_window)
+        op = OJ_OP_INTERSECTS;
+    if (op < 0)
+        return fail_op(name, err);
+    command->op = op;
+    return OJ_OK;
+}
+
+/* The first option of a list as "a|b|c" that is given, or NULL. */
+static const char *first_given(const struct oj_command *command,
+                               const char *names)
+{
+    for (;;)
+    {
+        size_t n = strcspn(names, "|");
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)n, names);
+        if (oj_command_given(command, name))
+            return oj_option_at(oj_option_find(name))->name;
+        if (names[n] == '\0')
+            return NULL;
+        names += n + 1;
+    }
+}
+
+static oj_status choose_op(struct oj_command *command, struct oj_error *err)
+{
+    const char *distance = first_given(command, "max_distance|min_distance|"
+                                                "metric");
+    command->op = OJ_OP_INTERSECTS;
+    if (first_given(command, "relate") != NULL)
+        command->op = OJ_OP_RELATE;
+    else if (first_given(command, "window") != NULL)
+        command->is_window = 1;
+    else if (first_given(command, "k|ties|distance_to") != NULL)
+        command->op = OJ_OP_NEAREST;
+    else if (first_given(command,
+                         "max_distance_field|join_max_distance_field") != NULL)
+        command->op = OJ_OP_DWITHIN;
+    else if (distance != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s without -op: write -op nearest (the nearest join "
+                       "feature) or -op dwithin (every join feature within "
+                       "-max_distance)",
+                       distance);
+    return OJ_OK;
+}
+
+static oj_status check_needs(const struct oj_command *command,
+                             struct oj_error *err)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (command->given[i] && option->needs != NULL &&
+            !oj_command_given(command, option->needs))
+            return oj_fail(err, OJ_ERR_ARG, "-%s needs -%s", option->name,
+                           option->needs);
     }
     return OJ_OK;
+}
+
+oj_status oj_command_choose_op(struct oj_command *command, struct oj_error *err)
+{
+    if (!oj_command_given(command, "op"))
+        OJ_TRY(choose_op(command, err));
+    if (command->is_window && !oj_command_given(command, "how") &&
+        !command->in_place)
+        command->how = OJ_HOW_INNER;
+    if (command->validate != NULL && command->validate[0] == '\0')
+        command->validate =
+            command->metric == OJ_METRIC_SPHERE ? sphere : "geos";
+    return check_needs(command, err);
+}
+
+/* ---- options and the join ------------------------------------------------ */
+
+static oj_status check_ops(const struct oj_command *command,
+                           struct oj_error *err)
+{
+    const char *name = oj_command_op_name(command);
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        size_t n;
+        if (!command->given[i] || option->ops == NULL ||
+            oj_words_find(option->ops, name) >= 0)
+            continue;
+        n = strcspn(option->ops, "|");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s has no meaning with -op %s; it goes with -op "
+                       "%.*s%s%s",
+                       option->name, name, (int)n, option->ops,
+                       option->ops[n] != '\0' ? " or " : "",
+                       option->ops[n] != '\0' ? option->ops + n + 1 : "");
+    }
+    return OJ_OK;
+}
+
+static oj_status check_distances(const struct oj_command *command,
+                                 struct oj_error *err)
+{
+    int needs_distance = command->op == OJ_OP_DWITHIN &&
+                         command->max_distance_field == NULL &&
+                         command->join_max_distance_field == NULL;
+    int is_sphere = command->metric == OJ_METRIC_SPHERE;
+    if (needs_distance && !oj_command_given(command, "max_distance"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op dwithin needs a distance: -max_distance D[unit], "
+                       "-max_distance_field F or -join_max_distance_field F");
+    if (needs_distance && isinf(command->max_distance.value))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op dwithin with an unbounded distance is every pair "
+                       "there is: write a number");
+    if (command->validate != NULL &&
+        is_sphere != (strcmp(command->validate, sphere) == 0))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            is_sphere
+                ? "-validate %s: this reference measures in the plane, as GEOS "
+                  "does; that of -metric sphere is -validate sphere"
+                : "-validate %s: this reference is for -metric sphere; in the "
+                  "plane it is -validate geos",
+            command->validate);
+    if (is_sphere && command->distance_to == OJ_TO_BOUNDARY)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-distance_to boundary is possible with -metric planar "
+                       "only");
+    return OJ_OK;
+}
+
+static oj_status check_mask(const struct oj_command *command,
+                            struct oj_error *err)
+{
+    if (command->op != OJ_OP_RELATE)
+        return OJ_OK;
+    if (command->mask == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op relate needs -relate MASK, nine of the letters T F "
+                       "* 0 1 2");
+    if (!oj_mask_is_valid(command->mask))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-relate must be nine of the letters T F * 0 1 2, as "
+                       "T*F**F***, not '%.40s'",
+                       command->mask);
+    return OJ_OK;
+}
+
+static oj_status check_excludes(const struct oj_command *command,
+                                struct oj_error *err)
+{
+    for (const char **word = command->exclude; word != NULL && *word != NULL;
+         word++)
+    {
+        if (oj_words_find("self|same_geometry", *word) < 0 &&
+            strncasecmp(*word, "field=", 6) != 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-exclude must be self, same_geometry or field=F, "
+                           "not '%.60s'",
+                           *word);
+    }
+    return OJ_OK;
+}
+
+/* 1 when the option, of which value is read, speaks of this side. */
+static int is_of_side(const struct oj_command *command, const char *option,
+                      int value, int side)
+{
+    return oj_command_given(command, option) &&
+           (value == OJ_SIDE_BOTH || value == side);
+}
+
+/* Of the join side -op window joins envelopes or boxes, and nothing else. */
+static oj_status check_points(const struct oj_command *command,
+                              struct oj_error *err)
+{
+    static const char *const sides[] = {"input", "join"};
+    for (int side = 0; side < 2; side++)
+    {
+        int centroid =
+            is_of_side(command, "centroid_of", command->centroid_of, side);
+        int on_surface = is_of_side(command, "point_on_surface_of",
+                                    command->point_on_surface_of, side);
+        if (side == OJ_SIDE_JOIN && command->is_window &&
+            (centroid || on_surface))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "with -op window -centroid_of and "
+                           "-point_on_surface_of can only be input: the join "
+                           "side are boxes");
+        if (centroid && on_surface)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-centroid_of and -point_on_surface_of both say "
+                           "what the %s side is joined by: leave it out of "
+                           "one of them",
+                           sides[side]);
+    }
+    return OJ_OK;
+}
+
+/* ---- options beside each other ------------------------------------------ */
+
+/* One bit for each value of an option with choices. */
+#define VALUE(i) (1u << (i))
+
+/* What an option does not go together with, for one reason. */
+static const struct
+{
+    const char *option, *why, *others;
+    unsigned values; /* only with these; 0: with any */
+} apart[] = {
+    {"overwrite", "one replaces the layer, the other keeps it", "append", 0},
+    {"input_layer", "a SELECT names its own layers", "sql", 0},
+    {"join_layer", "a SELECT names its own layers", "join_sql", 0},
+    {"q", "one hides the progress, the other shows it", "progress", 0},
+    {"max_distance", "both say how far",
+     "max_distance_field|join_max_distance_field", 0},
+    {"max_distance_field", "both say how far", "join_max_distance_field", 0},
+    {"pick", "each makes one row of an input row's pairs", "agg", 0},
+    {"agg", "a row of aggregates stands for several join features",
+     "name_distance|name_rank|name_fid|overlap|nearest_point_fields|"
+     "bearing_field|geometry",
+     0},
+    {"agg", "the aggregates name the join side's fields", "join_select", 0},
+    {"window", "the boxes are the join side",
+     "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
+     "unordered_pairs",
+     0},
+    {"explain", "-explain only says what would be done",
+     "benchmark|validate|json_summary|q|progress", 0},
+    {"in_place", "the layer keeps its geometries", "geometry", 0},
+    {"in_place", "nothing is written to another dataset",
+     "unmatched_layer|unmatched_join_layer|f|nln|dsco|lco|doo|nlt|overwrite|"
+     "append|update|unsetFid|a_srs",
+     0},
+    {"in_place", "the rows of a SELECT cannot be updated", "sql", 0},
+    {"in_place", "all fields of the layer stay", "select", 0},
+    {"benchmark", "the benchmark writes no layer",
+     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs|in_place|"
+     "unmatched_layer|unmatched_join_layer|geometry",
+     0},
+    {"benchmark",
+     "the benchmark times the finding of pairs, and makes no rows of them",
+     "how|pick|agg|prefix|name_fid|name_distance|name_rank|name_count|overlap|"
+     "nearest_point_fields|bearing_field|select|join_select",
+     0},
+    {"benchmark", "the benchmark holds all rows and pairs in memory at once",
+     "memory|max_pairs|batch", 0},
+    {"benchmark", "the benchmark goes through the backends", "backend", 0},
+    {"benchmark", "the benchmark compares its rows itself", "validate", 0},
+    {"benchmark", "its table can be had by -benchmark_csv", "json_summary", 0},
+    {"benchmark", "the benchmark names each method as it begins", "progress",
+     0},
+    {"how", "only the input layer's geometry and fields are written",
+     "name_fid|name_distance|name_rank|name_count|overlap|"
+     "nearest_point_fields|bearing_field|geometry|pick|agg|prefix|join_select|"
+     "unmatched_join_layer",
+     VALUE(OJ_HOW_SEMI) | VALUE(OJ_HOW_ANTI)},
+    {"nlt", "no geometry is written", "geometry|a_srs", VALUE(OJ_LAYER_NONE)},
+};
+
+/* "semi" where the value of an option with choices is one of values, else NULL;
+ * *n letters. */
+static const char *choice_among(const struct oj_command *command,
+                                const struct oj_option *option, unsigned values,
+                                int *n)
+{
+    const char *choice = oj_option_choices(option);
+    const void *at = (const char *)command + option->offset;
+    int value = *(const int *)at;
+    if ((values & VALUE(value)) == 0)
+        return NULL;
+    for (; value > 0; value--)
+        choice += strcspn(choice, "|") + 1;
+    *n = (int)strcspn(choice, "|");
+    return choice;
+}
+
+static oj_status check_apart(const struct oj_command *command,
+                             struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+    {
+        int row = oj_option_find(apart[i].option), n = 0;
+        const char *option = apart[i].option, *choice = NULL, *other;
+        if (!command->given[row])
+            continue;
+        other = first_given(command, apart[i].others);
+        if (apart[i].values != 0)
+            choice =
+                choice_among(command, oj_option_at(row), apart[i].values, &n);
+        if (other != NULL && choice != NULL)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s and -%s %.*s do not go together: %s", other,
+                           option, n, choice, apart[i].why);
+        if (other != NULL && apart[i].values == 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s and -%s do not go together: %s", option, other,
+                           apart[i].why);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_command_check_dataset(const struct oj_option *option,
+                                   struct oj_error *err)
+{
+    if (option->not_read == NULL)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s has no meaning for a join that is read as a dataset: "
+                   "%s",
+                   option->name, option->not_read);
 }
 
 /* A file that holds the words holds those of a dataset. */
@@ -140,67 +392,11 @@ static oj_status check_write_spec(const struct oj_command *command,
                                   struct oj_error *err)
 {
     const struct oj_option *option;
-    if (command->write_spec == NULL)
-        return OJ_OK;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        if (command->given[i] && strcmp(option->name, "write_spec") != 0 &&
-            strcmp(option->name, "overwrite") != 0)
-            OJ_TRY(oj_command_check_dataset(option->name, err));
-    }
-    return OJ_OK;
-}
-
-oj_status oj_command_check_needs(const struct oj_command *command,
-                                 struct oj_error *err)
-{
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-    {
-        if (oj_command_given(command, needs[i].a) &&
-            !oj_command_given(command, needs[i].b))
-            return oj_fail(err, OJ_ERR_ARG, "-%s needs -%s", needs[i].a,
-                           needs[i].b);
-    }
-    return OJ_OK;
-}
-
-static oj_status fail_together(const char *a, const char *b, const char *why,
-                               struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_ARG, "-%s and -%s do not go together: %s", a, b,
-                   why);
-}
-
-static oj_status check_clashes(const struct oj_command *command,
-                               struct oj_error *err)
-{
-    for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
-    {
-        const struct clash *clash = &clashes[i];
-        if (oj_command_given(command, clash->a) &&
-            oj_command_given(command, clash->b))
-            return fail_together(clash->a, clash->b, clash->why, err);
-    }
-    return OJ_OK;
-}
-
-/* The first of options, which end with NULL, that is given; or NULL. */
-static const char *first_given(const struct oj_command *command,
-                               const char *const *options)
-{
-    while (*options != NULL && !oj_command_given(command, *options))
-        options++;
-    return *options;
-}
-
-static oj_status check_useless(const struct oj_command *command,
-                               struct oj_error *err)
-{
-    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
-    {
-        const char *found = first_given(command, useless[i].options);
-        if (found != NULL && oj_command_given(command, useless[i].beside))
-            return fail_together(useless[i].beside, found, useless[i].why, err);
+        if (command->write_spec != NULL && command->given[i] &&
+            oj_words_find("write_spec|overwrite", option->name) < 0)
+            OJ_TRY(oj_command_check_dataset(option, err));
     }
     return OJ_OK;
 }
@@ -210,6 +406,7 @@ static oj_status check_in_place(const struct oj_command *command,
                                 struct oj_error *err)
 {
     int has_rule = command->pick != NULL || command->aggregates != NULL;
+    int has_ties = command->ties == OJ_TIES_ALL;
     if (!command->in_place)
         return OJ_OK;
     if (command->how != OJ_HOW_LEFT)
@@ -224,118 +421,26 @@ static oj_status check_in_place(const struct oj_command *command,
                        "-op %s can find several: choose one with -pick, for "
                        "example -pick first, or add them up with -agg",
                        oj_command_op_name(command));
-    if (command->k > 1)
+    if (command->k > 1 || has_ties)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-in_place has room for one join feature per row: -k "
-                       "can only be 1, unless -pick or -agg makes one of them");
-    if (command->ties == OJ_TIES_ALL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-in_place has room for one join feature per row: -ties "
-                       "can only be first, unless -pick or -agg makes one of "
-                       "them");
-    return OJ_OK;
-}
-
-/* Columns and geometries that come from the join side. */
-static oj_status check_columns(const struct oj_command *command,
-                               struct oj_error *err)
-{
-    static const char *const of_join[] = {"name_fid",
-                                          "name_distance",
-                                          "name_rank",
-                                          "name_count",
-                                          "overlap",
-                                          "nearest_point_fields",
-                                          "bearing_field",
-                                          "geometry",
-                                          "pick",
-                                          "agg",
-                                          "prefix",
-                                          "join_select",
-                                          "unmatched_join_layer",
-                                          NULL};
-    const char *found;
-    if ((command->op != OJ_OP_NEAREST && command->op != OJ_OP_DWITHIN) &&
-        command->name_distance != NULL && command->name_distance[0] != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-name_distance: -op %s has no distance",
-                       oj_command_op_name(command));
-    if (command->how != OJ_HOW_SEMI && command->how != OJ_HOW_ANTI)
-        return OJ_OK;
-    found = first_given(command, of_join);
-    if (found == NULL)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG,
-                   "-%s and -how %s do not go together: only the input "
-                   "layer's geometry and fields are written",
-                   found, command->how == OJ_HOW_SEMI ? "semi" : "anti");
-}
-
-static oj_status check_layer_type(const struct oj_command *command,
-                                  struct oj_error *err)
-{
-    static const char *const of_geometries[] = {"geometry", "a_srs", NULL};
-    const char *found = first_given(command, of_geometries);
-    if (command->layer_type != OJ_LAYER_NONE || found == NULL)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG,
-                   "-%s and -nlt NONE do not go together: no geometry is "
-                   "written",
-                   found);
-}
-
-static oj_status check_points(const struct oj_command *command,
-                              struct oj_error *err)
-{
-    static const char *const sides[] = {"input", "join"};
-    if (!oj_command_given(command, "centroid_of") ||
-        !oj_command_given(command, "point_on_surface_of"))
-        return OJ_OK;
-    for (int side = 0; side < 2; side++)
-    {
-        if ((command->centroid_of == OJ_SIDE_BOTH ||
-             command->centroid_of == side) &&
-            (command->point_on_surface_of == OJ_SIDE_BOTH ||
-             command->point_on_surface_of == side))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-centroid_of and -point_on_surface_of both say "
-                           "what the %s side is joined by: leave it out of "
-                           "one of them",
-                           sides[side]);
-    }
+                       "-in_place has room for one join feature per row: -%s, "
+                       "unless -pick or -agg makes one of them",
+                       command->k > 1 ? "k can only be 1"
+                                      : "ties can only be first");
     return OJ_OK;
 }
 
 /* Options that only some backends read. */
 static const struct
 {
-    const char *option;
-    const char *backends[4]; /* up to the first NULL */
-    const char *text;        /* the same, for people */
+    const char *options, *backends, *text;
 } of_backends[] = {
-    {"gpu", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
-    {"gpu_memory", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
-    {"gpu_batch", {"auto", "cuda", "cuda_quadrant"}, "cuda or auto"},
-    {"quadrant_size",
-     {"quadrant", "cuda_quadrant", "spatialindex_collective"},
+    {"gpu|gpu_memory|gpu_batch", "auto|cuda|cuda_quadrant", "cuda or auto"},
+    {"quadrant_size", "quadrant|cuda_quadrant|spatialindex_collective",
      "quadrant, cuda_quadrant or spatialindex_collective"},
 };
 
-/* 1 when backends, which end with NULL, hold the one that joins, or the one
- * that joins again. */
-static int has_backend(const struct oj_command *command,
-                       const char *const *backends)
-{
-    for (; *backends != NULL; backends++)
-    {
-        if (strcmp(command->backend, *backends) == 0 ||
-            (command->validate != NULL &&
-             strcmp(command->validate, *backends) == 0))
-            return 1;
-    }
-    return 0;
-}
-
+/* Takes the backend that joins, or the one that joins again. */
 static oj_status check_backends(const struct oj_command *command,
                                 struct oj_error *err)
 {
@@ -343,11 +448,13 @@ static oj_status check_backends(const struct oj_command *command,
         return OJ_OK;
     for (size_t i = 0; i < sizeof of_backends / sizeof *of_backends; i++)
     {
-        if (oj_command_given(command, of_backends[i].option) &&
-            !has_backend(command, of_backends[i].backends))
+        const char *found = first_given(command, of_backends[i].options);
+        const char *backends = of_backends[i].backends;
+        if (found != NULL && oj_words_find(backends, command->backend) < 0 &&
+            (command->validate == NULL ||
+             oj_words_find(backends, command->validate) < 0))
             return oj_fail(err, OJ_ERR_ARG, "-%s goes with -backend %s, not %s",
-                           of_backends[i].option, of_backends[i].text,
-                           command->backend);
+                           found, of_backends[i].text, command->backend);
     }
     return OJ_OK;
 }
@@ -356,22 +463,17 @@ oj_status oj_command_check(const struct oj_command *command,
                            struct oj_error *err)
 {
     OJ_TRY(check_write_spec(command, err));
-    OJ_TRY(oj_command_check_op(command, err));
-    OJ_TRY(check_clashes(command, err));
-    OJ_TRY(check_useless(command, err));
+    OJ_TRY(check_excludes(command, err));
+    OJ_TRY(check_ops(command, err));
+    OJ_TRY(check_mask(command, err));
+    OJ_TRY(check_distances(command, err));
+    OJ_TRY(check_apart(command, err));
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
-    OJ_TRY(check_columns(command, err));
-    OJ_TRY(check_layer_type(command, err));
-    OJ_TRY(check_backends(command, err));
-    if (command->k > INT32_MAX)
-        return oj_fail(err, OJ_ERR_ARG, "-k must be %d or less, not %lld",
-                       INT32_MAX, (long long)command->k);
-    if (command->batch > INT32_MAX)
-        return oj_fail(err, OJ_ERR_ARG, "-batch must be %d or less, not %lld",
-                       INT32_MAX, (long long)command->batch);
-    if (command->threads > OJ_MAX_THREADS)
-        return oj_fail(err, OJ_ERR_ARG, "-threads must be %d or less, not %lld",
-                       OJ_MAX_THREADS, (long long)command->threads);
-    return OJ_OK;
+    if (oj_op_get((enum oj_op)command->op)->measure == NULL &&
+        command->name_distance != NULL && command->name_distance[0] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-name_distance: -op %s has no distance",
+                       oj_command_op_name(command));
+    return check_backends(command, err);
 }

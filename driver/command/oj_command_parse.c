@@ -1,16 +1,16 @@
-#include "oj_command_parse.h"
+#include "oj_command.h"
 
 #include "../../algs/relation/oj_backend.h"
+#include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_size.h"
+#include "../base/oj_words.h"
 #include "../files/oj_path.h"
 #include "oj_command_check.h"
-#include "oj_command_op.h"
-#include "oj_devices.h"
-#include "oj_option_hint.h"
+#include "oj_option.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 
 #include <math.h>
@@ -18,17 +18,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Strings of a command, in a chain. */
-struct oj_text
-{
-    struct oj_text *next;
-    char text[];
-};
-
 struct argument_reader
 {
     struct oj_command *command;
-    const char *const *argv;
+    const char **argv; /* the command's words */
     int argc;
     int next;        /* the word to read next */
     int positionals; /* words that are no options, so far */
@@ -36,26 +29,39 @@ struct argument_reader
     const char *folder; /* of the file that holds the words; "": none */
 };
 
-/* Copies n bytes into the command; the rest of the struct points at them. */
-static oj_status keep(struct oj_command *command, const char *text, size_t n,
-                      const char **out, struct oj_error *err)
+/* The command owns a copy of the words in one block, into which it points. */
+static oj_status keep_words(struct argument_reader *r, const char *const *argv,
+                            struct oj_error *err)
 {
-    struct oj_text *kept =
-        oj_malloc((int64_t)(sizeof(struct oj_text) + n + 1), 1);
-    if (kept == NULL)
-        return oj_fail_nomem(err, (int64_t)n, 1);
-    memcpy(kept->text, text, n);
-    kept->text[n] = '\0';
-    kept->next = command->texts;
-    command->texts = kept;
-    *out = kept->text;
+    size_t size = ((size_t)r->argc + 1) * sizeof *argv;
+    const char **words;
+    char *at;
+    for (int i = 0; i < r->argc; i++)
+        size += strlen(argv[i]) + 1;
+    words = oj_malloc((int64_t)size, 1);
+    if (words == NULL)
+        return oj_fail_nomem(err, (int64_t)size, 1);
+    at = (char *)(words + r->argc + 1);
+    for (int i = 0; i < r->argc; i++)
+    {
+        words[i] = strcpy(at, argv[i]);
+        at += strlen(at) + 1;
+    }
+    words[r->argc] = NULL;
+    r->command->words = r->argv = words;
     return OJ_OK;
 }
 
-static oj_status keep_word(struct oj_command *command, const char *word,
-                           const char **out, struct oj_error *err)
+/* A copy of a text that is no word. */
+static oj_status keep(struct oj_command *command, const char *text,
+                      const char **out, struct oj_error *err)
 {
-    return keep(command, word, strlen(word), out, err);
+    char **longer = CSLAddStringMayFail(command->texts, text);
+    if (longer == NULL)
+        return oj_fail_nomem(err, (int64_t)strlen(text) + 1, 1);
+    command->texts = longer;
+    *out = longer[CSLCount(longer) - 1];
+    return OJ_OK;
 }
 
 /* A word that is the name of a file or a dataset. */
@@ -65,11 +71,12 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
     char *path = NULL;
     oj_status status;
     OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    status = keep_word(r->command, path, out, err);
+    status = keep(r->command, path, out, err);
     oj_free(path);
     return status;
 }
 
+/* What a file holds, but for white space at its end. */
 static oj_status keep_file(struct oj_command *command, const char *name,
                            const char *option, const char **out,
                            struct oj_error *err)
@@ -91,53 +98,37 @@ static oj_status keep_file(struct oj_command *command, const char *name,
                        "%d bytes",
                        option, name, MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
-        n--;
-    status = keep(command, (const char *)bytes, (size_t)n, out, err);
+        bytes[--n] = '\0';
+    status = keep(command, (const char *)bytes, out, err);
     VSIFree(bytes);
     return status;
 }
 
-static oj_status append(struct oj_command *command, int argc, const char *word,
-                        const char ***list, struct oj_error *err)
+/* Every option takes at least one word, so argc bounds the list. */
+static oj_status append(int argc, const char *word, const char ***list,
+                        struct oj_error *err)
 {
-    const char *kept = NULL;
-    int n = 0;
-    OJ_TRY(keep_word(command, word, &kept, err));
+    const char **at;
     if (*list == NULL)
     {
-        *list = oj_calloc(argc + 1, sizeof **list);
-        if (*list == NULL)
-            return oj_fail_nomem(err, argc + 1, sizeof **list);
+        OJ_NEW(*list, argc + 1, err);
+        **list = NULL;
     }
-    while ((*list)[n] != NULL)
-        n++;
-    (*list)[n] = kept;
+    for (at = *list; *at != NULL; at++)
+        ;
+    at[0] = word;
+    at[1] = NULL;
     return OJ_OK;
-}
-
-/* The place of word in "a|b|c", or -1. */
-static int find_choice(const char *choices, const char *word)
-{
-    size_t n = strlen(word);
-    int place = 0;
-    for (const char *c = choices;; place++)
-    {
-        size_t length = strcspn(c, "|");
-        if (length == n && strncasecmp(c, word, n) == 0)
-            return place;
-        if (c[length] == '\0')
-            return -1;
-        c += length + 1;
-    }
 }
 
 static oj_status read_choice(const struct oj_option *option, const char *word,
                              int *out, struct oj_error *err)
 {
-    int place = find_choice(option->choices, word);
+    const char *choices = oj_option_choices(option);
+    int place = oj_words_find(choices, word);
     if (place < 0)
         return oj_fail(err, OJ_ERR_ARG, "-%s must be one of %s, not '%s'",
-                       option->name, option->choices, word);
+                       option->name, choices, word);
     *out = place;
     return OJ_OK;
 }
@@ -152,6 +143,9 @@ static oj_status read_count(const struct oj_option *option, const char *word,
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
                        option->name, (long long)option->minimum, word);
+    if (option->maximum > 0 && value > option->maximum)
+        return oj_fail(err, OJ_ERR_ARG, "-%s must be %lld or less, not %lld",
+                       option->name, (long long)option->maximum, value);
     *out = value;
     return OJ_OK;
 }
@@ -206,6 +200,30 @@ static oj_status append_box(struct argument_reader *r,
     return OJ_OK;
 }
 
+/* "all", or numbers with commas as bits. */
+static oj_status read_gpus(const char *word, uint64_t *out,
+                           struct oj_error *err)
+{
+    uint64_t gpus = 0;
+    char *end;
+    for (const char *at = word;; at = end + 1)
+    {
+        long i = strtol(at, &end, 10);
+        if (end == at || *at < '0' || *at > '9' ||
+            i >= OJ_GPU_MAX_DEVICES - 1 || (*end != '\0' && *end != ','))
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "-gpu takes all, or numbers of GPUs below %d as 0 or "
+                "0,2 (ogrjoin --devices lists them), not '%s'",
+                OJ_GPU_MAX_DEVICES - 1, word);
+        gpus |= (uint64_t)1 << i;
+        if (*end == '\0')
+            break;
+    }
+    *out = gpus;
+    return OJ_OK;
+}
+
 static oj_status read_bytes(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
@@ -218,18 +236,15 @@ static oj_status read_bytes(const struct oj_option *option, const char *word,
 }
 
 static oj_status read_backend(const struct oj_option *option, const char *word,
-                              struct oj_command *command, const char **out,
-                              struct oj_error *err)
+                              const char **out, struct oj_error *err)
 {
     const struct oj_backend *backend = oj_backend_find(word);
     char names[256] = "auto";
-    if (backend != NULL)
+    if (backend != NULL || strcasecmp(word, names) == 0)
     {
-        *out = backend->name;
+        *out = backend != NULL ? backend->name : "auto";
         return OJ_OK;
     }
-    if (strcasecmp(word, "auto") == 0)
-        return keep_word(command, "auto", out, err);
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
     {
         size_t used = strlen(names);
@@ -252,10 +267,12 @@ static oj_status read_value(struct argument_reader *r,
             *(int *)at = 1;
             return OJ_OK;
         case OJ_OPTION_TEXT:
-            return keep_word(command, words[0], at, err);
+            *(const char **)at = words[0];
+            return OJ_OK;
         case OJ_OPTION_TEXT_OR_FILE:
+            *(const char **)at = words[0];
             if (words[0][0] != '@')
-                return keep_word(command, words[0], at, err);
+                return OJ_OK;
             OJ_TRY(keep_path(r, words[0] + 1, at, err));
             return keep_file(command, *(const char **)at, option->name, at,
                              err);
@@ -265,15 +282,13 @@ static oj_status read_value(struct argument_reader *r,
                 return oj_fail(err, OJ_ERR_ARG,
                                "-%s takes NAME=VALUE, not '%s'", option->name,
                                words[0]);
-            return append(command, r->argc, words[0], at, err);
+            return append(r->argc, words[0], at, err);
         case OJ_OPTION_CHOICE:
             return read_choice(option, words[0], at, err);
         case OJ_OPTION_THREADS:
-            if (strcasecmp(words[0], "ALL_CPUS") == 0)
-            {
-                *(int64_t *)at = 0;
+            *(int64_t *)at = 0;
+            if (strcasecmp(words[0], option->choices) == 0)
                 return OJ_OK;
-            }
             return read_count(option, words[0], at, err);
         case OJ_OPTION_COUNT:
             return read_count(option, words[0], at, err);
@@ -294,13 +309,16 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BYTES:
             return read_bytes(option, words[0], at, err);
         case OJ_OPTION_GPUS:
-            return oj_devices_parse(words[0], at, err);
+            *(uint64_t *)at = OJ_ALL_GPUS;
+            return strcasecmp(words[0], "all") == 0
+                       ? OJ_OK
+                       : read_gpus(words[0], at, err);
         case OJ_OPTION_OP:
             return oj_command_read_op(command, words[0], err);
         case OJ_OPTION_BACKEND:
-            return read_backend(option, words[0], command, at, err);
+            return read_backend(option, words[0], at, err);
         case OJ_OPTION_REFERENCE:
-            *(const char **)at = ""; /* settled by the join */
+            *(const char **)at = ""; /* oj_command_choose_op() */
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
                 *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
             return OJ_OK;
@@ -309,56 +327,32 @@ static oj_status read_value(struct argument_reader *r,
                    option->name);
 }
 
-/* What to write in place of an option that is given twice. */
-static const struct
-{
-    const char *option, *instead;
-} lists[] = {
-    {"on", "write one list, as -on a=b,c=d"},
-    {"select", "write one list, as -select a,b"},
-    {"join_select", "write one list, as -join_select a,b"},
-    {"agg", "write one list, as -agg \"count, sum(a)\""},
-    {"overlap", "write one list, as -overlap area,percent"},
-    {"where", "write one condition, as -where \"a > 1 AND b = 2\""},
-    {"join_where", "write one condition, as -join_where \"a > 1 AND b = 2\""},
-};
-
 /* Of two values one would be lost. */
 static oj_status check_repeated(const struct oj_option *option,
                                 struct oj_error *err)
 {
-    const char *instead = "leave one out";
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_LIST ||
         option->kind == OJ_OPTION_BOXES)
         return OJ_OK;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    {
-        if (strcmp(lists[i].option, option->name) == 0)
-            instead = lists[i].instead;
-    }
     return oj_fail(err, OJ_ERR_ARG, "-%s is given twice: %s", option->name,
-                   instead);
-}
-
-static oj_status fail_unknown(const char *word, struct oj_error *err)
-{
-    char hint[300];
-    oj_option_hint(word, hint, sizeof hint);
-    return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
+                   option->once != NULL ? option->once : "leave one out");
 }
 
 static oj_status read_option(struct argument_reader *r, const char *word,
                              struct oj_error *err)
 {
-    const struct oj_option *option;
+    const struct oj_option *option = oj_option_of_word(word);
     const char *const *words = &r->argv[r->next];
-    const char *name = word + 1 + (word[1] == '-');
-    int row = oj_option_find(name), n;
-    if (row >= 0 && r->command->is_dataset)
-        OJ_TRY(oj_command_check_dataset(oj_option_at(row)->name, err));
-    if (row < 0)
-        return fail_unknown(word, err);
-    option = oj_option_at(row);
+    char hint[300];
+    int row, n;
+    if (option == NULL)
+    {
+        oj_option_hint(word, hint, sizeof hint);
+        return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
+    }
+    if (r->command->is_dataset)
+        OJ_TRY(oj_command_check_dataset(option, err));
+    row = oj_option_find(option->name);
     n = oj_option_words(option);
     if (r->argc - r->next < n)
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
@@ -428,40 +422,18 @@ static oj_status place_positionals(struct argument_reader *r,
     return OJ_OK;
 }
 
-static int asks_for_help(const struct argument_reader *r)
+static int asks_for_help(int argc, const char *const *argv)
 {
-    for (int i = 0; i < r->argc; i++)
+    for (int i = 0; i < argc; i++)
     {
-        const char *word = r->argv[i];
-        if (strcasecmp(word, "-h") == 0 || strcasecmp(word, "-help") == 0 ||
-            strcasecmp(word, "--help") == 0)
-            return !r->command->is_dataset;
+        if (oj_words_find("-h|-help|--help", argv[i]) >= 0)
+            return 1;
     }
     return 0;
 }
 
-static oj_status keep_words(struct argument_reader *r, struct oj_error *err)
-{
-    const char **words;
-    OJ_NEW(words, (int64_t)r->argc + 1, err);
-    r->command->words = words;
-    words[0] = NULL;
-    for (int i = 0; i < r->argc; i++)
-    {
-        OJ_TRY(keep_word(r->command, r->argv[i], &words[i], err));
-        words[i + 1] = NULL;
-    }
-    return OJ_OK;
-}
-
 static oj_status parse(struct argument_reader *r, struct oj_error *err)
 {
-    if (asks_for_help(r))
-    {
-        r->command->help = 1;
-        return OJ_OK;
-    }
-    OJ_TRY(keep_words(r, err));
     while (r->next < r->argc)
     {
         const char *word = r->argv[r->next++];
@@ -470,8 +442,7 @@ static oj_status parse(struct argument_reader *r, struct oj_error *err)
         else
             OJ_TRY(read_positional(r, word, err));
     }
-    OJ_TRY(oj_command_settle_op(r->command, err));
-    OJ_TRY(oj_command_check_needs(r->command, err));
+    OJ_TRY(oj_command_choose_op(r->command, err));
     OJ_TRY(place_positionals(r, err));
     return oj_command_check(r->command, err);
 }
@@ -482,7 +453,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
 {
     struct oj_command empty = {0};
     struct argument_reader r = {0};
-    oj_status status;
+    oj_status status = OJ_OK;
     empty.op = -1;
     empty.max_distance.value = INFINITY;
     empty.k = 1;
@@ -494,9 +465,12 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     empty.is_dataset = is_dataset;
     r.folder = folder;
     r.command = &empty;
-    r.argv = argv;
     r.argc = argc;
-    status = parse(&r, err);
+    empty.help = !is_dataset && asks_for_help(argc, argv);
+    if (!empty.help)
+        status = keep_words(&r, argv, err);
+    if (!empty.help && status == OJ_OK)
+        status = parse(&r, err);
     if (is_dataset)
     {
         empty.quiet = 1;
@@ -507,6 +481,12 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     else
         oj_command_free(&empty);
     return status;
+}
+
+int oj_command_given(const struct oj_command *command, const char *name)
+{
+    int row = oj_option_find(name);
+    return row >= 0 && command->given[row];
 }
 
 oj_status oj_command_parse(int argc, const char *const *argv,
@@ -526,13 +506,7 @@ oj_status oj_command_parse_dataset(int argc, const char *const *argv,
 void oj_command_free(struct oj_command *command)
 {
     const struct oj_command nothing = {0};
-    struct oj_text *text = command->texts;
-    while (text != NULL)
-    {
-        struct oj_text *next = text->next;
-        oj_free(text);
-        text = next;
-    }
+    CSLDestroy(command->texts);
     oj_free((double *)command->windows);
     oj_free(command->words);
     oj_free(command->exclude);

@@ -1,7 +1,9 @@
 #include "oj_help.h"
 
 #include "../../algs/relation/oj_backend.h"
-#include "oj_command.h"
+#include "../../algs/relation/oj_gpu.h"
+#include "../../algs/relation/oj_relation.h"
+#include "oj_option.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -139,4 +141,103 @@ void oj_help_print(void)
            "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
            "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
            "lots.gpkg\n");
+}
+
+/* ---- devices ------------------------------------------------------------- */
+
+static void print_device(const struct oj_gpu_device *device)
+{
+    const double gigabyte = 1e9;
+    printf("GPU %d: %s, compute capability %d.%d, %d multiprocessors, %.1f GB",
+           device->ordinal, device->name, device->major, device->minor,
+           device->n_processors, (double)device->total_bytes / gigabyte);
+    if (device->why_not[0] == '\0')
+        printf(" of which %.1f are free: usable\n",
+               (double)device->free_bytes / gigabyte);
+    else
+        printf(": not usable, %s\n", device->why_not);
+}
+
+static oj_status print_devices(struct oj_error *err)
+{
+    const struct oj_gpu_module *module;
+    int n = 0;
+    OJ_TRY(oj_gpu_load(&module, err));
+    printf("CUDA module: %s\n", module->build);
+    OJ_TRY(module->count(&n, err));
+    for (int i = 0; i < n; i++)
+    {
+        struct oj_gpu_device device;
+        OJ_TRY(module->describe(i, &device, err));
+        print_device(&device);
+    }
+    return OJ_OK;
+}
+
+void oj_help_print_devices(void)
+{
+    struct oj_error err = {OJ_OK, ""};
+    if (print_devices(&err) != OJ_OK)
+        printf("No GPU can be used: %s\n", err.message);
+}
+
+/* ---- completion ---------------------------------------------------------- */
+
+/* Words of a list "a|b|c", one a line. */
+static void print_list(const char *list)
+{
+    for (;; list++)
+    {
+        size_t n = strcspn(list, "|");
+        printf("%.*s\n", (int)n, list);
+        list += n;
+        if (*list == '\0')
+            return;
+    }
+}
+
+static void print_backend_names(void)
+{
+    const struct oj_backend *backend;
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+        printf("%s\n", backend->name);
+}
+
+static void print_options_as_words(void)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        printf("-%s\n", option->name);
+        if (option->alias != NULL)
+            printf("-%s\n", option->alias);
+    }
+    print_list("--help|--version|--devices|--formats|--format|--config|--debug|"
+               "--optfile");
+}
+
+int oj_help_print_words(const char *before)
+{
+    const struct oj_option *option = oj_option_of_word(before);
+    if (option == NULL || oj_option_words(option) == 0)
+        print_options_as_words();
+    if (option == NULL)
+        return 1;
+    if (option->kind == OJ_OPTION_OP)
+    {
+        for (int i = 0; i < OJ_N_OPS; i++)
+            printf("%s\n", oj_op_get((enum oj_op)i)->name);
+        printf("window\n");
+    }
+    else if (option->kind == OJ_OPTION_BACKEND)
+    {
+        printf("auto\n");
+        print_backend_names();
+    }
+    else if (option->kind == OJ_OPTION_REFERENCE)
+        print_backend_names();
+    else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
+        print_list(oj_option_choices(option));
+    return oj_option_words(option) == 0 ||
+           strncmp(option->arguments, "FILE", 4) == 0;
 }

@@ -1,8 +1,15 @@
-/** The text of --help, made from the table of options. */
+/** What the command prints on stdout when it is asked about itself. */
 #ifndef OJ_HELP_H
 #define OJ_HELP_H
 
-/** Prints it on stdout. */
+/** The text of --help, made from the tables of options, joins and backends. */
 void oj_help_print(void);
+
+/** The GPUs that can be used, or why none can. */
+void oj_help_print_devices(void);
+
+/** The words that can follow the word before on a command line, one a line, for
+ *  completion. 1 when the name of a file can follow, too. */
+int oj_help_print_words(const char *before);
 
 #endif

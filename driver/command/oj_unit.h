@@ -1,8 +1,11 @@
-/** Distances as a person writes them: 100, 100ft, 0.5mi, 2.5km, 0.01deg. */
+/** Distances as a person writes them: 100, 100ft, 0.5mi, 2.5km, 0.01deg; and
+ *  amounts of memory: 100000, 512M, 4G, 1.5GB. */
 #ifndef OJ_UNIT_H
 #define OJ_UNIT_H
 
 #include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +43,10 @@ int oj_unit_find(const char *name);
 OJ_MUST_USE oj_status oj_distance_parse(const char *text, const char *option,
                                         struct oj_distance *out,
                                         struct oj_error *err);
+
+/** 1 and the bytes, at least 1, or 0 where text is no such amount. K, M, G and
+ *  T are powers of 1024. */
+int oj_size_parse(const char *text, int64_t *bytes);
 
 #ifdef __cplusplus
 }

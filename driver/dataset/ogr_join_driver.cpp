@@ -74,6 +74,8 @@ class JoinLayer final : public OGRLayer
     }
     bool IsWanted(OGRFeature *feature);
     void ReturnTo(GIntBig place);
+    template <class Read>
+    OGRErr Extent(OGREnvelope *extent, bool force, const Read &read);
     void Hide(OGRFeature *feature);
     void PassBox();
 
@@ -248,6 +250,20 @@ void JoinLayer::PassBox()
         m_join.get(), m_poFilterGeom != nullptr ? &m_sFilterEnvelope : nullptr);
 }
 
+/* read: the base class's own way, which reads all rows. */
+template <class Read>
+OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
+{
+    const GIntBig place = m_place;
+    if (oj_join_layer_extent(m_join.get(), extent, force))
+        return OGRERR_NONE;
+    if (!force)
+        return OGRERR_FAILURE;
+    const OGRErr result = read();
+    ReturnTo(place);
+    return result;
+}
+
 #if OJ_GDAL_IS(3, 11)
 
 OGRErr JoinLayer::ISetSpatialFilter(int field, const OGRGeometry *shape)
@@ -259,14 +275,8 @@ OGRErr JoinLayer::ISetSpatialFilter(int field, const OGRGeometry *shape)
 
 OGRErr JoinLayer::IGetExtent(int field, OGREnvelope *extent, bool force)
 {
-    const GIntBig place = m_place;
-    if (oj_join_layer_extent(m_join.get(), extent, force))
-        return OGRERR_NONE;
-    if (!force)
-        return OGRERR_FAILURE;
-    OGRErr result = OGRLayer::IGetExtent(field, extent, force);
-    ReturnTo(place);
-    return result;
+    return Extent(extent, force,
+                  [=] { return OGRLayer::IGetExtent(field, extent, force); });
 }
 
 #else
@@ -279,14 +289,8 @@ void JoinLayer::SetSpatialFilter(OGRGeometry *shape)
 
 OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 {
-    const GIntBig place = m_place;
-    if (oj_join_layer_extent(m_join.get(), extent, force))
-        return OGRERR_NONE;
-    if (!force)
-        return OGRERR_FAILURE;
-    OGRErr result = OGRLayer::GetExtent(extent, force);
-    ReturnTo(place);
-    return result;
+    return Extent(extent, force != FALSE,
+                  [=] { return OGRLayer::GetExtent(extent, force); });
 }
 
 #endif

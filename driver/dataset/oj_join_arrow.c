@@ -315,11 +315,27 @@ static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
            (schema->n_children == 1 && is_format_of(schema->children[0], item));
 }
 
-static int init_child(struct arrow_child *child,
-                      const struct ArrowSchema *schema)
+/* The next child; 0 where its values do not fit into the schema's column, or
+ * there is none left. */
+static int init_child(struct join_stream *s, enum child_kind kind,
+                      const char *name, const struct ArrowSchema *parent)
 {
+    struct arrow_child *child = &s->child[s->n_children];
+    const struct ArrowSchema *schema;
     const char *item = NULL;
     int known = 0;
+    if (s->n_children >= parent->n_children)
+        return 0;
+    schema = parent->children[s->n_children++];
+    child->kind = kind;
+    child->name = name;
+    if ((kind == CHILD_FID && strcmp(schema->format, "l") != 0) ||
+        (kind == CHILD_GEOMETRY && strcmp(schema->format, "z") != 0))
+        return 0;
+    /* An empty geometry stands for a NULL that the definition forbids: left to
+     * GDAL. */
+    if (kind == CHILD_GEOMETRY && (schema->flags & ARROW_FLAG_NULLABLE) == 0)
+        return 0;
     if (strcmp(schema->format, "+l") == 0)
         item = schema->children[0]->format;
     return oj_row_column_init(&child->column, schema->format, item,
@@ -328,38 +344,17 @@ static int init_child(struct arrow_child *child,
            known;
 }
 
-static int init_fid(struct join_stream *s, const struct ArrowSchema *schema)
-{
-    struct arrow_child *child = &s->child[s->n_children++];
-    child->kind = CHILD_FID;
-    child->name = "FID";
-    return strcmp(schema->format, "l") == 0 && init_child(child, schema);
-}
-
 static int init_field(struct join_stream *s, int field,
-                      const struct ArrowSchema *schema)
+                      const struct ArrowSchema *parent)
 {
-    struct arrow_child *child = &s->child[s->n_children++];
     OGRFieldDefnH defn = OGR_FD_GetFieldDefn(s->defn, field);
     OGRFieldType type = OGR_Fld_GetType(defn);
-    child->kind = CHILD_FIELD;
-    child->source = find_source(s, field);
-    child->name = OGR_Fld_GetNameRef(defn);
-    return is_format_of(schema, type) && is_list_of(schema, type) &&
-           init_child(child, schema);
-}
-
-/* An empty geometry stands for a NULL that the definition forbids: left to
- * GDAL. */
-static int init_geometry(struct join_stream *s,
-                         const struct ArrowSchema *schema)
-{
-    struct arrow_child *child = &s->child[s->n_children++];
-    child->kind = CHILD_GEOMETRY;
-    child->name = "the geometry";
-    return strcmp(schema->format, "z") == 0 &&
-           (schema->flags & ARROW_FLAG_NULLABLE) != 0 &&
-           init_child(child, schema);
+    int at = s->n_children;
+    s->child[at].source = find_source(s, field);
+    return at < parent->n_children &&
+           is_format_of(parent->children[at], type) &&
+           is_list_of(parent->children[at], type) &&
+           init_child(s, CHILD_FIELD, OGR_Fld_GetNameRef(defn), parent);
 }
 
 /* The schema says of each child what it is filled with: FIDs, the fields that
@@ -367,23 +362,20 @@ static int init_geometry(struct join_stream *s,
 static int init_children(struct join_stream *s,
                          const struct ArrowSchema *schema)
 {
-    int64_t n = schema->n_children, at = 0;
-    s->child = oj_calloc(n + 1, sizeof *s->child);
-    if (s->child == NULL)
-        return 0;
-    if (s->schema.has_fid && (at >= n || !init_fid(s, schema->children[at++])))
+    s->child = oj_calloc(schema->n_children + 1, sizeof *s->child);
+    if (s->child == NULL ||
+        (s->schema.has_fid && !init_child(s, CHILD_FID, "FID", schema)))
         return 0;
     for (int i = 0; i < OGR_FD_GetFieldCount(s->defn); i++)
     {
-        if (OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->defn, i)))
-            continue;
-        if (at >= n || !init_field(s, i, schema->children[at++]))
+        if (!OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->defn, i)) &&
+            !init_field(s, i, schema))
             return 0;
     }
     if (s->schema.has_geometry &&
-        (at >= n || !init_geometry(s, schema->children[at++])))
+        !init_child(s, CHILD_GEOMETRY, "the geometry", schema))
         return 0;
-    return at == n;
+    return s->n_children == schema->n_children;
 }
 
 static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,

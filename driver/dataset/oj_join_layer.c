@@ -7,7 +7,6 @@
 #include "../base/oj_message.h"
 #include "../base/oj_sql_words.h"
 #include "../base/oj_words.h"
-#include "../command/oj_command_parse.h"
 #include "../rows/oj_pass.h"
 #include "../source/oj_where.h"
 #include "oj_join_arrow.h"
@@ -366,12 +365,6 @@ static oj_status plan_fields(struct oj_join_layer *layer, struct oj_error *err)
     layer->is_one_row = request->one_row_per_input;
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
                         !layer->command.unset_fid;
-    OJ_NEW(schema->columns, schema->n_fields + 1, err);
-    for (int64_t i = 0; i < schema->n_fields; i++)
-    {
-        oj_schema_column(schema, i, &schema->columns[i]);
-        schema->columns[i].target = (int)i;
-    }
     return OJ_OK;
 }
 
@@ -417,31 +410,27 @@ static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
     return set_crs(field, job->crs.output, err);
 }
 
-static oj_status choose_name(struct oj_join_layer *layer, struct oj_error *err)
+/* A copy of text with end behind it. */
+static oj_status copy_text(const char *text, const char *end, char **copy,
+                           struct oj_error *err)
 {
-    const char *given = layer->command.layer_name;
-    const char *name = given != NULL ? given : layer->main.pass.job.input.name;
-    int is_reserved = given == NULL && oj_sql_is_keyword(name);
-    size_t size = strlen(name) + 16;
-    OJ_NEW(layer->about.name, (int64_t)size, err);
-    snprintf(layer->about.name, size, "%s%s", name,
-             is_reserved ? "_joined" : "");
+    size_t size = strlen(text) + strlen(end) + 1;
+    OJ_NEW(*copy, (int64_t)size, err);
+    snprintf(*copy, size, "%s%s", text, end);
     return OJ_OK;
 }
 
-static oj_status choose_fid_column(struct oj_join_layer *layer,
-                                   struct oj_error *err)
+static oj_status choose_names(struct oj_join_layer *layer, struct oj_error *err)
 {
     const struct oj_source *input = &layer->main.pass.job.input;
-    const char *name =
+    const char *given = layer->command.layer_name;
+    const char *fid =
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
-    size_t size;
-    if (!layer->schema.keep_fids || !layer->is_one_row)
-        name = "";
-    size = strlen(name) + 1;
-    OJ_NEW(layer->about.fid_column, (int64_t)size, err);
-    memcpy(layer->about.fid_column, name, size);
-    return OJ_OK;
+    int is_reserved = given == NULL && oj_sql_is_keyword(input->name);
+    OJ_TRY(copy_text(given != NULL ? given : input->name,
+                     is_reserved ? "_joined" : "", &layer->about.name, err));
+    return copy_text(layer->schema.keep_fids && layer->is_one_row ? fid : "",
+                     "", &layer->about.fid_column, err);
 }
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -522,9 +511,8 @@ static void ask_input(struct oj_join_layer *layer)
 static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
 {
     OJ_TRY(oj_rows_type(&layer->main.pass.rows, NULL, err));
-    OJ_TRY(choose_name(layer, err));
     OJ_TRY(plan_fields(layer, err));
-    OJ_TRY(choose_fid_column(layer, err));
+    OJ_TRY(choose_names(layer, err));
     OJ_TRY(define(layer, &layer->about.defn, err));
     OJ_TRY(define(layer, &layer->asked_of_main, err));
     OJ_TRY(define(layer, &layer->asked_of_single, err));
@@ -939,13 +927,10 @@ int oj_join_layer_filter_where(struct oj_join_layer *layer, const char *where,
     CSLDestroy(layer->used_fields);
     layer->used_fields = CSLDuplicate(used_fields);
     layer->has_where = where != NULL;
+    /* Without the memory for it rows are filtered by the reader alone. */
     if (where != NULL && !layer->has_stream &&
         may_push_where(layer, where, used_fields))
-    {
-        layer->where = oj_malloc((int64_t)strlen(where) + 1, 1);
-        if (layer->where != NULL)
-            strcpy(layer->where, where);
-    }
+        (void)!copy_text(where, "", &layer->where, NULL);
     push_filters(layer);
     return layer->where != NULL;
 }

@@ -5,8 +5,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_words.h"
-#include "../command/oj_command.h"
-#include "../command/oj_command_check.h"
+#include "../command/oj_option.h"
 
 #include <cpl_error.h>
 #include <cpl_string.h>
@@ -47,9 +46,8 @@ struct Given
 /* Those of a join of two datasets; -q and -progress are GDAL's own here. */
 bool IsOfJoin(const oj_option *option)
 {
-    const std::string name = option->name;
-    return oj_command_check_dataset(option->name, nullptr) == OJ_OK &&
-           name != "q" && name != "progress" && name != "window";
+    return option->not_read == nullptr &&
+           oj_words_find("q|progress|window", option->name) < 0;
 }
 
 std::string ArgumentOf(const oj_option *option)

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
+#include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../spec/oj_dataset_name.h"
@@ -16,68 +17,58 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The words that the file is to have, as they are made. */
-struct saved
+static oj_status add_word(char ***words, const char *word, struct oj_error *err)
 {
-    const char *folder; /* of the file */
-    const char **words; /* NULL-terminated; there is room for all */
-    char **own;         /* those of them that were made here */
-    int n, n_own;
-};
-
-static oj_status add_path(struct saved *saved, const char *before,
-                          const char *path, struct oj_error *err)
-{
-    char *made = NULL, *line;
-    size_t n;
-    OJ_TRY(oj_path_make_relative(saved->folder, path, &made, err));
-    n = strlen(before) + strlen(made) + 1;
-    line = oj_malloc((int64_t)n, 1);
-    if (line != NULL)
-        snprintf(line, n, "%s%s", before, made);
-    oj_free(made);
-    if (line == NULL)
-        return oj_fail_nomem(err, (int64_t)n, 1);
-    saved->own[saved->n_own++] = line;
-    saved->words[saved->n++] = line;
+    char **longer = CSLAddStringMayFail(*words, word);
+    if (longer == NULL)
+        return oj_fail_nomem(err, (int64_t)strlen(word) + 1, 1);
+    *words = longer;
     return OJ_OK;
 }
 
-/* Options that speak of this run alone. */
-static int is_of_this_run(const struct oj_option *option)
+/* Adds the path as it is seen from the folder, behind a letter or none. */
+static oj_status add_path(char ***words, const char *before, const char *path,
+                          const char *folder, struct oj_error *err)
 {
-    static const char *const names[] = {"write_spec", "overwrite", "q",
-                                        "progress", NULL};
-    return CSLFindString((CSLConstList)names, option->name) >= 0;
+    char *made = NULL;
+    oj_status status;
+    OJ_TRY(oj_path_make_relative(folder, path, &made, err));
+    status = add_word(
+        words, before[0] != '\0' ? CPLSPrintf("%s%s", before, made) : made,
+        err);
+    oj_free(made);
+    return status;
 }
 
-/* The words without the destination and what is of this run alone, paths as
- * they are seen from the file. */
+/* The words without the destination and options of this run alone, paths as
+ * they are seen from the folder of the file. */
 static oj_status choose_words(const struct oj_command *command,
-                              struct saved *saved, struct oj_error *err)
+                              const char *folder, char ***words,
+                              struct oj_error *err)
 {
     int leaves_out = command->dst != NULL;
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *option = oj_option_of_word(*word);
         int n = option != NULL ? oj_option_words(option) : 0;
-        if (option == NULL && leaves_out)
-            leaves_out = 0;
-        else if (option == NULL)
-            OJ_TRY(add_path(saved, "", *word, err));
-        else if (is_of_this_run(option))
-            word += n;
-        else
+        if (option == NULL && !leaves_out)
+            OJ_TRY(add_path(words, "", *word, folder, err));
+        leaves_out = leaves_out && option != NULL;
+        if (option == NULL)
+            continue;
+        if (oj_words_find("write_spec|overwrite|q|progress", option->name) >= 0)
         {
-            saved->words[saved->n++] = *word;
-            for (; n > 0; n--)
-            {
-                word++;
-                if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
-                    OJ_TRY(add_path(saved, "@", *word + 1, err));
-                else
-                    saved->words[saved->n++] = *word;
-            }
+            word += n;
+            continue;
+        }
+        OJ_TRY(add_word(words, *word, err));
+        for (; n > 0; n--)
+        {
+            word++;
+            if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
+                OJ_TRY(add_path(words, "@", *word + 1, folder, err));
+            else
+                OJ_TRY(add_word(words, *word, err));
         }
     }
     return OJ_OK;
@@ -86,24 +77,11 @@ static oj_status choose_words(const struct oj_command *command,
 static oj_status make_line(const struct oj_command *command, const char *folder,
                            char **line, struct oj_error *err)
 {
-    struct saved saved = {0};
-    int64_t n = 0;
-    oj_status status;
-    while (command->words[n] != NULL)
-        n++;
-    saved.folder = folder;
-    saved.words = oj_calloc(n + 1, sizeof *saved.words);
-    saved.own = oj_calloc(n + 1, sizeof *saved.own);
-    if (saved.words == NULL || saved.own == NULL)
-        status = oj_fail_nomem(err, 2 * n, sizeof *saved.words);
-    else
-        status = choose_words(command, &saved, err);
+    char **words = NULL;
+    oj_status status = choose_words(command, folder, &words, err);
     if (status == OJ_OK)
-        status = oj_words_join(saved.words, line, err);
-    for (int i = 0; i < saved.n_own; i++)
-        oj_free(saved.own[i]);
-    oj_free(saved.own);
-    oj_free(saved.words);
+        status = oj_words_join((const char *const *)words, line, err);
+    CSLDestroy(words);
     return status;
 }
 

@@ -112,101 +112,51 @@ static const char *walk_up(char *here, const char *path)
     }
 }
 
-/* Takes folders off path that lie on the way from here to there, which has no
- * links, and adds them to here. */
-static const char *walk_down(char *here, size_t size, const char *there,
-                             const char *path)
+/* Bytes that both have in common, up to the end of a folder's name: the folder
+ * is /a/b, the path /a/c/d: 2. */
+static size_t common_folders(const char *folder, const char *path)
 {
-    size_t n = strlen(here);
-    if (strncmp(here, there, n) != 0)
-        return path;
-    for (;;)
+    size_t common = 0;
+    for (size_t i = 0;; i++)
     {
-        size_t m = strcspn(path, "/");
-        if (path[m] == '\0' || m == 0 || there[n] != '/' ||
-            strncmp(there + n + 1, path, m) != 0 ||
-            (there[n + 1 + m] != '/' && there[n + 1 + m] != '\0') ||
-            n + m + 2 > size)
-            return path;
-        memcpy(here + n, there + n, m + 1);
-        n += m + 1;
-        here[n] = '\0';
-        path += m;
-        while (path[0] == '/' || strncmp(path, "./", 2) == 0)
-            path += path[0] == '/' ? 1 : 2;
-    }
-}
-
-/* Bytes that both have in common, up to the end of a folder's name: here is
- * /a/b, there is /a/c: 2. */
-static size_t common_folders(const char *here, const char *there)
-{
-    size_t common = 0, i = 0;
-    for (;; i++)
-    {
-        int ends_here = here[i] == '\0' || here[i] == '/';
-        int ends_there = there[i] == '\0' || there[i] == '/';
-        if (ends_here && ends_there)
+        if ((folder[i] == '\0' || folder[i] == '/') && path[i] == '/')
             common = i;
-        if (here[i] != there[i] || here[i] == '\0')
+        if (folder[i] != path[i] || folder[i] == '\0')
             return common;
     }
-}
-
-/* The way from a folder to a path below a folder; both are absolute, without
- * links and a last slash ("" is the root). *out stays NULL when they have only
- * the root in common. */
-static oj_status make_way(const char *from, const char *to, const char *path,
-                          char **out, struct oj_error *err)
-{
-    size_t common = common_folders(from, to);
-    size_t n_up = 0, size;
-    const char *down = to + common;
-    char *made, *at;
-    if (common == 0 && from[0] != '\0')
-        return OJ_OK;
-    for (const char *c = from + common; *c != '\0'; c++)
-        n_up += *c == '/';
-    down += *down == '/';
-    size = 3 * n_up + strlen(down) + strlen(path) + 2;
-    OJ_NEW(made, (int64_t)size, err);
-    at = made;
-    for (; n_up > 0; n_up--)
-    {
-        memcpy(at, "../", 3);
-        at += 3;
-    }
-    snprintf(at, size - (size_t)(at - made), "%s%s%s", down,
-             down[0] != '\0' ? "/" : "", path);
-    *out = made;
-    return OJ_OK;
 }
 
 oj_status oj_path_make_relative(const char *folder, const char *name,
                                 char **out, struct oj_error *err)
 {
-    char from[PATH_MAX], to[PATH_MAX];
-    size_t n = archive_prefix(name);
-    char *way = NULL;
-    const char *path = name + n;
-    oj_status status;
+    char from[PATH_MAX], to[PATH_MAX], up[3 * PATH_MAX / 2] = "";
+    size_t n = archive_prefix(name), common, n_to;
+    const char *path = name + n, *way = to;
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
         return join(0, "", name, "", "", out, err);
-    if (strcmp(from, "/") == 0)
-        from[0] = '\0';
-    if (strcmp(to, "/") == 0)
-        to[0] = '\0';
-    path = walk_down(to, sizeof to, from, walk_up(to, path));
-    OJ_TRY(make_way(from, to, path, &way, err));
-    if (way == NULL)
+    /* Both absolute, without links above the current folder; "" is the root. */
+    from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
+    to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
+    path = walk_up(to, path);
+    n_to = strlen(to);
+    if (snprintf(to + n_to, sizeof to - n_to, "/%s", path) >=
+        (int)(sizeof to - n_to))
+        return join(0, "", name, "", "", out, err);
+    common = common_folders(from, to);
+    if (common > 0 || from[0] == '\0') /* else as it is */
     {
-        OJ_TRY(join(0, "", to, "/", path, &way, err));
+        for (const char *c = from + common; *c != '\0'; c++)
+        {
+            if (*c == '/')
+                strcat(up, "../");
+        }
+        way = to + common;
+        way += strspn(way, "/");
     }
     /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
-    status = join(n, name, way[0] == '-' ? "./" : "", way, "", out, err);
-    oj_free(way);
-    return status;
+    return join(n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up, way,
+                out, err);
 }
 
 oj_status oj_path_folder(const char *path, char **out, struct oj_error *err)

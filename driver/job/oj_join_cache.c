@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"
-#include "../base/oj_size.h"
 #include "../base/oj_words.h"
+#include "../command/oj_unit.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

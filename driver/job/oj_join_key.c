@@ -1,6 +1,6 @@
 #include "oj_join_key.h"
 
-#include "../base/oj_select_words.h"
+#include "../base/oj_sql_words.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -43,21 +43,26 @@ static int has_extension(const char *path, const char *extension)
     return n > m && strcasecmp(path + n - m, extension) == 0;
 }
 
+/* The output is none of the inputs. */
 static oj_status check_not_input(const struct oj_output *o,
-                                 const struct oj_source *source,
                                  struct oj_error *err)
 {
-    if (!oj_source_is_behind(source, o->path))
-        return OJ_OK;
-    /* Two tables of one database are two things; two layers of one file cannot
-     * be read and written at once. */
-    if (o->kind == OJ_OUTPUT_TRANSACTION && oj_driver_is_database(o->driver) &&
-        strcasecmp(source->name, o->layer_name) != 0)
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_ARG,
-                   "the output %s is the %s dataset; write to another file, or "
-                   "add the columns to the input layer with -in_place",
-                   o->command->dst, source->role);
+    for (int i = 0; i < 2; i++)
+    {
+        const struct oj_source *side = o->sides[i];
+        /* Two tables of one database are two things; two layers of one file
+         * cannot be read and written at once. */
+        int is_other_table = o->kind == OJ_OUTPUT_TRANSACTION &&
+                             oj_driver_is_database(o->driver) &&
+                             strcasecmp(side->name, o->layers[0].name) != 0;
+        if (oj_source_is_behind(side, o->path) && !is_other_table)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "the output %s is the %s dataset; write to another "
+                           "file, or add the columns to the input layer with "
+                           "-in_place",
+                           o->command->dst, side->role);
+    }
+    return OJ_OK;
 }
 
 static oj_status check_transactions(const struct oj_output *o,
@@ -91,44 +96,66 @@ static oj_status open_existing(struct oj_output *o, struct oj_error *err)
     return check_transactions(o, err);
 }
 
-/* The layer to add rows to: the one named, or the only one. */
-static OGRLayerH find_append_layer(const struct oj_output *o)
+/* The layer of that name, or the only one. */
+static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
 {
-    OGRLayerH layer = GDALDatasetGetLayerByName(o->dataset, o->layer_name);
-    if (layer == NULL && o->command->layer_name == NULL &&
-        GDALDatasetGetLayerCount(o->dataset) == 1)
-        layer = GDALDatasetGetLayer(o->dataset, 0);
+    OGRLayerH layer = GDALDatasetGetLayerByName(dataset, name);
+    if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
+        layer = GDALDatasetGetLayer(dataset, 0);
     return layer;
+}
+
+static oj_status fail_exists(const struct oj_output *o,
+                             const struct oj_output_layer *l,
+                             struct oj_error *err)
+{
+    if (l->option != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s has a layer '%s' already: -overwrite replaces it, "
+                       "or choose another name in -%s",
+                       o->command->dst, l->name, l->option);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s has a layer '%s' already: -overwrite replaces it, "
+                   "-append adds rows to it, -nln NAME writes another one",
+                   o->command->dst, l->name);
+}
+
+/* A layer of a dataset that exists, and is open. */
+static oj_status plan_in_dataset(const struct oj_output *o,
+                                 struct oj_output_layer *l,
+                                 struct oj_error *err)
+{
+    const struct oj_command *command = o->command;
+    OGRLayerH there = GDALDatasetGetLayerByName(o->dataset, l->name);
+    if (command->append && l->option == NULL && command->layer_name == NULL)
+        there = find_layer(o->dataset, l->name);
+    l->appends = there != NULL && command->append;
+    l->replaces = there != NULL && !command->append;
+    if (l->appends)
+    {
+        l->layer = there;
+        if (l->option == NULL) /* the only one has any name */
+            l->name = OGR_L_GetName(there);
+        return OJ_OK;
+    }
+    if (l->replaces && !command->overwrite)
+        return fail_exists(o, l, err);
+    if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
+        (l->replaces &&
+         !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the driver %s cannot %s layers in %s",
+                       GDALGetDescription(o->driver),
+                       l->replaces ? "replace" : "add", command->dst);
+    return OJ_OK;
 }
 
 /* A layer of an existing dataset, or of a database. */
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
-    const struct oj_command *command = o->command;
     o->kind = OJ_OUTPUT_TRANSACTION;
     OJ_TRY(open_existing(o, err));
-    if (command->append)
-    {
-        o->layer = find_append_layer(o);
-        o->appends = o->layer != NULL;
-        if (o->appends)
-            o->layer_name = OGR_L_GetName(o->layer);
-        return OJ_OK;
-    }
-    o->replaces = GDALDatasetGetLayerByName(o->dataset, o->layer_name) != NULL;
-    if (o->replaces && !command->overwrite)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s has a layer '%s' already: -overwrite replaces it, "
-                       "-append adds rows to it, -nln NAME writes another one",
-                       o->command->dst, o->layer_name);
-    if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
-        (o->replaces &&
-         !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the driver %s cannot %s layers in %s",
-                       GDALGetDescription(o->driver),
-                       o->replaces ? "replace" : "add", o->command->dst);
-    return OJ_OK;
+    return plan_in_dataset(o, &o->layers[0], err);
 }
 
 /* 1 when the dataset holds something that a new file of the layer alone would
@@ -170,7 +197,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
-           holds_more(old, o->layer_name);
+           holds_more(old, o->layers[0].name);
     if (!more && !is_folder)
         o->old_members = GDALGetFileList(old);
     GDALClose(old);
@@ -178,7 +205,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
         return plan_transaction(o, err);
     o->old_members = CSLAddString(o->old_members, o->path);
     o->kind = OJ_OUTPUT_FILE;
-    o->replaces = 1;
+    o->layers[0].replaces = 1;
     return oj_driver_choose(o->command->format, o->path, &o->driver, err);
 }
 
@@ -274,8 +301,8 @@ static void warn_unused(const struct oj_output *o)
         oj_warn("-dsco has no effect: %s exists", command->dst);
     if (o->dataset == NULL && command->dst_open_options != NULL)
         oj_warn("-doo has no effect: %s is written anew", command->dst);
-    if (o->appends && !has_beside && command->layer_options != NULL)
-        oj_warn("-lco has no effect: the layer '%s' exists", o->layer_name);
+    if (o->layers[0].appends && !has_beside && command->layer_options != NULL)
+        oj_warn("-lco has no effect: the layer '%s' exists", o->layers[0].name);
 }
 
 oj_status oj_output_plan(const struct oj_command *command,
@@ -286,9 +313,12 @@ oj_status oj_output_plan(const struct oj_command *command,
     struct oj_output o = {0};
     oj_status status;
     o.command = command;
-    o.layer_name = layer_name;
+    o.sides[0] = input;
+    o.sides[1] = join;
+    o.layers[0].name = layer_name;
+    o.layers[0].rows_before = -1;
+    o.n_layers = 1;
     o.temporary.lock = -1;
-    o.rows_before = -1;
     /* By its own name stdout could be a file that exists. */
     snprintf(o.path, sizeof o.path, "%s",
              strcmp(command->dst, "/dev/stdout") == 0 ? "/vsistdout/"
@@ -299,9 +329,7 @@ oj_status oj_output_plan(const struct oj_command *command,
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
         /* Said first: what exists is then an input, not an old output. */
-        oj_status same = check_not_input(&o, input, err);
-        if (same == OJ_OK)
-            same = check_not_input(&o, join, err);
+        oj_status same = check_not_input(&o, err);
         status = same != OJ_OK ? same : status;
     }
     if (status != OJ_OK)
@@ -367,116 +395,92 @@ static oj_status plan_to_replace(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
+static int is_of_input(const struct oj_output *o, const char *path)
+{
+    return oj_source_is_behind(o->sides[0], path) ||
+           oj_source_is_behind(o->sides[1], path);
+}
+
 /* The file of a layer, in the folder of the output. */
-static oj_status plan_file(struct oj_output *o, const struct oj_beside *beside,
-                           const struct oj_source *input,
-                           const struct oj_source *join, struct oj_error *err)
+static oj_status plan_file(struct oj_output *o, struct oj_output_layer *l,
+                           struct oj_error *err)
 {
     const char *slash = strrchr(o->path, '/');
     int n_folder = slash != NULL ? (int)(slash + 1 - o->path) : 0;
     char path[2 * OJ_PATH_MAX];
     struct stat info;
-    snprintf(path, sizeof path, "%.*s%s.%s", n_folder, o->path, beside->name,
+    l->has_file = 1;
+    snprintf(path, sizeof path, "%.*s%s.%s", n_folder, o->path, l->name,
              CPLGetExtension(o->path));
-    if (strchr(beside->name, '/') != NULL)
+    if (strchr(l->name, '/') != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: '%s' becomes the name of a file and cannot hold a "
                        "slash",
-                       beside->option, beside->name);
-    if (strcasecmp(path, o->path) == 0 || oj_source_is_behind(input, path) ||
-        oj_source_is_behind(join, path))
+                       l->option, l->name);
+    if (strcasecmp(path, o->path) == 0 || is_of_input(o, path))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the layer '%s' would be written to %s, which is "
                        "in use; choose another name",
-                       beside->option, beside->name, path);
+                       l->option, l->name, path);
     if (lstat(path, &info) != 0)
         return OJ_OK;
     if (!o->command->overwrite)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s exists: -overwrite replaces it, or choose another "
                        "name in -%s",
-                       path, beside->option);
+                       path, l->option);
     return plan_to_replace(o, path, err);
 }
 
-static oj_status plan_in_dataset(const struct oj_output *o,
-                                 struct oj_beside *beside, struct oj_error *err)
-{
-    const struct oj_command *command = o->command;
-    beside->layer = GDALDatasetGetLayerByName(o->dataset, beside->name);
-    beside->appends = beside->layer != NULL && command->append;
-    beside->replaces = beside->layer != NULL && !command->append;
-    if (beside->replaces && !command->overwrite)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s has a layer '%s' already: -overwrite replaces it, "
-                       "or choose another name in -%s",
-                       command->dst, beside->name, beside->option);
-    if (!beside->appends &&
-        (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
-         (beside->replaces &&
-          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer))))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the driver %s cannot %s layers in %s",
-                       GDALGetDescription(o->driver),
-                       beside->replaces ? "replace" : "add", command->dst);
-    if (beside->replaces)
-        beside->layer = NULL;
-    return OJ_OK;
-}
-
 static oj_status check_name(const struct oj_output *o,
-                            const struct oj_beside *beside,
-                            const struct oj_source *input,
-                            const struct oj_source *join, struct oj_error *err)
+                            const struct oj_output_layer *l,
+                            struct oj_error *err)
 {
-    int is_taken = strcasecmp(beside->name, o->layer_name) == 0;
-    for (int i = 0; i < o->n_beside; i++)
-        is_taken = is_taken || strcasecmp(beside->name, o->beside[i].name) == 0;
-    if (beside->name[0] == '\0')
+    if (l->name[0] == '\0')
         return oj_fail(err, OJ_ERR_ARG, "-%s: the layer needs a name",
-                       beside->option);
-    if (is_taken)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s: another layer of the output is called '%s'",
-                       beside->option, beside->name);
-    if ((oj_source_is_behind(input, o->path) &&
-         strcasecmp(input->name, beside->name) == 0) ||
-        (oj_source_is_behind(join, o->path) &&
-         strcasecmp(join->name, beside->name) == 0))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s: '%s' is an input of the join; choose another name",
-                       beside->option, beside->name);
+                       l->option);
+    for (int i = 0; i < o->n_layers; i++)
+    {
+        if (strcasecmp(l->name, o->layers[i].name) == 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s: another layer of the output is called '%s'",
+                           l->option, l->name);
+    }
+    for (int i = 0; i < 2; i++)
+    {
+        if (oj_source_is_behind(o->sides[i], o->path) &&
+            strcasecmp(o->sides[i]->name, l->name) == 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s: '%s' is an input of the join; choose another "
+                           "name",
+                           l->option, l->name);
+    }
     return OJ_OK;
 }
 
-oj_status oj_output_plan_beside(struct oj_output *o, const char *option,
-                                const char *name, const struct oj_source *input,
-                                const struct oj_source *join,
-                                struct oj_error *err)
+oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
+                               const char *name, struct oj_error *err)
 {
-    struct oj_beside *beside = &o->beside[o->n_beside];
-    beside->option = option;
-    beside->name = name;
-    beside->rows_before = -1;
-    OJ_TRY(check_name(o, beside, input, join, err));
+    struct oj_output_layer *l = &o->layers[o->n_layers];
+    l->option = option;
+    l->name = name;
+    l->rows_before = -1;
+    OJ_TRY(check_name(o, l, err));
     if (o->kind == OJ_OUTPUT_STREAM)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: %s is written as it comes and takes one layer; "
                        "write to a file",
                        option, o->command->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
-        OJ_TRY(plan_in_dataset(o, beside, err));
+        OJ_TRY(plan_in_dataset(o, l, err));
     else if (takes_files(o))
-    {
-        beside->has_file = 1;
-        OJ_TRY(plan_file(o, beside, input, join, err));
-    }
+        OJ_TRY(plan_file(o, l, err));
     else if (!takes_layers(o->driver) && !takes_folder(o))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: the format %s does not take several layers at a "
                        "time; write GPKG, SQLite, Shapefile or CSV",
                        option, GDALGetDescription(o->driver));
-    o->n_beside++;
+    o->n_layers++;
     return OJ_OK;
 }
 
@@ -532,17 +536,13 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
 /* What is replaced goes, and what is added to is counted. */
 static oj_status open_layers(struct oj_output *o, struct oj_error *err)
 {
-    if (o->appends)
-        o->rows_before = OGR_L_GetFeatureCount(o->layer, 1);
-    if (o->replaces)
-        OJ_TRY(delete_layer(o, o->layer_name, err));
-    for (int i = 0; i < o->n_beside; i++)
+    for (int i = 0; i < o->n_layers; i++)
     {
-        struct oj_beside *beside = &o->beside[i];
-        if (beside->appends)
-            beside->rows_before = OGR_L_GetFeatureCount(beside->layer, 1);
-        if (beside->replaces)
-            OJ_TRY(delete_layer(o, beside->name, err));
+        struct oj_output_layer *l = &o->layers[i];
+        if (l->appends)
+            l->rows_before = OGR_L_GetFeatureCount(l->layer, 1);
+        if (l->replaces)
+            OJ_TRY(delete_layer(o, l->name, err));
     }
     return OJ_OK;
 }
@@ -597,9 +597,8 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     char text[512];
     int failed;
     o->dataset = NULL;
-    o->layer = NULL;
-    for (int i = 0; i < o->n_beside; i++)
-        o->beside[i].layer = NULL;
+    for (int i = 0; i < o->n_layers; i++)
+        o->layers[i].layer = NULL;
     oj_message_forget_errors();
     CPLErrorReset();
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
@@ -627,55 +626,33 @@ static oj_status commit(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status check_count(const struct oj_output *o, int64_t n_found,
-                             int64_t n_rows, int64_t n_no_geometry,
-                             struct oj_output_counts *counts,
+static oj_status check_count(const struct oj_output *o,
+                             struct oj_output_layer *l, int64_t n_found,
                              struct oj_error *err)
 {
-    counts->n_rows_checked = n_found;
-    if (n_found == n_rows)
+    int64_t n_rows = l->n_rows + (l->appends ? l->rows_before : 0);
+    l->n_checked = n_found;
+    l->n_left_out = n_rows - n_found;
+    if (n_found == n_rows || l->n_left_out == l->n_no_geometry)
         return OJ_OK;
-    if (n_found == n_rows - n_no_geometry)
-    {
-        counts->n_left_out = n_no_geometry;
-        return OJ_OK;
-    }
     return oj_fail(err, OJ_ERR_IO,
                    "%lld rows were written to %s, but it holds %lld after "
                    "closing",
                    (long long)n_rows, o->command->dst, (long long)n_found);
 }
 
-/* A layer that is expected in the finished dataset. */
-struct expected_layer
-{
-    const char *name;
-    int64_t n_rows, n_no_geometry;
-};
-
-static oj_status check_layer(const struct oj_output *o, OGRLayerH layer,
-                             const struct expected_layer *expected,
-                             struct oj_output_counts *counts,
+static oj_status check_layer(const struct oj_output *o,
+                             struct oj_output_layer *l, OGRLayerH layer,
                              struct oj_error *err)
 {
     int is_fast =
         layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
-    if (layer == NULL && expected->n_rows > expected->n_no_geometry)
+    if (layer == NULL && l->n_rows > l->n_no_geometry)
         return oj_fail(err, OJ_ERR_IO, "%s has no layer '%s' after closing",
-                       o->command->dst, expected->name);
-    if (layer == NULL || (!is_fast && expected->n_rows > MAX_SLOW_COUNT))
+                       o->command->dst, l->name);
+    if (layer == NULL || (!is_fast && l->n_rows > MAX_SLOW_COUNT))
         return OJ_OK;
-    return check_count(o, OGR_L_GetFeatureCount(layer, 1), expected->n_rows,
-                       expected->n_no_geometry, counts, err);
-}
-
-/* The layer of that name, or the only one. */
-static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
-{
-    OGRLayerH layer = GDALDatasetGetLayerByName(dataset, name);
-    if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
-        layer = GDALDatasetGetLayer(dataset, 0);
-    return layer;
+    return check_count(o, l, OGR_L_GetFeatureCount(layer, 1), err);
 }
 
 /* An empty layer is no dataset to the readers of some formats. */
@@ -693,13 +670,13 @@ static void warn_unreadable(const struct oj_output *o)
 /* Opens a finished file again; no dataset, a warning and no error where the
  * layer is empty and cannot be opened. */
 static oj_status open_finished(const struct oj_output *o, const char *path,
-                               const struct expected_layer *expected,
+                               const struct oj_output_layer *l,
                                GDALDatasetH *dataset, struct oj_error *err)
 {
     CPLErrorReset();
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
-    if (*dataset == NULL && expected->n_rows != expected->n_no_geometry)
+    if (*dataset == NULL && l->n_rows != l->n_no_geometry)
         return fail_gdal(err,
                          "the output cannot be read back:", o->command->dst);
     if (*dataset == NULL)
@@ -707,55 +684,44 @@ static oj_status open_finished(const struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-/* A layer beside the main one, of dataset or in its own file. */
+/* A further layer, of dataset or in its own file. */
 static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
-                              const struct oj_beside *beside,
-                              struct oj_error *err)
+                              struct oj_output_layer *l, struct oj_error *err)
 {
-    const struct expected_layer expected = {beside->name, beside->n_rows,
-                                            beside->n_no_geometry};
-    struct oj_output_counts counts = {-1, 0};
     GDALDatasetH own = NULL;
     oj_status status = OJ_OK;
     char path[2 * OJ_PATH_MAX];
-    if (beside->has_file)
-    {
-        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder,
-                 beside->name, CPLGetExtension(o->path));
-        status = open_finished(o, path, &expected, &own, err);
-        dataset = own;
-    }
-    if (status == OJ_OK && dataset != NULL)
-        status = check_layer(
-            o,
-            beside->has_file ? find_layer(dataset, beside->name)
-                             : GDALDatasetGetLayerByName(dataset, beside->name),
-            &expected, &counts, err);
-    if (own != NULL)
-        GDALClose(own);
+    if (!l->has_file)
+        return dataset == NULL
+                   ? OJ_OK
+                   : check_layer(o, l,
+                                 GDALDatasetGetLayerByName(dataset, l->name),
+                                 err);
+    snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
+             CPLGetExtension(o->path));
+    OJ_TRY(open_finished(o, path, l, &own, err));
+    if (own == NULL)
+        return OJ_OK;
+    status = check_layer(o, l, find_layer(own, l->name), err);
+    GDALClose(own);
     return status;
 }
 
 /* Opens the finished file again and counts. */
-static oj_status check_file(const struct oj_output *o, int64_t n_rows,
-                            int64_t n_no_geometry,
-                            struct oj_output_counts *counts,
-                            struct oj_error *err)
+static oj_status check_file(struct oj_output *o, struct oj_error *err)
 {
-    const struct expected_layer expected = {o->layer_name, n_rows,
-                                            n_no_geometry};
+    struct oj_output_layer *l = &o->layers[0];
     char path[OJ_PATH_MAX];
     GDALDatasetH dataset;
     oj_status status = OJ_OK;
     if (GDALGetMetadataItem(o->driver, GDAL_DCAP_OPEN, NULL) == NULL)
         return OJ_OK;
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
-    OJ_TRY(open_finished(o, path, &expected, &dataset, err));
+    OJ_TRY(open_finished(o, path, l, &dataset, err));
     if (dataset != NULL)
-        status = check_layer(o, find_layer(dataset, o->layer_name), &expected,
-                             counts, err);
-    for (int i = 0; status == OJ_OK && i < o->n_beside; i++)
-        status = check_beside(o, dataset, &o->beside[i], err);
+        status = check_layer(o, l, find_layer(dataset, l->name), err);
+    for (int i = 1; status == OJ_OK && i < o->n_layers; i++)
+        status = check_beside(o, dataset, &o->layers[i], err);
     if (dataset != NULL)
         GDALClose(dataset);
     return status;
@@ -778,10 +744,7 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
-static oj_status finish_file(struct oj_output *o, int64_t n_rows,
-                             int64_t n_no_geometry,
-                             struct oj_output_counts *counts,
-                             struct oj_error *err)
+static oj_status finish_file(struct oj_output *o, struct oj_error *err)
 {
     oj_status status = oj_cancel_check(err);
     if (status == OJ_OK)
@@ -792,30 +755,18 @@ static oj_status finish_file(struct oj_output *o, int64_t n_rows,
         return oj_output_explain(o, status, err);
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_temporary_probe(&o->temporary, err));
-    OJ_TRY(check_file(o, n_rows, n_no_geometry, counts, err));
+    OJ_TRY(check_file(o, err));
     OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
     oj_temporary_remove(&o->temporary);
     return OJ_OK;
 }
 
-static oj_status finish_transaction(struct oj_output *o, int64_t n_rows,
-                                    int64_t n_no_geometry,
-                                    struct oj_output_counts *counts,
-                                    struct oj_error *err)
+static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
-    int64_t n_before = o->appends ? o->rows_before : 0;
     OJ_TRY(oj_transaction_flush(o->dataset, o->command->dst, err));
-    OJ_TRY(check_count(o, OGR_L_GetFeatureCount(o->layer, 1), n_before + n_rows,
-                       n_no_geometry, counts, err));
-    for (int i = 0; i < o->n_beside; i++)
-    {
-        const struct oj_beside *beside = &o->beside[i];
-        struct oj_output_counts other = {-1, 0};
-        int64_t before = beside->appends ? beside->rows_before : 0;
-        OJ_TRY(check_count(o, OGR_L_GetFeatureCount(beside->layer, 1),
-                           before + beside->n_rows, beside->n_no_geometry,
-                           &other, err));
-    }
+    for (int i = 0; i < o->n_layers; i++)
+        OJ_TRY(check_count(o, &o->layers[i],
+                           OGR_L_GetFeatureCount(o->layers[i].layer, 1), err));
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->command->dst, err));
     o->in_transaction = 0;
@@ -831,16 +782,14 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status finish(struct oj_output *o, int64_t n_rows,
-                        int64_t n_no_geometry, struct oj_output_counts *counts,
-                        struct oj_error *err)
+static oj_status finish(struct oj_output *o, struct oj_error *err)
 {
     switch (o->kind)
     {
         case OJ_OUTPUT_FILE:
-            return finish_file(o, n_rows, n_no_geometry, counts, err);
+            return finish_file(o, err);
         case OJ_OUTPUT_TRANSACTION:
-            return finish_transaction(o, n_rows, n_no_geometry, counts, err);
+            return finish_transaction(o, err);
         case OJ_OUTPUT_STREAM:
             break;
     }
@@ -850,16 +799,18 @@ static oj_status finish(struct oj_output *o, int64_t n_rows,
     return check_stdout(o, err);
 }
 
-oj_status oj_output_finish(struct oj_output *o, int64_t n_rows,
-                           int64_t n_no_geometry,
-                           struct oj_output_counts *counts,
-                           struct oj_error *err)
+oj_status oj_output_finish(struct oj_output *o, struct oj_error *err)
 {
+    struct oj_output finished = {0};
     oj_status status;
-    counts->n_rows_checked = -1;
-    counts->n_left_out = 0;
-    status = finish(o, n_rows, n_no_geometry, counts, err);
+    for (int i = 0; i < o->n_layers; i++)
+        o->layers[i].n_checked = -1;
+    status = finish(o, err);
+    memcpy(finished.layers, o->layers, sizeof finished.layers);
+    finished.n_layers = o->n_layers;
+    finished.temporary.lock = -1;
     oj_output_abort(o);
+    *o = finished;
     return status;
 }
 

@@ -25,57 +25,52 @@ enum oj_output_kind
     OJ_OUTPUT_TRANSACTION /**< part of an existing dataset */
 };
 
-enum
+/** A layer of the output. The first is that of the join; further ones are in
+ * the same dataset, or, where the driver's datasets are files of one layer, in
+ * a file beside it. */
+struct oj_output_layer
 {
-    OJ_MAX_BESIDE = 2
-};
-
-/** A further layer of the output: in the same dataset, or, where the driver's
- *  datasets are files of one layer, in a file beside it. */
-struct oj_beside
-{
-    const char *option; /**< that asked for it, for messages */
+    const char *option; /**< that asked for it, for messages; NULL: the first */
     const char *name;
-    int has_file; /**< 1: a file of its own */
-    int replaces; /**< a layer of that name exists and will go */
-    int appends;  /**< rows are added to layer */
-    OGRLayerH layer;
+    int has_file;        /**< 1: a file beside the first one */
+    int replaces;        /**< something of that name exists and will go */
+    int appends;         /**< rows are added to layer */
+    OGRLayerH layer;     /**< set by oj_schema, or the layer added to */
     int64_t rows_before; /**< in a layer that is added to; -1 unknown */
 
-    /** Told by who writes, before the output is finished. */
+    /** Set by who writes, before the output is finished. */
     int64_t n_rows, n_no_geometry;
+
+    /** Set when the output is finished, as far as that could be counted. */
+    int64_t n_checked;  /**< rows counted after closing; -1: not counted */
+    int64_t n_left_out; /**< rows without geometry the driver dropped */
+};
+
+enum
+{
+    OJ_MAX_OUTPUT_LAYERS = 3
 };
 
 /** Zeroed memory is a valid closed one. */
 struct oj_output
 {
     const struct oj_command *command;
+    const struct oj_source *sides[2]; /**< input and join */
     enum oj_output_kind kind;
     GDALDriverH driver;
-    const char *layer_name; /**< the layer to be written */
-    int replaces;           /**< something of that name exists and will go */
-    int appends;            /**< rows are added to layer */
     char path[OJ_PATH_MAX]; /**< what the user named, links resolved */
     char **old_members;     /**< owned: files of the dataset replaced */
     struct oj_temporary temporary;
     GDALDatasetH dataset;
-    OGRLayerH layer; /**< set by oj_schema, or the layer added to */
     int in_transaction;
-    int64_t rows_before; /**< in a layer that is added to; -1 unknown */
-    struct oj_beside beside[OJ_MAX_BESIDE];
-    int n_beside;
-};
-
-/** Rows that the finished output holds, as far as that could be counted. */
-struct oj_output_counts
-{
-    int64_t n_rows_checked; /**< rows counted after closing; -1: not counted */
-    int64_t n_left_out;     /**< rows without geometry the driver dropped */
+    struct oj_output_layer layers[OJ_MAX_OUTPUT_LAYERS];
+    int n_layers;
 };
 
 /** Decides driver and kind, and refuses what cannot end well: an existing
  *  output without leave to touch it, an output that is an input, a driver that
- *  cannot write or undo. Writes nothing. layer_name outlives the output. */
+ *  cannot write or undo. Writes nothing. layer_name and both sides outlive the
+ *  output. */
 OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
                                      const char *layer_name,
                                      const struct oj_source *input,
@@ -85,24 +80,20 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
 
 /** Plans a further layer, between plan and open; option is the one that asks
  * for it. Refuses what the output cannot hold. name outlives the output. */
-OJ_MUST_USE oj_status oj_output_plan_beside(struct oj_output *output,
-                                            const char *option,
-                                            const char *name,
-                                            const struct oj_source *input,
-                                            const struct oj_source *join,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
+                                           const char *option, const char *name,
+                                           struct oj_error *err);
 
 /** Creates the dataset, or begins the transaction in the existing one; in the
  *  latter layers to be replaced are deleted. */
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 
-/** Commits, closes, checks that n_rows arrived (less n_no_geometry rows that
- *  some drivers drop) and moves the dataset into place. The output is closed
- *  afterwards, whatever is returned. */
-OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output, int64_t n_rows,
-                                       int64_t n_no_geometry,
-                                       struct oj_output_counts *counts,
+/** Commits, closes, checks that the rows of all layers arrived (less those
+ *  without geometry that some drivers drop) and moves the dataset into place.
+ *  Whatever is returned, nothing is open afterwards; layers[] can be read until
+ *  oj_output_abort(). */
+OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output,
                                        struct oj_error *err);
 
 /** Replaces the text of a failure when the disk is full, which drivers tell in

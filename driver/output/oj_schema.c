@@ -130,20 +130,20 @@ static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
     return status;
 }
 
-static oj_status plan_input(const struct oj_schema_request *request,
-                            struct oj_schema *schema, char *renamed,
-                            size_t size, struct oj_error *err)
+/* Fields of one side; prefix: before names that are taken. */
+static oj_status plan_side(const struct oj_source *side,
+                           enum oj_column_origin origin, const char *prefix,
+                           int is_always_there, struct oj_schema *schema,
+                           struct oj_error *err)
 {
-    for (int i = 0; i < request->input->n_fields; i++)
+    for (int i = 0; i < side->n_fields; i++)
     {
-        OGRFieldDefnH from = field_of(request->input, i);
+        OGRFieldDefnH from = field_of(side, i);
         const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(
-            take_free_name(schema, "", name[0] ? name : "field", &kept, err));
-        note_renamed(renamed, size, name, kept);
-        OJ_TRY(add(schema, OJ_COLUMN_INPUT, i, kept,
-                   copy_defn(from, kept, !request->has_other_rows),
-                   request->input, err));
+        OJ_TRY(take_free_name(schema, prefix, name[0] ? name : "field", &kept,
+                              err));
+        OJ_TRY(add(schema, origin, i, kept,
+                   copy_defn(from, kept, is_always_there), side, err));
     }
     return OJ_OK;
 }
@@ -200,8 +200,7 @@ static oj_status check_given(const struct oj_schema_request *request,
 /* Our columns keep together: where the input has one of them (it is itself the
  * output of a join), all get the same number. */
 static oj_status plan_own(const struct oj_schema_request *request,
-                          struct oj_schema *schema, char *renamed, size_t size,
-                          struct oj_error *err)
+                          struct oj_schema *schema, struct oj_error *err)
 {
     int number;
     OJ_TRY(check_given(request, schema, err));
@@ -214,7 +213,6 @@ static oj_status plan_own(const struct oj_schema_request *request,
         char name[256];
         own_name(own, number, name, sizeof name);
         OJ_TRY(oj_schema_take_name(schema, name, &kept, err));
-        note_renamed(renamed, size, own->name, kept);
         defn = OGR_Fld_Create(kept, own->type);
         if (defn != NULL)
             OGR_Fld_SetSubType(defn, own->subtype);
@@ -223,34 +221,44 @@ static oj_status plan_own(const struct oj_schema_request *request,
     return OJ_OK;
 }
 
-static oj_status plan_join(const struct oj_schema_request *request,
-                           struct oj_schema *schema, char *renamed, size_t size,
-                           struct oj_error *err)
+/* One notice of all fields that could not keep their names. */
+static void note_all_renamed(const struct oj_schema_request *request,
+                             const struct oj_schema *schema)
 {
-    for (int i = 0; i < request->join->n_fields; i++)
+    const struct oj_own_column *own = request->own;
+    char renamed[700] = "";
+    for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        OGRFieldDefnH from = field_of(request->join, i);
-        const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(take_free_name(schema, request->prefix, name[0] ? name : "field",
-                              &kept, err));
-        note_renamed(renamed, size, name, kept);
-        OJ_TRY(add(schema, OJ_COLUMN_JOIN, i, kept, copy_defn(from, kept, 0),
-                   request->join, err));
+        const struct oj_planned_field *field = &schema->fields[i];
+        const char *usual =
+            field->of != NULL
+                ? OGR_Fld_GetNameRef(field_of(field->of, field->source))
+                : (own++)->name;
+        note_renamed(renamed, sizeof renamed, usual, field->name);
     }
-    return OJ_OK;
+    if (renamed[0] != '\0')
+        oj_notice("fields renamed, because their names are taken: %s", renamed);
 }
 
 oj_status oj_schema_plan(const struct oj_schema_request *request,
                          struct oj_schema *schema, struct oj_error *err)
 {
-    char renamed[700] = "";
     if (request->with_input)
-        OJ_TRY(plan_input(request, schema, renamed, sizeof renamed, err));
-    OJ_TRY(plan_own(request, schema, renamed, sizeof renamed, err));
+        OJ_TRY(plan_side(request->input, OJ_COLUMN_INPUT, "",
+                         !request->has_other_rows, schema, err));
+    OJ_TRY(plan_own(request, schema, err));
     if (request->with_join)
-        OJ_TRY(plan_join(request, schema, renamed, sizeof renamed, err));
-    if (renamed[0] != '\0')
-        oj_notice("fields renamed, because their names are taken: %s", renamed);
+        OJ_TRY(plan_side(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
+                         schema, err));
+    note_all_renamed(request, schema);
+    OJ_NEW(schema->columns, schema->n_fields + 1, err);
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        const struct oj_planned_field *field = &schema->fields[i];
+        const struct oj_column column = {field->origin, field->source, (int)i,
+                                         field->type, field->subtype};
+        schema->columns[i] = column;
+    }
     return OJ_OK;
 }
 
@@ -394,14 +402,6 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
     return type;
 }
 
-/* The layer at hand: the main one or one beside it. */
-struct created_layer
-{
-    const char *name;
-    OGRLayerH layer;
-    int appends;
-};
-
 /* Formats that are read by their geometries: without them FlatGeobuf's file is
  * one that cannot be opened, and Shapefile's is another file. */
 static oj_status check_no_geometry(const struct oj_output *o,
@@ -420,7 +420,7 @@ static oj_status check_no_geometry(const struct oj_output *o,
 static oj_status create_layer(struct oj_output *o,
                               const struct oj_schema_request *request,
                               const struct oj_crs *crs,
-                              struct created_layer *place, int is_main,
+                              struct oj_output_layer *place,
                               struct oj_error *err)
 {
     static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
@@ -448,7 +448,7 @@ static oj_status create_layer(struct oj_output *o,
                        format, place->name, OGRGeometryTypeToName(type),
                        CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
-    if (is_main && type != wkbNone &&
+    if (place->option == NULL && type != wkbNone &&
         OGR_L_GetGeomType(place->layer) == wkbNone)
         oj_notice("the format %s writes no geometry here%s", format,
                   strcasecmp(format, "CSV") == 0
@@ -458,7 +458,7 @@ static oj_status create_layer(struct oj_output *o,
 }
 
 static oj_status create_fields(const struct oj_output *o,
-                               const struct created_layer *place,
+                               const struct oj_output_layer *place,
                                struct oj_schema *schema, struct oj_error *err)
 {
     if (schema->n_fields > 0 &&
@@ -468,12 +468,9 @@ static oj_status create_fields(const struct oj_output *o,
                        "another one",
                        GDALGetDescription(o->driver));
     for (int64_t i = 0; i < schema->n_fields; i++)
-    {
-        oj_schema_column(schema, i, &schema->columns[i]);
         OJ_TRY(oj_schema_create_field(o->dataset, place->layer,
                                       &schema->fields[i],
                                       &schema->columns[i].target, err));
-    }
     return OJ_OK;
 }
 
@@ -505,7 +502,7 @@ static const char *leave_out(const struct oj_planned_field *field)
 }
 
 static oj_status map_field(const struct oj_output *o,
-                           const struct created_layer *at,
+                           const struct oj_output_layer *at,
                            const struct oj_planned_field *field, int *target,
                            struct oj_error *err)
 {
@@ -529,20 +526,7 @@ static oj_status map_field(const struct oj_output *o,
     return OJ_OK;
 }
 
-static oj_status map_fields(const struct oj_output *o,
-                            const struct created_layer *at,
-                            struct oj_schema *schema, struct oj_error *err)
-{
-    for (int64_t i = 0; i < schema->n_fields; i++)
-    {
-        oj_schema_column(schema, i, &schema->columns[i]);
-        OJ_TRY(map_field(o, at, &schema->fields[i], &schema->columns[i].target,
-                         err));
-    }
-    return OJ_OK;
-}
-
-static oj_status check_append_crs(const struct created_layer *at,
+static oj_status check_append_crs(const struct oj_output_layer *at,
                                   const struct oj_crs *crs,
                                   struct oj_error *err)
 {
@@ -571,7 +555,7 @@ static int numbers_the_rest(GDALDriverH driver)
  * the input; rows without input feature then get what the driver gives them. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
-                         const struct created_layer *at)
+                         const struct oj_output_layer *at)
 {
     return !at->appends && !o->command->unset_fid &&
            request->one_row_per_input && !request->input->is_result_set &&
@@ -593,41 +577,22 @@ static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
 
 oj_status oj_schema_create(const struct oj_schema_request *request,
                            const struct oj_crs *crs, struct oj_output *o,
-                           int place, struct oj_schema *schema,
+                           struct oj_output_layer *at, struct oj_schema *schema,
                            struct oj_error *err)
 {
-    struct oj_beside *beside = place >= 0 ? &o->beside[place] : NULL;
-    struct created_layer at = {o->layer_name, o->layer, o->appends};
-    if (beside != NULL)
-    {
-        at.name = beside->name;
-        at.layer = beside->layer;
-        at.appends = beside->appends;
-    }
-    if (at.appends)
-        OJ_TRY(check_append_crs(&at, crs, err));
+    if (at->appends)
+        OJ_TRY(check_append_crs(at, crs, err));
     else
-        OJ_TRY(create_layer(o, request, crs, &at, place < 0, err));
-    if (beside != NULL)
-        beside->layer = at.layer;
-    else
-        o->layer = at.layer;
-    OJ_TRY(take_layer_names(o, at.layer, schema, err));
+        OJ_TRY(create_layer(o, request, crs, at, err));
+    OJ_TRY(take_layer_names(o, at->layer, schema, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
-    schema->keep_fids = may_keep_fids(request, o, &at);
-    OJ_NEW(schema->columns, schema->n_fields, err);
-    if (at.appends)
-        return map_fields(o, &at, schema, err);
-    return create_fields(o, &at, schema, err);
-}
-
-void oj_schema_column(const struct oj_schema *schema, int64_t f,
-                      struct oj_column *column)
-{
-    column->origin = schema->fields[f].origin;
-    column->source = schema->fields[f].source;
-    column->type = schema->fields[f].type;
-    column->subtype = schema->fields[f].subtype;
+    schema->keep_fids = may_keep_fids(request, o, at);
+    if (!at->appends)
+        return create_fields(o, at, schema, err);
+    for (int64_t i = 0; i < schema->n_fields; i++)
+        OJ_TRY(map_field(o, at, &schema->fields[i], &schema->columns[i].target,
+                         err));
+    return OJ_OK;
 }
 
 void oj_schema_free(struct oj_schema *schema)

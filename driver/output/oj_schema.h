@@ -63,8 +63,9 @@ OJ_MUST_USE oj_status oj_schema_take_name(struct oj_schema *schema,
                                           const char *name, const char **kept,
                                           struct oj_error *err);
 
-/** Names the fields and defines them; schema->taken may hold names that are
- *  taken already. Says in a notice which fields had to be renamed. */
+/** Names the fields and defines them, as columns of a layer that has no others;
+ *  schema->taken may hold names that are taken already. Says in a notice which
+ * fields had to be renamed. */
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
@@ -85,17 +86,14 @@ OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              int *target, struct oj_error *err);
 
 /** Makes the layer with all its fields, or maps the fields to those of the
- * layer that rows are added to; schema->columns is then complete. place: -1 the
- * output's main layer, or one of output->beside. */
+ * layer that rows are added to; schema->columns is then complete. at: one of
+ * output->layers. */
 OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
                                        const struct oj_crs *crs,
-                                       struct oj_output *output, int place,
+                                       struct oj_output *output,
+                                       struct oj_output_layer *at,
                                        struct oj_schema *schema,
                                        struct oj_error *err);
-
-/** schema->fields[f] as a column of the writer, but for its target. */
-void oj_schema_column(const struct oj_schema *schema, int64_t f,
-                      struct oj_column *column);
 
 void oj_schema_free(struct oj_schema *schema);
 

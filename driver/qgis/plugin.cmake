@@ -13,8 +13,6 @@ set(OJ_QGIS_FILES
   source.py
   destination.py
   parameters.py
-  operations.py
-  pick.py
   algorithm.py
   join_by_nearest.py
   join_by_location.py

@@ -195,7 +195,6 @@ struct oj_proof
     struct oj_command report_command;
     const char *report_options[2];
     struct oj_output report;
-    int64_t n_report_rows, n_report_no_geometry;
 };
 
 static int64_t input_fid(const struct oj_proof *proof, int64_t row)
@@ -238,7 +237,8 @@ static oj_status write_difference(struct oj_proof *proof,
                                   const struct oj_difference *d,
                                   struct oj_error *err)
 {
-    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(proof->report.layer));
+    OGRFeatureH feature =
+        OGR_F_Create(OGR_L_GetLayerDefn(proof->report.layers[0].layer));
     OGRGeometryH point =
         make_point(proof->flat, d->input_row - proof->first_row);
     OGRErr result;
@@ -257,12 +257,12 @@ static oj_status write_difference(struct oj_proof *proof,
         if (!isnan(measure)) /* NULL where the join has no distance */
             OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
     }
-    proof->n_report_rows++;
-    proof->n_report_no_geometry += point == NULL;
+    proof->report.layers[0].n_rows++;
+    proof->report.layers[0].n_no_geometry += point == NULL;
     if (point != NULL)
         OGR_F_SetGeometryDirectly(feature, point);
     CPLErrorReset();
-    result = OGR_L_CreateFeature(proof->report.layer, feature);
+    result = OGR_L_CreateFeature(proof->report.layers[0].layer, feature);
     OGR_F_Destroy(feature);
     if (result != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
@@ -281,7 +281,7 @@ static oj_status on_difference(const struct oj_difference *d, void *user,
         fid[1] = join_fid(proof, d->join_row_ours);
         fid[2] = join_fid(proof, d->join_row_reference);
     }
-    if (proof->report.layer == NULL)
+    if (proof->report.layers[0].layer == NULL)
         return OJ_OK;
     return write_difference(proof, d, err);
 }
@@ -301,7 +301,8 @@ static oj_status create_report_fields(struct oj_proof *proof,
     for (int i = 0; i < N_REPORT_FIELDS; i++)
     {
         OGRFieldDefnH defn = OGR_Fld_Create(fields[i].name, fields[i].type);
-        OGRErr result = OGR_L_CreateField(proof->report.layer, defn, 1);
+        OGRErr result =
+            OGR_L_CreateField(proof->report.layers[0].layer, defn, 1);
         OGR_Fld_Destroy(defn);
         if (result != OGRERR_NONE)
             return oj_fail(err, OJ_ERR_IO,
@@ -327,10 +328,10 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
     }
     OJ_TRY(oj_output_open(&proof->report, err));
     CPLErrorReset();
-    proof->report.layer = GDALDatasetCreateLayer(
+    proof->report.layers[0].layer = GDALDatasetCreateLayer(
         proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
         (char **)command->layer_options);
-    if (proof->report.layer == NULL)
+    if (proof->report.layers[0].layer == NULL)
         return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
                        CPLGetLastErrorMsg());
     return create_report_fields(proof, err);
@@ -533,11 +534,9 @@ static void print_result(const struct oj_proof *proof)
 
 oj_status oj_proof_finish(struct oj_proof *proof, struct oj_error *err)
 {
-    struct oj_output_counts counts;
     print_result(proof);
-    if (proof->report.layer != NULL)
-        OJ_TRY(oj_output_finish(&proof->report, proof->n_report_rows,
-                                proof->n_report_no_geometry, &counts, err));
+    if (proof->report.layers[0].layer != NULL)
+        OJ_TRY(oj_output_finish(&proof->report, err));
     return OJ_OK;
 }
 

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_message.h"
-#include "../command/oj_command_op.h"
+#include "../command/oj_command.h"
 #include "../files/oj_text_file.h"
 
 #include <cpl_string.h>

@@ -4,7 +4,7 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
-#include "../command/oj_command_op.h"
+#include "../command/oj_command.h"
 
 #include <cpl_string.h>
 
@@ -397,6 +397,7 @@ static void print_output(const struct explanation *e)
         "input rows that match, then join rows that match nothing",
         "every input row, then join rows that match nothing"};
     const struct oj_command *command = e->job->command;
+    const struct oj_output_layer *layer = &e->run->output.layers[0];
     line("rows", "%s%s%s%s%s", kept[command->how],
          command->pick != NULL ? "; one per input row: " : "",
          command->pick != NULL ? command->pick : "",
@@ -406,11 +407,11 @@ static void print_output(const struct explanation *e)
         line("output", "columns of the input layer itself");
     else
         line("output", "%s layer '%s' in %s%s",
-             GDALGetDescription(e->run->output.driver),
-             e->run->output.layer_name, command->dst,
-             e->run->output.appends    ? ", rows added"
-             : e->run->output.replaces ? ", which replaces what is there"
-                                       : "");
+             GDALGetDescription(e->run->output.driver), layer->name,
+             command->dst,
+             layer->appends    ? ", rows added"
+             : layer->replaces ? ", which replaces what is there"
+                               : "");
     line("", "nothing was written");
 }
 

@@ -313,11 +313,9 @@ static void close_readers(struct update *u)
 static oj_status create_columns(struct update *u, struct oj_error *err)
 {
     struct oj_schema *schema = &u->schema;
-    OJ_NEW(schema->columns, schema->n_fields, err);
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
         struct oj_column *column = &schema->columns[i];
-        oj_schema_column(schema, i, column);
         column->target = u->first_own + i;
         if (u->first_own < 0)
             OJ_TRY(oj_schema_create_field(u->dataset, u->target,

@@ -12,7 +12,7 @@
 /* A layer that is written. */
 struct target
 {
-    int place; /* -1: the main layer; else in output.beside */
+    struct oj_output_layer *at; /* in output.layers; NULL: not wanted */
     struct oj_schema schema;
     struct oj_layer_writer *writer; /* NULL: not wanted, or not open */
 };
@@ -118,21 +118,21 @@ static oj_status open_target(struct writing *w, struct target *target,
                              struct oj_error *err)
 {
     struct oj_write_options options = {0};
-    OGRLayerH layer;
-    OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output,
-                            target->place, &target->schema, err));
+    if (target->at == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output, target->at,
+                            &target->schema, err));
     oj_rows_fill_write_options(&w->pass->rows, &options);
-    layer = w->output->layer;
-    if (target->place >= 0)
+    if (target != &w->target[MAIN])
     {
-        layer = w->output->beside[target->place].layer;
         options.geometry = OJ_WRITE_INPUT;
         options.how = OJ_HOW_ANTI;
     }
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
-    return oj_layer_writer_open(layer, &options, &target->writer, err);
+    return oj_layer_writer_open(target->at->layer, &options, &target->writer,
+                                err);
 }
 
 static oj_status open_output(struct writing *w, struct oj_error *err)
@@ -142,17 +142,13 @@ static oj_status open_output(struct writing *w, struct oj_error *err)
         request_alone(&w->pass->job.join)};
     OJ_TRY(oj_output_open(w->output, err));
     for (int i = 0; i < N_TARGETS; i++)
-    {
-        if (i == MAIN || w->target[i].place >= 0)
-            OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
-    }
+        OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
     return OJ_OK;
 }
 
 static oj_status plan_output(struct writing *w, struct oj_error *err)
 {
     const struct oj_command *command = w->run->command;
-    const struct oj_job *job = &w->pass->job;
     const struct
     {
         const char *option, *name;
@@ -161,15 +157,14 @@ static oj_status plan_output(struct writing *w, struct oj_error *err)
         {"unmatched_layer", command->unmatched_layer},
         {"unmatched_join_layer", command->unmatched_join_layer}};
     OJ_TRY(oj_run_plan_output(w->run, err));
-    for (int i = 0; i < N_TARGETS; i++)
+    w->target[MAIN].at = &w->output->layers[0];
+    for (int i = MAIN + 1; i < N_TARGETS; i++)
     {
-        w->target[i].place = -1;
         if (beside[i].name == NULL)
             continue;
-        OJ_TRY(oj_output_plan_beside(w->output, beside[i].option,
-                                     beside[i].name, &job->input, &job->join,
-                                     err));
-        w->target[i].place = w->output->n_beside - 1;
+        w->target[i].at = &w->output->layers[w->output->n_layers];
+        OJ_TRY(oj_output_plan_layer(w->output, beside[i].option, beside[i].name,
+                                    err));
     }
     return oj_rows_type(&w->pass->rows, w->output->driver, err);
 }
@@ -246,11 +241,10 @@ static void close_writers(struct writing *w)
     for (int i = 0; i < N_TARGETS; i++)
     {
         struct target *target = &w->target[i];
-        if (target->writer != NULL && target->place >= 0)
+        if (target->writer != NULL)
         {
-            struct oj_beside *beside = &w->output->beside[target->place];
-            beside->n_rows = oj_layer_writer_rows(target->writer);
-            beside->n_no_geometry = oj_row_cursor_rows_without_geometry(
+            target->at->n_rows = oj_layer_writer_rows(target->writer);
+            target->at->n_no_geometry = oj_row_cursor_rows_without_geometry(
                 oj_layer_writer_cursor(target->writer));
         }
         oj_layer_writer_close(target->writer);
@@ -258,46 +252,39 @@ static void close_writers(struct writing *w)
     }
 }
 
-static void note_beside(const struct oj_beside *beside, int n)
+static void note_beside(const struct oj_output *output)
 {
-    for (int i = 0; i < n; i++)
-        oj_notice(
-            "%s nothing written to layer '%s'",
-            oj_counted(beside[i].n_rows, "row that matches", "rows that match"),
-            beside[i].name);
+    for (int i = 1; i < output->n_layers; i++)
+        oj_notice("%s nothing written to layer '%s'",
+                  oj_counted(output->layers[i].n_rows, "row that matches",
+                             "rows that match"),
+                  output->layers[i].name);
 }
 
 /* The rows, then the close that can fail, and only then the last word. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
+    const struct oj_output_layer *layer = &w->output->layers[0];
     struct oj_summary *summary = &w->run->summary;
-    struct oj_beside beside[OJ_MAX_BESIDE];
-    int n_beside = w->output->n_beside;
-    struct oj_output_counts counts;
-    int64_t n_no_geometry;
     double start = oj_clock_seconds();
     oj_status status = write_answers(w, &start, err);
     status = oj_pass_stop(w->pass, status, err);
     if (status != OJ_OK)
         return explain(w, status, err);
-    summary->n_rows_written = oj_layer_writer_rows(w->target[MAIN].writer);
-    n_no_geometry = oj_row_cursor_rows_without_geometry(
-        oj_layer_writer_cursor(w->target[MAIN].writer));
     warn_of_writing(w);
     find_infinite(w);
     close_writers(w);
-    memcpy(beside, w->output->beside, sizeof beside);
-    status = oj_output_finish(w->output, summary->n_rows_written, n_no_geometry,
-                              &counts, err);
+    status = oj_output_finish(w->output, err);
     if (status != OJ_OK)
         return explain_infinite(w, status, err);
     summary->write_s =
         w->pass->job.counts.write_s - w->proof_s + oj_clock_seconds() - start;
-    summary->n_rows_left_out = counts.n_left_out;
-    summary->n_rows_checked = counts.n_rows_checked;
+    summary->n_rows_written = layer->n_rows;
+    summary->n_rows_left_out = layer->n_left_out;
+    summary->n_rows_checked = layer->n_checked;
     summary->destination = w->run->command->dst;
     oj_job_end_progress(&w->pass->job);
-    note_beside(beside, n_beside);
+    note_beside(w->output);
     return OJ_OK;
 }
 
@@ -305,7 +292,7 @@ static oj_status join_to_output(struct writing *w, struct oj_error *err)
 {
     OJ_TRY(plan_output(w, err));
     OJ_TRY(oj_run_prepare(w->run, err));
-    OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].place >= 0, err));
+    OJ_TRY(oj_pass_start(w->pass, w->target[UNMATCHED_JOIN].at != NULL, err));
     OJ_TRY(open_output(w, err));
     return write_output(w, err);
 }

@@ -5,7 +5,7 @@
 #ifndef OJ_DATASET_NAME_H
 #define OJ_DATASET_NAME_H
 
-#include "../command/oj_command_parse.h"
+#include "../command/oj_command.h"
 
 #ifdef __cplusplus
 extern "C" {

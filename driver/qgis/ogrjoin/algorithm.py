@@ -16,8 +16,9 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
     """A class per algorithm, with what stays the same as class attributes."""
 
     NAME = TITLE = HELP = ""
-    TAGS = ()
+    TAGS = PARAMETERS = OUTPUTS = ()  # parameters.Row; outputs' kind, name, text
     JOIN = "JOIN"  # the parameter of the join layer
+    OP = None  # of -op where no parameter says so
 
     def __init__(self):
         super().__init__()
@@ -56,6 +57,20 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         self.join = source.Side(self, parameters, self.JOIN, context, source.JOIN)
         return True
 
+    def initAlgorithm(self, configuration=None):
+        for row in self.PARAMETERS:
+            self.addParameter(row.make())
+        for kind, name, text in self.OUTPUTS:
+            self.addOutput(kind(name, text))
+
+    def words(self, part, parameters, context):
+        """What the parameters say of a part of the command."""
+        words = ["-op", self.OP] if self.OP and part == shared.JOIN else []
+        for row in self.PARAMETERS:
+            if row.part == part:
+                words += row.words(self, parameters, context)
+        return words
+
     def sides(self, context, feedback):
         """Options of both sides, and the two datasets."""
         datasets = [
@@ -66,30 +81,30 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
 
 
 class JoinAlgorithm(OgrjoinAlgorithm):
-    """An algorithm that writes rows. A class of these gives the words of the
-    join, and of the columns that only rows with a match have."""
+    """An algorithm that writes rows."""
 
-    def add_counts(self):
-        for name, text in (
-            ("JOINED_COUNT", "Number of joined features from input table"),
-            ("UNJOINABLE_COUNT", "Number of unjoinable features from input table"),
-        ):
-            self.addOutput(QgsProcessingOutputNumber(name, text))
-
-    def join_words(self, parameters, context):
-        raise NotImplementedError
-
-    def row_words(self, parameters, context):
-        raise NotImplementedError
+    OUTPUTS = (
+        (
+            QgsProcessingOutputNumber,
+            "JOINED_COUNT",
+            "Number of joined features from input table",
+        ),
+        (
+            QgsProcessingOutputNumber,
+            "UNJOINABLE_COUNT",
+            "Number of unjoinable features from input table",
+        ),
+    )
 
     def processAlgorithm(self, parameters, context, feedback):
         joined = Destination(self, parameters, "OUTPUT", context)
         rest = None
         if self.parameterDefinition("NON_MATCHING") is not None:
             rest = Destination(self, parameters, "NON_MATCHING", context)
-        what = self.join_words(parameters, context)
-        rows = self.row_words(parameters, context)
-        how = shared.running(self, parameters, context)
+        what, rows, how = (
+            self.words(part, parameters, context)
+            for part in (shared.JOIN, shared.ROWS, shared.RUN)
+        )
         runs = []
         if joined.path:
             runs.append((joined, [*what, *rows, *how]))

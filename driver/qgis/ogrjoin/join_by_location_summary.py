@@ -1,14 +1,12 @@
 from qgis.core import (
     QgsProcessingException,
     QgsProcessingParameterEnum,
-    QgsProcessingParameterString,
     QgsProcessingParameterVectorDestination,
 )
 from qgis.PyQt.QtCore import QVariant
 
 from . import parameters as shared
 from .algorithm import JoinAlgorithm
-from .join_by_location import add_predicate, add_relate, predicate
 
 OF_NUMBERS = ("sum", "mean", "median", "stddev", "weighted_sum")
 
@@ -65,45 +63,36 @@ class JoinByLocationSummary(JoinAlgorithm):
         "count, mean(fare) as fare, concat(name, '; ').</p>"
     )
 
-    def initAlgorithm(self, configuration=None):
-        shared.add_layer(self, "INPUT", "Join to features in")
-        add_predicate(self)
-        shared.add_layer(self, "JOIN", "By comparing to")
-        shared.add_fields(
-            self,
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.PREDICATE,
+        shared.layer("JOIN", "By comparing to"),
+        shared.fields(
             "JOIN_FIELDS",
             "JOIN",
             "Fields to summarise (leave empty to use all fields)",
-        )
-        self.addParameter(
-            QgsProcessingParameterEnum(
-                "SUMMARIES",
-                "Summaries to calculate (leave empty for count to mode)",
-                [name for name, _ in SUMMARIES],
-                True,
-                None,
-                True,
-                True,  # by name: QGIS has other summaries, so other numbers
-            )
-        )
-        shared.add_discard(self)
-        self.addParameter(
-            shared.advanced(
-                QgsProcessingParameterString(
-                    "AGGREGATES",
-                    "Aggregates in place of fields and summaries",
-                    None,
-                    False,
-                    True,
-                )
-            )
-        )
-        add_relate(self)
-        shared.add_running(self)
-        self.addParameter(
-            QgsProcessingParameterVectorDestination("OUTPUT", "Joined layer")
-        )
-        self.add_counts()
+            part=None,
+        ),
+        shared.row(
+            QgsProcessingParameterEnum,
+            "SUMMARIES",
+            "Summaries to calculate (leave empty for count to mode)",
+            [name for name, _ in SUMMARIES],
+            True,
+            None,
+            True,
+            True,  # by name: QGIS has other summaries, so other numbers
+            part=shared.ROWS,
+            words=lambda self, *given: ["-agg", self.aggregates(*given)],
+        ),
+        shared.DISCARD,
+        shared.text("AGGREGATES", "Aggregates in place of fields and summaries"),
+        shared.RELATE,
+        *shared.RUNNING,
+        shared.row(
+            QgsProcessingParameterVectorDestination, "OUTPUT", "Joined layer"
+        ),
+    )
 
     def aggregates(self, parameters, context):
         text = self.parameterAsString(parameters, "AGGREGATES", context)
@@ -128,16 +117,6 @@ class JoinByLocationSummary(JoinAlgorithm):
         if names and len(found) == 1:
             raise QgsProcessingException("None of the summaries suits the fields.")
         return ", ".join(found)
-
-    def join_words(self, parameters, context):
-        return predicate(self, parameters, context)
-
-    def row_words(self, parameters, context):
-        return [
-            "-agg",
-            self.aggregates(parameters, context),
-            *shared.discard(self, parameters, context),
-        ]
 
 
 def in_quotes(name):

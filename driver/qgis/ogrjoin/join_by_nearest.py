@@ -1,8 +1,3 @@
-from qgis.core import (
-    QgsProcessingParameterBoolean,
-    QgsProcessingParameterNumber,
-)
-
 from . import parameters as shared
 from .algorithm import JoinAlgorithm
 
@@ -28,62 +23,35 @@ class JoinByNearest(JoinAlgorithm):
         "are far from any other.</p>"
     )
 
-    def initAlgorithm(self, configuration=None):
-        shared.add_layer(self, "INPUT", "Input layer")
-        shared.add_layer(self, "INPUT_2", "Input layer 2")
-        shared.add_fields(
-            self,
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer"),
+        shared.layer("INPUT_2", "Input layer 2"),
+        shared.fields(
             "FIELDS_TO_COPY",
             "INPUT_2",
             "Layer 2 fields to copy (leave empty to copy all fields)",
-        )
-        shared.add_discard(self)
-        shared.add_prefix(self)
-        self.addParameter(
-            QgsProcessingParameterNumber(
-                "NEIGHBORS",
-                "Maximum nearest neighbors",
-                QgsProcessingParameterNumber.Integer,
-                1,
-                False,
-                1,
-            )
-        )
-        shared.add_distance(self, "MAX_DISTANCE", "Maximum distance", "INPUT", True)
-        self.addParameter(
-            shared.advanced(
-                QgsProcessingParameterBoolean(
-                    "TIES", "Keep all that are equally near", False
-                )
-            )
-        )
-        self.addParameter(
-            shared.advanced(
-                QgsProcessingParameterBoolean(
-                    "NEAREST_POINT", "Add the nearest point (nearest_x, nearest_y)", False
-                )
-            )
-        )
-        shared.add_metric(self)
-        shared.add_running(self)
-        shared.add_joined_layers(self)
-        self.add_counts()
-
-    def join_words(self, parameters, context):
-        words = ["-op", "nearest"]
-        neighbors = self.parameterAsInt(parameters, "NEIGHBORS", context)
-        if neighbors > 1:
-            words += ["-k", neighbors]
-        if self.parameterAsBoolean(parameters, "TIES", context):
-            words += ["-ties", "all"]
-        return words + shared.distance(self, parameters, "MAX_DISTANCE", context)
-
-    def row_words(self, parameters, context):
-        words = [
-            *shared.discard(self, parameters, context),
-            *shared.fields(self, parameters, "FIELDS_TO_COPY", self.join, context),
-            *shared.prefix(self, parameters, context),
-        ]
-        if self.parameterAsBoolean(parameters, "NEAREST_POINT", context):
-            words += ["-nearest_point_fields"]
-        return words
+        ),
+        shared.DISCARD,
+        shared.PREFIX,
+        shared.number(
+            "NEIGHBORS", "Maximum nearest neighbors", 1, "-k", shared.JOIN
+        ),
+        shared.distance("MAX_DISTANCE", "Maximum distance", True),
+        shared.flag(
+            "TIES",
+            "Keep all that are equally near",
+            ("-ties", "all"),
+            shared.JOIN,
+            True,
+        ),
+        shared.flag(
+            "NEAREST_POINT",
+            "Add the nearest point (nearest_x, nearest_y)",
+            ("-nearest_point_fields",),
+            is_advanced=True,
+        ),
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "nearest"

@@ -1,4 +1,4 @@
-from . import parameters as shared, pick
+from . import parameters as shared
 from .algorithm import JoinAlgorithm
 
 
@@ -16,38 +16,13 @@ class JoinWithinDistance(JoinAlgorithm):
         "polygon; from degrees choose metres on the globe.</p>"
     )
 
-    def initAlgorithm(self, configuration=None):
-        shared.add_layer(self, "INPUT", "Join to features in")
-        shared.add_layer(self, "JOIN", "By comparing to")
-        shared.add_distance(
-            self, "DISTANCE", "Where the features are within", "INPUT", False
-        )
-        shared.add_fields(
-            self,
-            "JOIN_FIELDS",
-            "JOIN",
-            "Fields to add (leave empty to use all fields)",
-        )
-        pick.add_method(self)
-        shared.add_discard(self)
-        shared.add_prefix(self)
-        pick.add_pick_field(self, "JOIN")
-        shared.add_metric(self)
-        shared.add_running(self)
-        shared.add_joined_layers(self)
-        self.add_counts()
-
-    def join_words(self, parameters, context):
-        return [
-            "-op",
-            "dwithin",
-            *shared.distance(self, parameters, "DISTANCE", context),
-        ]
-
-    def row_words(self, parameters, context):
-        return [
-            *pick.pick(self, parameters, context),
-            *shared.discard(self, parameters, context),
-            *shared.fields(self, parameters, "JOIN_FIELDS", self.join, context),
-            *shared.prefix(self, parameters, context),
-        ]
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.layer("JOIN", "By comparing to"),
+        shared.distance("DISTANCE", "Where the features are within", False),
+        *shared.JOINED_ROWS,
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "dwithin"

@@ -1,10 +1,9 @@
-"""Parameters that several algorithms have, and the words that they stand for.
-
-Each add_*() adds parameters; the function of the same name without add_ gives
-the words for the command. Names, order and defaults of what comes before the
-advanced ones are those of the join algorithms of QGIS.
+"""The parameters of the algorithms and the words that they stand for: rows of
+which every algorithm has some. Names, order and defaults of what comes before
+the advanced ones are those of the join algorithms of QGIS.
 """
 
+import collections
 import shlex
 
 from qgis.core import (
@@ -20,6 +19,14 @@ from qgis.core import (
     QgsProcessingParameterString,
     QgsProcessingParameterVectorDestination,
 )
+
+# What words belong to: the join itself, the columns that only rows with a match
+# have, and how the command runs.
+JOIN, ROWS, RUN = "join", "rows", "run"
+
+# make() gives the parameter; words(algorithm, parameters, context) the words,
+# which belong to part. Rows whose words another row gives have no part.
+Row = collections.namedtuple("Row", "make part words")
 
 # The first seven have the numbers of QGIS.
 PREDICATES = (
@@ -37,10 +44,48 @@ PREDICATES = (
     ("have an envelope that meets that of", "bbox"),
 )
 
+# What follows from what: any of several predicates is one predicate where that
+# one follows from all others.
+FOLLOWS = {
+    "intersects": {op for _, op in PREDICATES} - {"disjoint", "bbox"},
+    "contains": {"equals", "contains_properly"},
+    "within": {"equals"},
+    "covers": {"contains", "equals", "contains_properly"},
+    "coveredby": {"within", "equals"},
+}
+
+OPERATIONS = (
+    ("nearest", "nearest"),
+    ("within a distance", "dwithin"),
+    *((f"where the features {text}", op) for text, op in PREDICATES),
+)
+
+# The first three have the numbers of QGIS.
+METHODS = (
+    ("Create separate feature for each matching feature (one-to-many)", None),
+    ("Take attributes of the first matching feature only (one-to-one)", "first"),
+    (
+        "Take attributes of the feature with largest overlap only (one-to-one)",
+        "largest_overlap",
+    ),
+    ("Take attributes of the nearest feature only (one-to-one)", "nearest"),
+    ("Take attributes of the smallest polygon only (one-to-one)", "smallest_area"),
+    ("Take attributes of the largest polygon only (one-to-one)", "largest_area"),
+    ("Take attributes of the feature with the largest value (one-to-one)", "max"),
+    ("Take attributes of the feature with the smallest value (one-to-one)", "min"),
+)
+
 METRICS = (
     ("In the plane of the CRS, in its units", "planar"),
     ("On the globe, in metres (layers in degrees)", "sphere"),
     ("In degrees, as if they were a plane", "degrees"),
+)
+
+INVALID = (
+    ("Take them as they are", "use"),
+    ("Leave them without a match", "skip"),
+    ("Repair them for the join", "fix"),
+    ("Stop", "fail"),
 )
 
 BACKENDS = (
@@ -55,135 +100,163 @@ BACKENDS = (
     "cuda_quadrant",
 )
 
-INVALID = (
-    ("Take them as they are", "use"),
-    ("Leave them without a match", "skip"),
-    ("Repair them for the join", "fix"),
-    ("Stop", "fail"),
+
+# --- rows of a kind ----------------------------------------------------------
+
+
+def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
+    def make():
+        parameter = kind(*values)
+        if is_advanced:
+            parameter.setFlags(
+                parameter.flags() | QgsProcessingParameterDefinition.FlagAdvanced
+            )
+        if metadata:
+            parameter.setMetadata(metadata)
+        return parameter
+
+    return Row(make, part, words)
+
+
+def flag(name, title, given=(), part=ROWS, is_advanced=False, default=False):
+    def words(algorithm, parameters, context):
+        is_on = algorithm.parameterAsBoolean(parameters, name, context)
+        return list(given) if is_on else []
+
+    return row(
+        QgsProcessingParameterBoolean,
+        name,
+        title,
+        default,
+        part=part,
+        words=words,
+        is_advanced=is_advanced,
+    )
+
+
+def text(name, title, option=None, part=None, is_advanced=True):
+    def words(algorithm, parameters, context):
+        value = algorithm.parameterAsString(parameters, name, context)
+        return [option, value] if value else []
+
+    return row(
+        QgsProcessingParameterString,
+        name,
+        title,
+        None,
+        False,
+        True,
+        part=part,
+        words=words,
+        is_advanced=is_advanced,
+    )
+
+
+def number(name, title, least, option, part):
+    """A whole number, which stands for nothing when it is the least one."""
+
+    def words(algorithm, parameters, context):
+        value = algorithm.parameterAsInt(parameters, name, context)
+        return [option, value] if value > least else []
+
+    return row(
+        QgsProcessingParameterNumber,
+        name,
+        title,
+        QgsProcessingParameterNumber.Integer,
+        least,
+        False,
+        least,
+        part=part,
+        words=words,
+        is_advanced=part == RUN,
+    )
+
+
+def choice(name, title, choices, words=None, part=None, is_advanced=False):
+    return row(
+        QgsProcessingParameterEnum,
+        name,
+        title,
+        [title for title, _ in choices],
+        False,
+        0,
+        part=part,
+        words=words,
+        is_advanced=is_advanced,
+    )
+
+
+def chosen(algorithm, parameters, name, context, choices):
+    return choices[algorithm.parameterAsEnum(parameters, name, context)][1]
+
+
+# --- layers ------------------------------------------------------------------
+
+
+def layer(name, title):
+    return row(
+        QgsProcessingParameterFeatureSource,
+        name,
+        title,
+        [QgsProcessing.TypeVectorAnyGeometry],
+    )
+
+
+def destination(name, title, is_default=False):
+    """A layer that may be left out."""
+    return row(
+        QgsProcessingParameterVectorDestination,
+        name,
+        title,
+        QgsProcessing.TypeVectorAnyGeometry,
+        None,
+        True,
+        is_default,
+    )
+
+
+JOINED_LAYERS = (
+    destination("OUTPUT", "Joined layer", True),
+    destination("NON_MATCHING", "Unjoinable features from first layer"),
 )
 
 
-def advanced(parameter):
-    parameter.setFlags(
-        parameter.flags() | QgsProcessingParameterDefinition.FlagAdvanced
-    )
-    return parameter
+# --- the join ----------------------------------------------------------------
 
 
-# --- layers ----------------------------------------------------------------
-
-
-def add_layer(algorithm, name, text):
-    algorithm.addParameter(
-        QgsProcessingParameterFeatureSource(
-            name, text, [QgsProcessing.TypeVectorAnyGeometry]
-        )
-    )
-
-
-def add_joined_layers(algorithm):
-    """The rows, and those that match nothing; either may be left out."""
-    for name, text, is_default in (
-        ("OUTPUT", "Joined layer", True),
-        ("NON_MATCHING", "Unjoinable features from first layer", False),
-    ):
-        algorithm.addParameter(
-            QgsProcessingParameterVectorDestination(
-                name,
-                text,
-                QgsProcessing.TypeVectorAnyGeometry,
-                None,
-                True,
-                is_default,
-            )
-        )
-
-
-# --- fields and rows ---------------------------------------------------------
-
-
-def add_fields(algorithm, name, layer, text):
-    algorithm.addParameter(
-        QgsProcessingParameterField(
-            name, text, None, layer, QgsProcessingParameterField.Any, True, True
-        )
+def predicate_words(algorithm, parameters, context):
+    mask = algorithm.parameterAsString(parameters, "RELATE", context)
+    if mask:
+        return ["-relate", mask]
+    numbers = algorithm.parameterAsEnums(parameters, "PREDICATE", context)
+    ops = [PREDICATES[i][1] for i in numbers]
+    for op in ops:
+        if set(ops) <= {op} | FOLLOWS.get(op, set()):
+            return ["-op", op]
+    raise QgsProcessingException(
+        "ogrjoin joins by one predicate at a time, and no single one is the same as "
+        f"any of these: {', '.join(ops) or 'none'}."
     )
 
 
-def chosen_fields(algorithm, parameters, name, side, context):
-    """Names of the chosen fields that the command knows; None: all."""
-    names = algorithm.parameterAsFields(parameters, name, context)
-    return side.own_fields(names) if names else None
+PREDICATE = row(
+    QgsProcessingParameterEnum,
+    "PREDICATE",
+    "Where the features",
+    [title for title, _ in PREDICATES],
+    True,
+    [0],
+    part=JOIN,
+    words=predicate_words,
+    metadata={"widget_wrapper": {"useCheckBoxes": True, "columns": 2}},
+)
+RELATE = text("RELATE", "DE-9IM pattern in place of the predicate, as F***1****")
 
 
-def fields(algorithm, parameters, name, side, context):
-    names = chosen_fields(algorithm, parameters, name, side, context)
-    if names is None:
-        return []
-    return ["-join_select", ",".join(map(quoted, names))]
-
-
-def quoted(name):
-    if any(letter in name for letter in ',"'):
-        return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return name
-
-
-def add_discard(algorithm):
-    algorithm.addParameter(
-        QgsProcessingParameterBoolean(
-            "DISCARD_NONMATCHING",
-            "Discard records which could not be joined",
-            False,
-        )
-    )
-
-
-def add_prefix(algorithm):
-    algorithm.addParameter(
-        QgsProcessingParameterString(
-            "PREFIX",
-            "Prefix of joined fields whose names are taken (join_ when empty)",
-            None,
-            False,
-            True,
-        )
-    )
-
-
-def discard(algorithm, parameters, context):
-    if algorithm.parameterAsBoolean(parameters, "DISCARD_NONMATCHING", context):
-        return ["-how", "inner"]
-    return []
-
-
-def prefix(algorithm, parameters, context):
-    text = algorithm.parameterAsString(parameters, "PREFIX", context)
-    return ["-prefix", text] if text else []
-
-
-# --- distances ---------------------------------------------------------------
-
-
-def add_distance(algorithm, name, text, layer, is_optional):
-    algorithm.addParameter(
-        QgsProcessingParameterDistance(name, text, None, layer, is_optional, 0)
-    )
-
-
-def add_metric(algorithm):
-    algorithm.addParameter(
-        advanced(
-            QgsProcessingParameterEnum(
-                "METRIC", "Distances", [text for text, _ in METRICS], False, 0
-            )
-        )
-    )
-
-
-def distance(algorithm, parameters, name, context):
+def distance_words(algorithm, parameters, name, context):
     """-max_distance and -metric."""
-    metric = METRICS[algorithm.parameterAsEnum(parameters, "METRIC", context)][1]
+    metric = chosen(algorithm, parameters, "METRIC", context, METRICS)
     is_given = parameters.get(name) is not None
     value = algorithm.parameterAsDouble(parameters, name, context)
     words = []
@@ -196,50 +269,172 @@ def distance(algorithm, parameters, name, context):
     return words
 
 
+def distance(name, title, is_optional, part=JOIN):
+    def words(algorithm, parameters, context):
+        return distance_words(algorithm, parameters, name, context)
+
+    return row(
+        QgsProcessingParameterDistance,
+        name,
+        title,
+        None,
+        "INPUT",
+        is_optional,
+        0,
+        part=part,
+        words=words,
+    )
+
+
+METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
+
+
+def operation_words(algorithm, parameters, context):
+    op = chosen(algorithm, parameters, "OPERATION", context, OPERATIONS)
+    words = ["-op", op]
+    if op not in ("nearest", "dwithin"):
+        return words
+    if op == "dwithin" and parameters.get("MAX_DISTANCE") is None:
+        raise QgsProcessingException("This join needs the maximum distance.")
+    neighbors = algorithm.parameterAsInt(parameters, "NEIGHBORS", context)
+    if op == "nearest" and neighbors > 1:
+        words += ["-k", neighbors]
+    return words + distance_words(algorithm, parameters, "MAX_DISTANCE", context)
+
+
+# Any join, and the two layers.
+OPERATION = (
+    layer("INPUT", "Join to features in"),
+    choice("OPERATION", "Join", OPERATIONS, operation_words, JOIN),
+    layer("JOIN", "By comparing to"),
+    number("NEIGHBORS", "Maximum nearest neighbors (nearest)", 1, "-k", None),
+    distance(
+        "MAX_DISTANCE", "Maximum distance (nearest, within a distance)", True, None
+    ),
+)
+
+
+# --- fields and rows ---------------------------------------------------------
+
+
+def chosen_fields(algorithm, parameters, name, side, context):
+    """Names of the chosen fields that the command knows; None: all."""
+    names = algorithm.parameterAsFields(parameters, name, context)
+    return side.own_fields(names) if names else None
+
+
+def quoted(name):
+    if any(letter in name for letter in ',"'):
+        return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return name
+
+
+def fields(name, layer_name, title, part=ROWS):
+    def words(algorithm, parameters, context):
+        names = chosen_fields(algorithm, parameters, name, algorithm.join, context)
+        if names is None:
+            return []
+        return ["-join_select", ",".join(map(quoted, names))]
+
+    return row(
+        QgsProcessingParameterField,
+        name,
+        title,
+        None,
+        layer_name,
+        QgsProcessingParameterField.Any,
+        True,
+        True,
+        part=part,
+        words=words,
+    )
+
+
+def pick_words(algorithm, parameters, context):
+    rule = chosen(algorithm, parameters, "METHOD", context, METHODS)
+    if rule is None:
+        return []
+    if rule in ("max", "min"):
+        field = algorithm.parameterAsString(parameters, "PICK_FIELD", context)
+        if not field:
+            raise QgsProcessingException(
+                "This join type needs the field of the largest or smallest value "
+                "(an advanced parameter)."
+            )
+        rule += ":" + field
+    return ["-pick", rule]
+
+
+DISCARD = flag(
+    "DISCARD_NONMATCHING",
+    "Discard records which could not be joined",
+    ("-how", "inner"),
+)
+PREFIX = text(
+    "PREFIX",
+    "Prefix of joined fields whose names are taken (join_ when empty)",
+    "-prefix",
+    ROWS,
+    is_advanced=False,
+)
+
+# Which fields of JOIN are added, and which of several matches is taken.
+JOINED_ROWS = (
+    fields("JOIN_FIELDS", "JOIN", "Fields to add (leave empty to use all fields)"),
+    choice("METHOD", "Join type", METHODS, pick_words, ROWS),
+    DISCARD,
+    PREFIX,
+    row(
+        QgsProcessingParameterField,
+        "PICK_FIELD",
+        "Field of the largest or smallest value",
+        None,
+        "JOIN",
+        QgsProcessingParameterField.Any,
+        False,
+        True,
+        is_advanced=True,
+    ),
+)
+
+
 # --- how to run --------------------------------------------------------------
 
 
-def add_running(algorithm):
-    """The advanced parameters of every algorithm."""
-    for parameter in (
-        QgsProcessingParameterEnum(
-            "INVALID", "Invalid polygons", [text for text, _ in INVALID], False, 0
-        ),
-        QgsProcessingParameterEnum(
-            "BACKEND", "Backend", list(BACKENDS), False, BACKENDS[0], False, True
-        ),
-        QgsProcessingParameterNumber(
-            "THREADS",
-            "Threads (0: one for each core)",
-            QgsProcessingParameterNumber.Integer,
-            0,
-            False,
-            0,
-        ),
-        QgsProcessingParameterString(
-            "EXTRA", "Extra options of ogrjoin", None, False, True
-        ),
-    ):
-        algorithm.addParameter(advanced(parameter))
+def invalid_words(algorithm, parameters, context):
+    invalid = chosen(algorithm, parameters, "INVALID", context, INVALID)
+    return ["-invalid", invalid] if invalid != "use" else []
 
 
-def running(algorithm, parameters, context):
-    invalid = INVALID[algorithm.parameterAsEnum(parameters, "INVALID", context)][1]
+def backend_words(algorithm, parameters, context):
     backend = algorithm.parameterAsEnumString(parameters, "BACKEND", context)
-    threads = algorithm.parameterAsInt(parameters, "THREADS", context)
-    words = []
-    if invalid != "use":
-        words += ["-invalid", invalid]
-    if backend != "auto":
-        words += ["-backend", backend]
-    if threads > 0:
-        words += ["-threads", threads]
-    return words + extra(algorithm, parameters, context)
+    return ["-backend", backend] if backend != "auto" else []
 
 
-def extra(algorithm, parameters, context):
-    text = algorithm.parameterAsString(parameters, "EXTRA", context) or ""
+def extra_words(algorithm, parameters, context):
+    words = algorithm.parameterAsString(parameters, "EXTRA", context) or ""
     try:
-        return shlex.split(text)
+        return shlex.split(words)
     except ValueError as why:
         raise QgsProcessingException(f"Extra options of ogrjoin: {why}.") from None
+
+
+# The advanced parameters of every algorithm.
+RUNNING = (
+    choice("INVALID", "Invalid polygons", INVALID, invalid_words, RUN, True),
+    row(
+        QgsProcessingParameterEnum,
+        "BACKEND",
+        "Backend",
+        list(BACKENDS),
+        False,
+        BACKENDS[0],
+        False,
+        True,
+        part=RUN,
+        words=backend_words,
+        is_advanced=True,
+    ),
+    number("THREADS", "Threads (0: one for each core)", 0, "-threads", RUN),
+    text("EXTRA", "Extra options of ogrjoin")._replace(part=RUN, words=extra_words),
+)

@@ -4,12 +4,10 @@ from qgis.core import (
     QgsProcessingContext,
     QgsProcessingException,
     QgsProcessingOutputVectorLayer,
-    QgsProcessingParameterBoolean,
     QgsProcessingParameterFileDestination,
-    QgsProcessingParameterString,
 )
 
-from . import command, operations, parameters as shared, pick
+from . import command, parameters as shared
 from .algorithm import OgrjoinAlgorithm
 
 
@@ -27,59 +25,30 @@ class SaveLiveLayer(OgrjoinAlgorithm):
         "<p>QGIS needs GDAL's driver JOIN (ogr_JOIN.so) to open the layer.</p>"
     )
 
-    def initAlgorithm(self, configuration=None):
-        shared.add_layer(self, "INPUT", "Join to features in")
-        operations.add_operation(self)
-        shared.add_layer(self, "JOIN", "By comparing to")
-        operations.add_numbers(self)
-        shared.add_fields(
-            self,
-            "JOIN_FIELDS",
-            "JOIN",
-            "Fields to add (leave empty to use all fields)",
-        )
-        pick.add_method(self)
-        shared.add_discard(self)
-        shared.add_prefix(self)
-        pick.add_pick_field(self, "JOIN")
-        self.addParameter(
-            shared.advanced(
-                QgsProcessingParameterString(
-                    "AGGREGATES",
-                    "Aggregates, as count, mean(fare) (one row per feature)",
-                    None,
-                    False,
-                    True,
-                )
-            )
-        )
-        shared.add_metric(self)
-        shared.add_running(self)
-        self.addParameter(
-            QgsProcessingParameterBoolean("LOAD", "Add the layer to the project", True)
-        )
-        self.addParameter(
-            QgsProcessingParameterFileDestination(
-                "OUTPUT", "Live layer", "Live layers of ogrjoin (*.ogrjoin)"
-            )
-        )
-        self.addOutput(QgsProcessingOutputVectorLayer("LAYER", "Live layer"))
+    PARAMETERS = (
+        *shared.OPERATION,
+        *shared.JOINED_ROWS,
+        shared.text(
+            "AGGREGATES", "Aggregates, as count, mean(fare) (one row per feature)"
+        ),
+        shared.METRIC,
+        *shared.RUNNING,
+        shared.flag("LOAD", "Add the layer to the project", part=None, default=True),
+        shared.row(
+            QgsProcessingParameterFileDestination,
+            "OUTPUT",
+            "Live layer",
+            "Live layers of ogrjoin (*.ogrjoin)",
+        ),
+    )
+    OUTPUTS = ((QgsProcessingOutputVectorLayer, "LAYER", "Live layer"),)
 
-    def words(self, parameters, context):
-        words = [
-            *operations.operation(self, parameters, context),
-            *shared.discard(self, parameters, context),
-        ]
+    def row_words(self, parameters, context):
         aggregates = self.parameterAsString(parameters, "AGGREGATES", context)
-        if aggregates:
-            words += ["-agg", aggregates]
-        else:
-            words += [
-                *pick.pick(self, parameters, context),
-                *shared.fields(self, parameters, "JOIN_FIELDS", self.join, context),
-                *shared.prefix(self, parameters, context),
-            ]
-        return words + shared.running(self, parameters, context)
+        if not aggregates:
+            return self.words(shared.ROWS, parameters, context)
+        discard = shared.DISCARD.words(self, parameters, context)
+        return [*discard, "-agg", aggregates]
 
     def processAlgorithm(self, parameters, context, feedback):
         is_loaded = self.parameterAsBoolean(parameters, "LOAD", context)
@@ -91,7 +60,9 @@ class SaveLiveLayer(OgrjoinAlgorithm):
             path += ".ogrjoin"
         datasets = [self.input.take_as_file(), self.join.take_as_file()]
         words = [
-            *self.words(parameters, context),
+            *self.words(shared.JOIN, parameters, context),
+            *self.row_words(parameters, context),
+            *self.words(shared.RUN, parameters, context),
             *self.input.words,
             *self.join.words,
         ]

@@ -1,15 +1,12 @@
 from qgis.core import (
-    QgsProcessing,
     QgsProcessingException,
     QgsProcessingOutputBoolean,
     QgsProcessingOutputNumber,
-    QgsProcessingParameterBoolean,
     QgsProcessingParameterEnum,
-    QgsProcessingParameterVectorDestination,
     QgsProcessingUtils,
 )
 
-from . import command, operations, parameters as shared
+from . import command, parameters as shared
 from .algorithm import OgrjoinAlgorithm
 
 # The usual one is geos, or sphere with distances on the globe.
@@ -32,45 +29,36 @@ class ValidateJoin(OgrjoinAlgorithm):
         "trigonometry.</p>"
     )
 
-    def initAlgorithm(self, configuration=None):
-        shared.add_layer(self, "INPUT", "Join to features in")
-        operations.add_operation(self)
-        shared.add_layer(self, "JOIN", "By comparing to")
-        operations.add_numbers(self)
-        self.addParameter(
-            QgsProcessingParameterEnum(
-                "REFERENCE", "Compare with", list(REFERENCES), False, USUAL, False, True
-            )
-        )
-        self.addParameter(
-            QgsProcessingParameterBoolean("FAIL", "Fail where rows differ", True)
-        )
-        shared.add_metric(self)
-        shared.add_running(self)
-        self.addParameter(
-            QgsProcessingParameterVectorDestination(
-                "REPORT",
-                "Differing rows",
-                QgsProcessing.TypeVectorAnyGeometry,
-                None,
-                True,
-                False,
-            )
-        )
-        for name, text in (
-            ("ROWS", "Number of rows compared"),
-            ("PAIRS", "Number of pairs"),
-            ("DIFFERENT", "Number of rows that differ"),
-        ):
-            self.addOutput(QgsProcessingOutputNumber(name, text))
-        self.addOutput(QgsProcessingOutputBoolean("AGREES", "All rows agree"))
+    PARAMETERS = (
+        *shared.OPERATION,
+        shared.row(
+            QgsProcessingParameterEnum,
+            "REFERENCE",
+            "Compare with",
+            list(REFERENCES),
+            False,
+            USUAL,
+            False,
+            True,
+        ),
+        shared.flag("FAIL", "Fail where rows differ", part=None, default=True),
+        shared.METRIC,
+        *shared.RUNNING,
+        shared.destination("REPORT", "Differing rows"),
+    )
+    OUTPUTS = (
+        (QgsProcessingOutputNumber, "ROWS", "Number of rows compared"),
+        (QgsProcessingOutputNumber, "PAIRS", "Number of pairs"),
+        (QgsProcessingOutputNumber, "DIFFERENT", "Number of rows that differ"),
+        (QgsProcessingOutputBoolean, "AGREES", "All rows agree"),
+    )
 
     def processAlgorithm(self, parameters, context, feedback):
         reference = self.parameterAsEnumString(parameters, "REFERENCE", context)
         report = self.parameterAsOutputLayer(parameters, "REPORT", context)
         words = [
-            *operations.operation(self, parameters, context),
-            *shared.running(self, parameters, context),
+            *self.words(shared.JOIN, parameters, context),
+            *self.words(shared.RUN, parameters, context),
             "-validate",
             *([] if reference == USUAL else [reference]),
         ]

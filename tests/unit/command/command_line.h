@@ -4,7 +4,7 @@
 
 #include "../run_tests.h"
 
-#include "../../../driver/command/oj_command_parse.h"
+#include "../../../driver/command/oj_command.h"
 
 #include <string.h>
 

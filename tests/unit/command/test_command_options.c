@@ -4,6 +4,8 @@
 
 #include "command_line.h"
 
+#include "../../../driver/command/oj_option.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +45,8 @@ static void write_option(const struct oj_option *option, char *line,
     int n = snprintf(line, size, "-%s ", option->name);
     if (option->kind == OJ_OPTION_CHOICE)
         snprintf(line + n, size - (size_t)n, "%.*s",
-                 (int)strcspn(option->choices, "|"), option->choices);
+                 (int)strcspn(oj_option_choices(option), "|"),
+                 oj_option_choices(option));
     else if ((int)option->kind < n_kinds && values[option->kind] != NULL)
         snprintf(line + n, size - (size_t)n, "%s", values[option->kind]);
 }

@@ -1,7 +1,8 @@
-/* The table of options against the man page and the completion. Kind: unit. */
+/* The table of options against the man page. Kind: unit. */
 #include "../run_tests.h"
 
-#include "../../../driver/command/oj_command.h"
+#include "../../../algs/relation/oj_relation.h"
+#include "../../../driver/command/oj_option.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,31 +60,22 @@ static int names_option(const char *text, const char *dash, const char *name)
     return 0;
 }
 
-START_TEST(man_page_and_completion_name_every_option)
+START_TEST(man_page_names_every_option)
 {
-    char *man = read_text("ogrjoin.1"), *completion = read_text("ogrjoin.bash");
+    char *man = read_text("ogrjoin.1");
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         ck_assert_msg(names_option(man, "\\-", option->name),
                       "the man page lacks -%s", option->name);
-        ck_assert_msg(names_option(completion, "-", option->name),
-                      "the completion lacks -%s", option->name);
-        ck_assert_msg(option->alias == NULL ||
-                          names_option(completion, "-", option->alias),
-                      "the completion lacks an alias of -%s", option->name);
     }
     for (int i = 0; i < OJ_N_OPS; i++)
     {
         const char *name = oj_op_get((enum oj_op)i)->name;
         ck_assert_msg(names_option(man, ".B ", name),
                       "the man page lacks the join %s", name);
-        ck_assert_msg(names_option(completion, " ", name) ||
-                          names_option(completion, "\"", name),
-                      "the completion lacks the join %s", name);
     }
     free(man);
-    free(completion);
 }
 END_TEST
 
@@ -91,6 +83,6 @@ int main(void)
 {
     TCase *tests = tests_open("option names");
     tcase_add_test(tests, names_are_unique);
-    tcase_add_test(tests, man_page_and_completion_name_every_option);
+    tcase_add_test(tests, man_page_names_every_option);
     return tests_run();
 }

@@ -4,7 +4,7 @@
 #define OJ_TEST_JOIN_LAYERS_H
 
 #include "../../../driver/base/oj_words.h"
-#include "../../../driver/command/oj_command_parse.h"
+#include "../../../driver/command/oj_command.h"
 #include "../../../driver/dataset/oj_join_layer.h"
 #include "../../../driver/run/oj_run.h"
 #include "../../../flatten/base/oj_array.h"

@@ -5,7 +5,7 @@
 
 #include "../run_tests.h"
 
-#include "../../../driver/command/oj_command_parse.h"
+#include "../../../driver/command/oj_command.h"
 #include "../../../driver/job/oj_job.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_array.h"

@@ -1,0 +1,466 @@
+#include "oj_option.h"
+
+#include "../base/oj_spelling.h"
+#include "../base/oj_words.h"
+#include "oj_command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define VALUE(type, field)                                                     \
+    .kind = OJ_OPTION_##type, .offset = offsetof(struct oj_command, field)
+
+static const char join[] = "The join";
+static const char rows[] = "Who is kept, and what is written";
+static const char input_side[] = "Input side (its rows are kept, in order)";
+static const char join_side[] = "Join side (its rows are looked up)";
+static const char crs[] = "Coordinate reference systems";
+static const char output[] = "Output";
+static const char in_place[] = "Writing into the input layer";
+static const char running[] = "How to run";
+static const char proof[] = "Proof and measurement";
+static const char messages[] = "Messages";
+
+/* Why a join that is read as a dataset has no use for an option. */
+static const char writes_rows[] = "rows are not written, but read";
+static const char own_run[] = "that is a run of its own, of the command";
+static const char one_layer[] = "there is only the layer of the join";
+
+static const struct oj_option options[] = {
+    {join, "op", "NAME",
+     "the join, one of those listed above; default: intersects, but relate "
+     "with -relate, window with -window, nearest with -k, -ties or "
+     "-distance_to, dwithin with a field of distances",
+     VALUE(OP, op)},
+    {join, "relate", "MASK",
+     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
+     VALUE(TEXT, mask), .ops = "relate"},
+    {join, "window", "XMIN YMIN XMAX YMAX",
+     "a box of -op window, in the CRS of the join; may be repeated; the boxes "
+     "are the join side, numbered from 1, and there is no join_ds",
+     VALUE(BOXES, windows), .ops = "window"},
+    {join, "max_distance", "D[unit]",
+     "only join features within this distance; units m, km, ft, us-ft, mi, "
+     "deg, or none for the units of the CRS of the join (the input layer's, or "
+     "-t_srs); without this option -op nearest is unbounded",
+     VALUE(DISTANCE, max_distance), .ops = "nearest|dwithin"},
+    {join, "max_distance_field", "F[:unit]",
+     "-op dwithin: the distance is in this field of the input layer, row by "
+     "row, as reach or reach:km; rows where it is NULL or negative match "
+     "nothing",
+     VALUE(TEXT, max_distance_field), .ops = "dwithin"},
+    {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
+     VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
+    {join, "min_distance", "D[unit]", "only join features at least so far",
+     VALUE(DISTANCE, min_distance), .ops = "nearest|dwithin"},
+    {join, "metric", "planar|sphere",
+     "distances in the plane of the CRS (default), or along great circles, in "
+     "metres, where the CRS of the join is in degrees",
+     VALUE(CHOICE, metric), .ops = "nearest|dwithin"},
+    {join, "k", "K", "the K nearest instead of one; adds the column join_rank",
+     VALUE(COUNT, k), .minimum = 1, .maximum = INT32_MAX, .ops = "nearest"},
+    {join, "ties", "first|all",
+     "of equally near join features, the ones with the smallest FID (default), "
+     "or all",
+     VALUE(CHOICE, ties), .ops = "nearest"},
+    {join, "distance_to", "interior|boundary",
+     "the distance of a point in a polygon is 0 (default), or measured to the "
+     "polygon's rings",
+     VALUE(CHOICE, distance_to), .ops = "nearest"},
+    {join, "on", "LEFT=RIGHT,...",
+     "only pairs whose fields have equal values, LEFT of the input layer and "
+     "RIGHT of the join layer (one name: both); numbers as numbers, else as "
+     "text; NULL equals nothing",
+     VALUE(TEXT, on), .once = "write one list, as -on a=b,c=d"},
+    {join, "exclude", "self|same_geometry|field=F",
+     "leave out pairs with the same FID (done anyway where both sides are one "
+     "layer), with an equal geometry (equal centroids with -centroid_of both), "
+     "or with equal values in F (or LEFT=RIGHT); may be repeated",
+     VALUE(LIST, exclude), .choices = "self|same_geometry|field="},
+    {join, "unordered_pairs", "",
+     "in a self join each pair once: input FID smaller than join FID",
+     VALUE(FLAG, unordered_pairs)},
+    {join, "centroid_of", "input|join|both",
+     "join the centroids of this side's features, taken in the CRS of the "
+     "join; the output keeps the features",
+     VALUE(CHOICE, centroid_of)},
+    {join, "point_on_surface_of", "input|join|both",
+     "the same with a point that lies in the feature",
+     VALUE(CHOICE, point_on_surface_of)},
+    {join, "invalid", "use|skip|fix|fail",
+     "polygons that are not valid: take them as they are, untested (default); "
+     "as features that join nothing; made valid for the join; or stop at the "
+     "first",
+     VALUE(CHOICE, invalid)},
+
+    {rows, "how", "left|inner|semi|anti|right|full",
+     "every input row (default; inner with -op window); only rows that match; "
+     "those once each, without the join's columns; only rows that do not "
+     "match; inner, or left, and then every join row that matches nothing",
+     VALUE(CHOICE, how)},
+    {rows, "pick", "RULE",
+     "one row per input row, of its pairs the one that is first (smallest "
+     "FID), nearest, largest_overlap, smallest_area, largest_area, max:FIELD "
+     "or min:FIELD; ties go to the smallest FID",
+     VALUE(TEXT, pick),
+     .choices =
+         "first|nearest|largest_overlap|smallest_area|largest_area|max:|min:"},
+    {rows, "agg", "LIST",
+     "one row per input row, with aggregates of its pairs' join features: "
+     "count, and sum, mean (or avg), min, max, median, stddev, first, last, "
+     "mode, unique, concat, weighted_sum of a field, as in \"count, "
+     "mean(fare), concat(name,'; ')\"",
+     VALUE(TEXT, aggregates),
+     .once = "write one list, as -agg \"count, sum(a)\""},
+    {rows, "unmatched_layer", "NAME",
+     "write the input rows that match nothing to this layer of dst_ds, too",
+     VALUE(TEXT, unmatched_layer), .not_read = one_layer},
+    {rows, "unmatched_join_layer", "NAME", "the same for join rows",
+     VALUE(TEXT, unmatched_join_layer), .not_read = one_layer},
+    {rows, "prefix", "P",
+     "put before names of join fields that the output has already (default "
+     "join_)",
+     VALUE(TEXT, prefix)},
+    {rows, "name_fid", "NAME",
+     "call the column of the join feature's FID so, not join_fid; \"\": no "
+     "such column",
+     VALUE(TEXT, name_fid)},
+    {rows, "name_distance", "NAME", "the same for join_distance",
+     VALUE(TEXT, name_distance)},
+    {rows, "name_rank", "NAME", "the same for join_rank",
+     VALUE(TEXT, name_rank)},
+    {rows, "name_count", "NAME",
+     "add a column of this name with the number of the input row's pairs",
+     VALUE(TEXT, name_count)},
+    {rows, "overlap", "area,length,percent",
+     "add columns with the size of the intersection: overlap_area, "
+     "overlap_length, overlap_percent (of the input feature)",
+     VALUE(TEXT, overlap), .choices = "area|length|percent",
+     .once = "write one list, as -overlap area,percent"},
+    {rows, "nearest_point_fields", "",
+     "add nearest_x and nearest_y: the point of the join feature that is "
+     "nearest to the input feature",
+     VALUE(FLAG, nearest_point_fields)},
+    {rows, "bearing_field", "",
+     "add join_bearing: the direction to that point, degrees clockwise from "
+     "north; on the sphere the one to set out in",
+     VALUE(FLAG, bearing_field)},
+    {rows, "geometry", "input|join|nearest_point|connection|intersection",
+     "the geometry of an output row: the input feature's (default), the join "
+     "feature's, the join feature's nearest point, the line to it, or what "
+     "both have in common",
+     VALUE(CHOICE, geometry)},
+
+    {input_side, "input_layer", "NAME", "the layer, where input_ds has several",
+     VALUE(TEXT, input.layer)},
+    {input_side, "where", "CONDITION|@FILE",
+     "only rows for which this SQL condition holds",
+     VALUE(TEXT_OR_FILE, input.where),
+     .once = "write one condition, as -where \"a > 1 AND b = 2\""},
+    {input_side, "sql", "STATEMENT|@FILE",
+     "the result of this SELECT instead of a layer",
+     VALUE(TEXT_OR_FILE, input.sql)},
+    {input_side, "dialect", "NAME",
+     "of -sql: OGRSQL, SQLITE or what the driver knows",
+     VALUE(TEXT, input.dialect), .needs = "sql"},
+    {input_side, "spat", "XMIN YMIN XMAX YMAX",
+     "only rows that touch this box, in the layer's own CRS", VALUE(BOX, spat)},
+    {input_side, "select", "FIELD,...", "only these fields; \"\" for none",
+     VALUE(TEXT, input.select), .once = "write one list, as -select a,b"},
+    {input_side, "limit", "N", "only the first N rows", VALUE(COUNT, limit)},
+    {input_side, "oo", "NAME=VALUE", "open option of the input driver",
+     VALUE(LIST, input.open_options)},
+
+    {join_side, "join_layer", "NAME", "the layer, where join_ds has several",
+     VALUE(TEXT, join.layer)},
+    {join_side, "join_where", "CONDITION|@FILE", "as -where",
+     VALUE(TEXT_OR_FILE, join.where),
+     .once = "write one condition, as -join_where \"a > 1 AND b = 2\""},
+    {join_side, "join_sql", "STATEMENT|@FILE", "as -sql",
+     VALUE(TEXT_OR_FILE, join.sql)},
+    {join_side, "join_dialect", "NAME", "of -join_sql",
+     VALUE(TEXT, join.dialect), .needs = "join_sql"},
+    {join_side, "join_select", "FIELD,...", "as -select",
+     VALUE(TEXT, join.select), .once = "write one list, as -join_select a,b"},
+    {join_side, "joo", "NAME=VALUE", "open option of the join driver",
+     VALUE(LIST, join.open_options)},
+
+    {crs, "crs", "auto|strict|ignore",
+     "two different CRS: reproject the join side and say so (default); stop; "
+     "or take the coordinates as they are",
+     VALUE(CHOICE, crs)},
+    {crs, "s_srs", "CRS",
+     "the CRS of the input layer, where it has none or a wrong one",
+     VALUE(TEXT, input.srs)},
+    {crs, "join_srs", "CRS", "the same for the join layer",
+     VALUE(TEXT, join.srs)},
+    {crs, "t_srs", "CRS",
+     "bring both sides into this CRS; the join, its distances and the output "
+     "are in it",
+     VALUE(TEXT, t_srs)},
+    {crs, "a_srs", "CRS",
+     "write this CRS into the output without changing coordinates",
+     VALUE(TEXT, a_srs)},
+
+    {output, "f", "DRIVER",
+     "output format; default: by the extension of dst_ds", VALUE(TEXT, format),
+     .alias = "of", .not_read = writes_rows},
+    {output, "nln", "NAME",
+     "name of the output layer; default: the input layer's",
+     VALUE(TEXT, layer_name)},
+    {output, "dsco", "NAME=VALUE", "dataset creation option",
+     VALUE(LIST, dataset_options), .not_read = writes_rows},
+    {output, "lco", "NAME=VALUE",
+     "layer creation option, e.g. SPATIAL_INDEX=NO", VALUE(LIST, layer_options),
+     .not_read = writes_rows},
+    {output, "doo", "NAME=VALUE", "open option of an existing dst_ds",
+     VALUE(LIST, dst_open_options), .not_read = writes_rows},
+    {output, "nlt", "PROMOTE_TO_MULTI|NONE",
+     "write single points, lines and polygons as multi-geometries, for layers "
+     "that mix both; or write no geometry",
+     VALUE(CHOICE, layer_type), .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
+    {output, "overwrite", "",
+     "replace the layer in an existing dst_ds; the old one stays until the new "
+     "one is complete",
+     VALUE(FLAG, overwrite), .not_read = writes_rows},
+    {output, "append", "", "add rows to an existing layer, fields by name",
+     VALUE(FLAG, append), .not_read = writes_rows},
+    {output, "update", "", "add a new layer to an existing dst_ds",
+     VALUE(FLAG, update), .not_read = writes_rows},
+    {output, "unsetFid", "",
+     "let the output number its rows, instead of keeping the input's FIDs",
+     VALUE(FLAG, unset_fid)},
+    {output, "write_spec", "FILE.ogrjoin",
+     "save the words as a dataset that every GDAL program opens, and do not "
+     "run the join; takes no dst_ds",
+     VALUE(TEXT, write_spec), .not_read = own_run},
+
+    {in_place, "in_place", "",
+     "add the columns to the input layer itself, or refresh them, in one "
+     "transaction: ogrjoin -in_place [options] input_ds join_ds",
+     VALUE(FLAG, in_place), .not_read = writes_rows},
+    {in_place, "in_place_unsafe", "",
+     "with -in_place: also where the driver has no transactions",
+     VALUE(FLAG, in_place_unsafe), .needs = "in_place",
+     .not_read = writes_rows},
+
+    {running, "threads", "N|ALL_CPUS",
+     "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
+     "or ALL_CPUS",
+     VALUE(THREADS, threads), .choices = "ALL_CPUS", .minimum = 1,
+     .maximum = OJ_MAX_THREADS},
+    {running, "backend", "NAME",
+     "auto (default) or one of the backends listed below",
+     VALUE(BACKEND, backend)},
+    {running, "gpu", "N[,N...]|all",
+     "GPUs that share the work, as ogrjoin --devices numbers them; default: 0",
+     VALUE(GPUS, gpus), .choices = "all|0"},
+    {running, "gpu_memory", "SIZE",
+     "memory to use at most on each GPU, as 2G; default: what is free",
+     VALUE(BYTES, gpu_memory)},
+    {running, "gpu_batch", "N",
+     "input rows that go to a GPU in one piece; default: chosen",
+     VALUE(COUNT, gpu_batch), .minimum = 1},
+    {running, "batch", "N", "input rows in flight per batch; default: 262144",
+     VALUE(COUNT, batch), .minimum = 1, .maximum = INT32_MAX},
+    {running, "quadrant_size", "K",
+     "points per quadrant, for backends that group points",
+     VALUE(COUNT, quadrant_size), .minimum = 1},
+    {running, "memory", "SIZE",
+     "bound of what is held in memory, as 512M or 4G: a larger join side is "
+     "split into tiles on disk",
+     VALUE(BYTES, memory)},
+    {running, "max_pairs", "N", "stop with an error when there are more pairs",
+     VALUE(COUNT, max_pairs), .minimum = 1},
+    {running, "explain", "",
+     "print what would be done, from a sample of the rows, and do not do it",
+     VALUE(FLAG, explain), .not_read = own_run},
+
+    {proof, "validate", "[BACKEND]",
+     "join again with geos (default; sphere with -metric sphere) or another "
+     "reference and compare every pair and distance; exit code 3 if any "
+     "differs",
+     VALUE(REFERENCE, validate), .not_read = own_run},
+    {proof, "validate_report", "FILE",
+     "with -validate: write the differing rows here, as a layer or CSV by the "
+     "extension",
+     VALUE(TEXT, validate_report), .needs = "validate", .not_read = own_run},
+    {proof, "benchmark", "",
+     "time the methods on these two layers and print a table; takes no dst_ds",
+     VALUE(FLAG, benchmark), .not_read = own_run},
+    {proof, "benchmark_csv", "FILE", "with -benchmark: the table as CSV, too",
+     VALUE(TEXT, benchmark_csv), .needs = "benchmark", .not_read = own_run},
+    {proof, "benchmark_seconds", "S",
+     "with -benchmark: a method that would take longer runs on a sample; "
+     "default: 60",
+     VALUE(SECONDS, benchmark_seconds), .needs = "benchmark",
+     .not_read = own_run},
+
+    {messages, "q", "",
+     "no progress, no notices, no summary; warnings and errors stay",
+     VALUE(FLAG, quiet), .alias = "quiet"},
+    {messages, "progress", "",
+     "show progress; default: when the output is a terminal",
+     VALUE(FLAG, progress)},
+    {messages, "json_summary", "FILE", "write the summary for machines",
+     VALUE(TEXT, json_summary), .not_read = writes_rows},
+    {messages, "help", "", "show this text", VALUE(FLAG, help), .alias = "h",
+     .not_read = own_run},
+};
+
+_Static_assert(sizeof options / sizeof *options <= OJ_MAX_OPTIONS,
+               "struct oj_command.given holds one mark per option");
+
+const struct oj_option *oj_option_at(int i)
+{
+    int n = (int)(sizeof options / sizeof *options);
+    return i >= 0 && i < n ? &options[i] : NULL;
+}
+
+int oj_option_find(const char *name)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (strcasecmp(option->name, name) == 0)
+            return i;
+        if (option->alias != NULL && strcasecmp(option->alias, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const char *oj_option_choices(const struct oj_option *option)
+{
+    return option->choices != NULL ? option->choices : option->arguments;
+}
+
+int oj_word_is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
+const struct oj_option *oj_option_of_word(const char *word)
+{
+    return oj_word_is_option(word)
+               ? oj_option_at(oj_option_find(word + 1 + (word[1] == '-')))
+               : NULL;
+}
+
+int oj_option_words(const struct oj_option *option)
+{
+    if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)
+        return 0;
+    if (option->kind == OJ_OPTION_BOX || option->kind == OJ_OPTION_BOXES)
+        return 4;
+    return 1;
+}
+
+/* ---- options that there are not -------------------------------------------
+ */
+
+/* Words that say elsewhere what something else says here. */
+static const struct
+{
+    const char *words, *instead;
+} elsewhere[] = {
+    {"predicate", "write -op NAME"},
+    {"left|inner|outer|right|full|semi|anti",
+     "write -how left, inner, semi, anti, right or full"},
+    {"distance|dist|radius|buffer", "write -max_distance D[unit]"},
+    {"makevalid", "write -invalid fix"},
+    {"clipsrc", "-spat takes the rows that touch a box, -geometry intersection "
+                "what two features have in common"},
+    {"spat_srs", "the box of -spat is in the layer's own CRS"},
+    {"geomfield", "-sql with a SELECT of that column chooses it"},
+    {"fid", "write -where \"fid = N\", with the name of the FID column"},
+    {"preserve_fid", "FIDs are kept where rows are one to one"},
+    {"ds_transaction", "what is written is one transaction anyway"},
+    {"skipfailures", "a row that cannot be written is an error"},
+    {"join_spat|join_limit", "-join_where or -join_sql chooses join rows"},
+    {"layer", "write -input_layer NAME or -join_layer NAME"},
+    {"group_by", "-agg makes one row per input row"},
+    {"force", "write -overwrite"},
+    {"o|out|output", "the destination is the first word that is no option"},
+    {"verbose", "write --debug on"},
+    {"debug|config|formats|optfile|version|devices", "it has two dashes here"},
+    {"format", "write -f DRIVER, or --format DRIVER to be told of one"},
+};
+
+/* What ogr2ogr does to a layer, and so to a join that it reads. */
+static const char of_ogr2ogr[] =
+    "addfields|clipdst|clipsrclayer|clipsrcsql|clipsrcwhere|ct|dateTimeTo|"
+    "dim|emptyStrAsNull|explodecollections|fieldmap|fieldTypeToString|"
+    "forceNullable|gcp|gt|lang|mapFieldType|mo|nomd|noNativeData|order|"
+    "relaxedFieldNameMatch|resolveDomains|s_coord_epoch|segmentize|"
+    "simplify|t_coord_epoch|tps|unsetDefault|unsetFieldWidth|upsert|"
+    "wrapdateline|datelineoffset|xyRes|zfield";
+
+/* Without the marks between words, which everyone sets in another way. */
+static void bare(const char *name, size_t n, char *out, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < n && used + 1 < size; i++)
+    {
+        if (name[i] != '_' && name[i] != '-')
+            out[used++] = name[i];
+    }
+    out[used] = '\0';
+}
+
+/* The option that is called so but for at most most letters, or NULL. */
+static const char *nearest_option(const char *name, size_t n, int most)
+{
+    const struct oj_option *option;
+    const char *best = NULL;
+    char word[64], here[64];
+    int least = most + 1;
+    bare(name, n, word, sizeof word);
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        int distance;
+        bare(option->name, strlen(option->name), here, sizeof here);
+        distance = oj_spelling_distance(word, here);
+        if (distance < least && distance < (int)strlen(word))
+        {
+            best = option->name;
+            least = distance;
+        }
+    }
+    return best;
+}
+
+static const char *find_elsewhere(const char *name)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+    {
+        if (oj_words_find(elsewhere[i].words, name) >= 0)
+            return elsewhere[i].instead;
+    }
+    return NULL;
+}
+
+void oj_option_hint(const char *word, char *text, size_t size)
+{
+    const char *name = word + 1 + (word[1] == '-');
+    size_t n = strcspn(name, "=");
+    const char *instead = find_elsewhere(name);
+    /* More is another word, no typing error. */
+    const char *nearest = nearest_option(name, n, name[n] == '=' ? 0 : 2);
+    if (name[n] == '=' && nearest != NULL)
+        snprintf(text, size, "; write -%s %.100s, with a space", nearest,
+                 name + n + 1);
+    else if (instead != NULL)
+        snprintf(text, size, ": %s (ogrjoin --help lists all)", instead);
+    else if (oj_words_find(of_ogr2ogr, name) >= 0)
+        snprintf(text, size,
+                 ": it is one of ogr2ogr, which reads joins, too: ogr2ogr "
+                 "-%s ... dst_ds 'JOIN:[options] input_ds join_ds'",
+                 name);
+    else if (nearest != NULL)
+        snprintf(text, size, "; did you mean -%s? (ogrjoin --help lists all)",
+                 nearest);
+    else
+        snprintf(text, size, "; ogrjoin --help lists all");
+}
