@@ -49,7 +49,7 @@ static void point(struct oj_flat_buf *buf, int64_t fid, double x, double y)
     ck_assert_int_eq(oj_flat_buf_add_point(buf, fid, x, y, NULL), OJ_OK);
 }
 
-START_TEST(unit_short_form)
+TEST(unit_short_form)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat = oj_flat_buf_view(&buf);
@@ -77,9 +77,8 @@ START_TEST(unit_short_form)
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_short_form_becomes_long)
+TEST(unit_short_form_becomes_long)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -128,9 +127,8 @@ START_TEST(unit_short_form_becomes_long)
     ck_assert_int_eq(flat.n_parts, 2);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_drop_restores)
+TEST(unit_drop_restores)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -151,9 +149,8 @@ START_TEST(unit_drop_restores)
     ck_assert_double_eq(flat.x[1], 20);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_empty_members_and_open_rings)
+TEST(degenerate_empty_members_and_open_rings)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -201,9 +198,8 @@ START_TEST(degenerate_empty_members_and_open_rings)
     ck_assert_int_eq(buf.counts.n_empty_members, 4);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_not_finite_takes_the_feature)
+TEST(degenerate_not_finite_takes_the_feature)
 {
     const double bad[] = {
         NAN,        INFINITY, -INFINITY, 1.7976931348623157e308,
@@ -231,10 +227,9 @@ START_TEST(degenerate_not_finite_takes_the_feature)
     ck_assert_int_eq(buf.part_kinds, 0);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* In both forms: 1e150 itself joins, the next number does not. */
-START_TEST(degenerate_points_beyond_most)
+TEST(degenerate_points_beyond_most)
 {
     static const double ends[] = {1e150, -1e150};
     for (int long_form = 0; long_form < 2; long_form++)
@@ -266,9 +261,8 @@ START_TEST(degenerate_points_beyond_most)
         oj_flat_buf_free(&buf);
     }
 }
-END_TEST
 
-START_TEST(unit_drop_not_finite)
+TEST(unit_drop_not_finite)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -316,10 +310,9 @@ START_TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 19], 8);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* A model that never moves anything: it knows beforehand what stays. */
-START_TEST(property_random_features_like_a_plain_model)
+TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
     struct oj_flat_buf buf = {0};
     double *x = malloc(200000 * sizeof *x);
@@ -380,9 +373,8 @@ START_TEST(property_random_features_like_a_plain_model)
     free(x);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_check_finds_what_is_wrong)
+TEST(unit_check_finds_what_is_wrong)
 {
     int64_t part_offset[] = {0, 1, 2}, ring_offset[] = {0, 1, 2};
     int64_t vertex_offset[] = {0, 4, 6};
@@ -429,7 +421,6 @@ START_TEST(unit_check_finds_what_is_wrong)
     x[2] = NAN; /* no geometry */
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
-END_TEST
 
 static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
 {
@@ -453,7 +444,7 @@ static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
     return oj_flat_buf_add_point(buf, 42, 1, 1, err);
 }
 
-START_TEST(memory_every_allocation_may_fail)
+TEST(memory_every_allocation_may_fail)
 {
     for (int64_t n = 1;; n++)
     {
@@ -483,11 +474,10 @@ START_TEST(memory_every_allocation_may_fail)
         }
     }
 }
-END_TEST
 
 /* Every run of features, as a layer of its own, has their parts, rings and
  * vertices, and those alone. */
-START_TEST(unit_slices)
+TEST(unit_slices)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat_slice slice = {0};
@@ -519,22 +509,9 @@ START_TEST(unit_slices)
     oj_flat_slice_free(&slice);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("flat");
-    tcase_add_test(tests, unit_short_form);
-    tcase_add_test(tests, unit_short_form_becomes_long);
-    tcase_add_test(tests, unit_drop_restores);
-    tcase_add_test(tests, unit_drop_not_finite);
-    tcase_add_test(tests, unit_slices);
-    tcase_add_test(tests, unit_check_finds_what_is_wrong);
-    tcase_add_test(tests, degenerate_empty_members_and_open_rings);
-    tcase_add_test(tests, degenerate_not_finite_takes_the_feature);
-    tcase_add_test(tests, degenerate_points_beyond_most);
-    tcase_add_loop_test(tests, property_random_features_like_a_plain_model, 0,
-                        20);
-    tcase_add_test(tests, memory_every_allocation_may_fail);
+    tests_open("flat");
     return tests_run();
 }

@@ -28,7 +28,7 @@ static int64_t n_parts_of(const struct oj_flat *flat, int64_t i)
     return flat->part_offset[i + 1] - flat->part_offset[i];
 }
 
-START_TEST(unit_every_seed_in_every_form)
+TEST_LOOP(unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS)
 {
     struct oj_flat_buf buf = {0};
     struct oj_error err;
@@ -62,9 +62,8 @@ START_TEST(unit_every_seed_in_every_form)
     ck_assert_int_eq(buf.counts.n_rings_closed, 4);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_coordinates_are_those_of_the_bytes)
+TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -92,9 +91,8 @@ START_TEST(unit_coordinates_are_those_of_the_bytes)
     ck_assert_double_eq(buf.y[0], 5e-324);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_points_stay_in_the_short_form)
+TEST(unit_points_stay_in_the_short_form)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -120,9 +118,8 @@ START_TEST(unit_points_stay_in_the_short_form)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_every_cut_is_refused)
+TEST_LOOP(degenerate_every_cut_is_refused, 0, WKB_SEEDS)
 {
     struct oj_flat_buf buf = {0};
     struct oj_error err;
@@ -146,9 +143,8 @@ START_TEST(degenerate_every_cut_is_refused)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_depth_has_a_limit)
+TEST(degenerate_depth_has_a_limit)
 {
     struct oj_flat_buf buf = {0};
     struct oj_error err;
@@ -173,9 +169,8 @@ START_TEST(degenerate_depth_has_a_limit)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_bad_byte_order)
+TEST(degenerate_bad_byte_order)
 {
     struct oj_flat_buf buf = {0};
     struct wkb w;
@@ -186,7 +181,6 @@ START_TEST(degenerate_bad_byte_order)
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_ERR_DATA);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
 {
@@ -199,7 +193,7 @@ static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
     return oj_flat_buf_add_null(buf, WKB_SEEDS, err);
 }
 
-START_TEST(memory_every_allocation_may_fail)
+TEST(memory_every_allocation_may_fail)
 {
     struct oj_flat_buf whole = {0};
     ck_assert_int_eq(add_all(&whole, NULL), OJ_OK);
@@ -231,17 +225,9 @@ START_TEST(memory_every_allocation_may_fail)
     }
     oj_flat_buf_free(&whole);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("wkb");
-    tcase_add_loop_test(tests, unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS);
-    tcase_add_loop_test(tests, unit_coordinates_are_those_of_the_bytes, 0, 2);
-    tcase_add_test(tests, unit_points_stay_in_the_short_form);
-    tcase_add_loop_test(tests, degenerate_every_cut_is_refused, 0, WKB_SEEDS);
-    tcase_add_test(tests, degenerate_depth_has_a_limit);
-    tcase_add_test(tests, degenerate_bad_byte_order);
-    tcase_add_test(tests, memory_every_allocation_may_fail);
+    tests_open("wkb");
     return tests_run();
 }

@@ -218,7 +218,7 @@ static struct oj_options pick_options(void)
 
 /* --- tests ---------------------------------------------------------------- */
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(150), n_compared = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -240,10 +240,9 @@ START_TEST(random_layers)
     ck_assert_int_gt(n_counted, 0);
     ck_assert_int_gt(n_summed, 0);
 }
-END_TEST
 
 /* Lists of every length, and more pairs than are allowed. */
-START_TEST(long_lists)
+TEST(long_lists)
 {
     static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
     struct oj_options options = {.n_threads = 2};
@@ -275,10 +274,9 @@ START_TEST(long_lists)
     oj_matches_free(&ours);
     free_job(&job);
 }
-END_TEST
 
 /* All ties of a batch: few, too many for one list, and of many features. */
-START_TEST(all_ties)
+TEST(all_ties)
 {
     static const int n_tied[] = {300, 20000, 300}, n_lines[] = {2, 2, 12};
     const struct oj_options options = {.n_threads = 2};
@@ -301,10 +299,9 @@ START_TEST(all_ties)
         free_job(&job);
     }
 }
-END_TEST
 
 /* A point in many envelopes, one in none; features without parts. */
-START_TEST(envelopes)
+TEST(envelopes)
 {
     const struct oj_options options = {.n_threads = 2};
     struct device_join job = {.relation = oj_relation_default()};
@@ -327,9 +324,8 @@ START_TEST(envelopes)
     compare_counts(&job, &options);
     free_job(&job);
 }
-END_TEST
 
-START_TEST(batches_of_any_size)
+TEST(batches_of_any_size)
 {
     static const int64_t sizes[] = {1, 7, 1000, 1 << 20};
     int64_t n_rounds = rounds(6);
@@ -365,7 +361,6 @@ START_TEST(batches_of_any_size)
         free_job(&job);
     }
 }
-END_TEST
 
 /* A join that runs beside others. */
 struct beside
@@ -390,7 +385,7 @@ static void *join_beside(void *user)
     return NULL;
 }
 
-START_TEST(threads_at_once)
+TEST(threads_at_once)
 {
     int64_t n_rounds = rounds(10);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -423,11 +418,10 @@ START_TEST(threads_at_once)
         free_job(&job[1]);
     }
 }
-END_TEST
 
 /* With too little memory on the device there is the same answer, if need be of
  * the CPU. */
-START_TEST(little_memory)
+TEST(little_memory)
 {
     int64_t n_rounds = rounds(4);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -457,9 +451,8 @@ START_TEST(little_memory)
         free_job(&job);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct device_join job;
     struct oj_matches ours = {0};
@@ -481,7 +474,6 @@ START_TEST(cancelled)
     oj_matches_free(&ours);
     free_job(&job);
 }
-END_TEST
 
 /* --- data that stay on the device ----------------------------------------- */
 
@@ -546,7 +538,7 @@ static void check_counts(struct oj_gpu_index *index,
     oj_free(count);
 }
 
-START_TEST(resident)
+TEST(resident)
 {
     int64_t n_rounds = rounds(20);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -599,21 +591,10 @@ START_TEST(resident)
         free_job(&job);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda", 8);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, long_lists);
-    tcase_add_test(tcase, all_ties);
-    tcase_add_test(tcase, envelopes);
-    tcase_add_test(tcase, batches_of_any_size);
-    tcase_add_test(tcase, threads_at_once);
-    tcase_add_test(tcase, little_memory);
-    tcase_add_test(tcase, cancelled);
-    tcase_add_test(tcase, resident);
     return tests_run();
 }

@@ -121,8 +121,19 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     oj_free(count);
 }
 
+TEST(no_such_device)
+{
+    struct oj_gpu_device device;
+    int n = 0;
+    must(module->count(&n, &error));
+    must(module->describe(n - 1, &device, &error));
+    ck_assert_str_eq(device.why_not, "");
+    ck_assert_int_eq(module->describe(n, &device, &error), OJ_ERR_NO_DEVICE);
+    ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
+}
+
 /* Every point counts with every other: minutes of work. */
-START_TEST(cancelled_counts)
+TEST(cancelled_counts)
 {
     struct failing_join s;
     make_sides(&s, 300000, 300000, 1000);
@@ -131,10 +142,9 @@ START_TEST(cancelled_counts)
     stop_in_time("counts", &s, 1);
     free_sides(&s);
 }
-END_TEST
 
 /* All are equally far, and only the rank decides. */
-START_TEST(cancelled_nearest)
+TEST(cancelled_nearest)
 {
     struct failing_join s;
     make_sides(&s, 300000, 0, 1);
@@ -151,7 +161,6 @@ START_TEST(cancelled_nearest)
     stop_in_time("nearest with ties", &s, 0);
     free_sides(&s);
 }
-END_TEST
 
 /* Features of many long parts between one another's: every box meets every
  * other, and no edges do. */
@@ -167,7 +176,7 @@ static void add_stripes(struct oj_flat_buf *buf, double shift)
     end(buf);
 }
 
-START_TEST(cancelled_lines)
+TEST(cancelled_lines)
 {
     struct failing_join s;
     make_sides(&s, 0, 0, 1);
@@ -182,7 +191,6 @@ START_TEST(cancelled_lines)
     stop_in_time("lines", &s, 0);
     free_sides(&s);
 }
-END_TEST
 
 /* --- an error that stays -------------------------------------------------- */
 
@@ -234,7 +242,7 @@ static void lose_device(const struct failing_join *s)
     module->free_index(index);
 }
 
-START_TEST(lost_device)
+TEST(lost_device)
 {
     struct failing_join s;
     struct oj_matches truth = {0}, ours = {0};
@@ -264,29 +272,10 @@ START_TEST(lost_device)
     oj_matches_free(&ours);
     free_sides(&s);
 }
-END_TEST
-
-START_TEST(no_such_device)
-{
-    struct oj_gpu_device device;
-    int n = 0;
-    must(module->count(&n, &error));
-    must(module->describe(n - 1, &device, &error));
-    ck_assert_str_eq(device.why_not, "");
-    ck_assert_int_eq(module->describe(n, &device, &error), OJ_ERR_NO_DEVICE);
-    ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
-}
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_errors", 5);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_errors"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, no_such_device);
-    tcase_add_test(tcase, cancelled_counts);
-    tcase_add_test(tcase, cancelled_nearest);
-    tcase_add_test(tcase, cancelled_lines);
-    tcase_add_test(tcase, lost_device);
     return tests_run();
 }

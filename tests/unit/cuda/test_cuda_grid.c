@@ -236,7 +236,7 @@ static int compare(const struct grid_layers *l, const struct oj_relation *r)
     return status == OJ_OK;
 }
 
-START_TEST(grids)
+TEST(grids)
 {
     int64_t n_rounds = rounds(60), n_compared = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -254,13 +254,10 @@ START_TEST(grids)
     printf("%lld joins\n", (long long)n_compared);
     ck_assert_int_gt(n_compared, 0);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_grid", 1);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_grid"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, grids);
     return tests_run();
 }

@@ -138,7 +138,7 @@ static void check_round(const struct scene *scene)
     side_free(&b);
 }
 
-START_TEST(plain_way)
+TEST(plain_way)
 {
     int64_t n_rounds = rounds(150);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -149,11 +149,10 @@ START_TEST(plain_way)
         check_round(&scene);
     }
 }
-END_TEST
 
 /* Squares of distances are numbers with few digits, and distances are right to
  * eight of them, or ten: boxes must not tell more than segments. */
-START_TEST(squares_underflow)
+TEST(squares_underflow)
 {
     int64_t n_rounds = rounds(40);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -164,7 +163,6 @@ START_TEST(squares_underflow)
         check_round(&scene);
     }
 }
-END_TEST
 
 /* --- large features --------------------------------------------------------
  */
@@ -191,7 +189,7 @@ static void add_round(struct oj_flat_buf *buf, double x, double y,
 }
 
 /* Pairs of polygons of 100,000 vertices: apart, crossing, nested, equal. */
-START_TEST(very_large)
+TEST(very_large)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
@@ -228,13 +226,12 @@ START_TEST(very_large)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- batches ---------------------------------------------------------------
  */
 
 /* Every pair within reach, a row at a time and with a bound on the pairs. */
-START_TEST(bounded_batches)
+TEST(bounded_batches)
 {
     struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 50};
@@ -272,11 +269,10 @@ START_TEST(bounded_batches)
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 /* Very many features in one place: each finds the first of the others without
  * looking at all. */
-START_TEST(one_place)
+TEST_LOOP(one_place, 0, 2)
 {
     struct oj_flat_buf points = {0};
     struct oj_relation r = oj_relation_default();
@@ -301,12 +297,11 @@ START_TEST(one_place)
     oj_matches_free(&m);
     oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------
  */
 
-START_TEST(memory)
+TEST_LOOP(memory, 0, 2)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
@@ -326,16 +321,9 @@ START_TEST(memory)
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("distances");
-    tcase_add_test(tcase, plain_way);
-    tcase_add_test(tcase, squares_underflow);
-    tcase_add_test(tcase, very_large);
-    tcase_add_test(tcase, bounded_batches);
-    tcase_add_loop_test(tcase, one_place, 0, 2);
-    tcase_add_loop_test(tcase, memory, 0, 2);
+    tests_open("distances");
     return tests_run();
 }

@@ -251,7 +251,7 @@ static void check_round(unsigned kinds_a, int n_a, unsigned kinds_b, int n_b)
     oj_flat_buf_free(&join);
 }
 
-START_TEST(points)
+TEST(points)
 {
     int64_t n_rounds = rounds(150);
     n_answers = n_of_device = n_zero = 0;
@@ -266,9 +266,8 @@ START_TEST(points)
            (long long)n_answers, (long long)n_of_device, (long long)n_zero);
     ck_assert_int_gt(n_zero, 0);
 }
-END_TEST
 
-START_TEST(lines_and_polygons)
+TEST(lines_and_polygons)
 {
     int64_t n_rounds = rounds(150);
     n_zero = 0;
@@ -280,14 +279,10 @@ START_TEST(lines_and_polygons)
     }
     ck_assert_int_gt(n_zero, 0);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase;
     setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
-    tcase = tests_open("even-odd");
-    tcase_add_test(tcase, points);
-    tcase_add_test(tcase, lines_and_polygons);
+    tests_open("even-odd");
     return tests_run();
 }

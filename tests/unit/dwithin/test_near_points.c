@@ -81,7 +81,7 @@ static void ask(const struct oj_relation *relation, const struct oj_flat *input,
 /* --- against the plain way -------------------------------------------------
  */
 
-START_TEST(plain_way)
+TEST(plain_way)
 {
     int64_t n_rounds = rounds(300);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -117,7 +117,6 @@ START_TEST(plain_way)
             side_free(&a);
     }
 }
-END_TEST
 
 /* --- scattered lists -------------------------------------------------------
  */
@@ -168,7 +167,7 @@ static void check_same_sets(const struct oj_matches *one,
 
 /* Spread evenly (the estimate holds), or the pairs in one place (it does not);
  * with FIDs in order or not; with a filter or without. */
-START_TEST(scattered)
+TEST_LOOP(scattered, 0, 8)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat va, vb;
@@ -213,11 +212,10 @@ START_TEST(scattered)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* A layer with itself: the very same arrays, copies of them, and batches give
  * the same. */
-START_TEST(self_join)
+TEST_LOOP(self_join, 0, 2)
 {
     struct oj_flat_buf a = {0}, copy = {0};
     struct oj_flat view, copied;
@@ -270,7 +268,6 @@ START_TEST(self_join)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&copy);
 }
-END_TEST
 
 /* --- odd data --------------------------------------------------------------
  */
@@ -288,7 +285,7 @@ static void count_is(const struct oj_flat *flat, double d, int64_t n_pairs)
     oj_matches_free(&m);
 }
 
-START_TEST(odd_data)
+TEST(odd_data)
 {
     struct oj_flat_buf same = {0}, row = {0}, far = {0}, uneven = {0};
     struct oj_flat view;
@@ -327,10 +324,9 @@ START_TEST(odd_data)
     oj_flat_buf_free(&far);
     oj_flat_buf_free(&uneven);
 }
-END_TEST
 
 /* A million points in one place have 10^12 pairs: found out soon. */
-START_TEST(too_many)
+TEST_LOOP(too_many, 0, 2)
 {
     struct oj_flat_buf same = {0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 10000000};
@@ -355,11 +351,10 @@ START_TEST(too_many)
     oj_matches_free(&m);
     oj_flat_buf_free(&same);
 }
-END_TEST
 
 static int stop_now = 1;
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct oj_flat_buf same = {0};
     struct oj_options options = {.n_threads = 2, .cancel = &stop_now};
@@ -378,13 +373,12 @@ START_TEST(cancelled)
     oj_matches_free(&m);
     oj_flat_buf_free(&same);
 }
-END_TEST
 
 /* --- parts -----------------------------------------------------------------
  */
 
 /* Squares decide as roots do. */
-START_TEST(squares)
+TEST(squares)
 {
     random_state = 3;
     for (int i = 0; i < 200000; i++)
@@ -400,10 +394,9 @@ START_TEST(squares)
                "least %.17g", d);
     }
 }
-END_TEST
 
 /* Both kernels find the same. */
-START_TEST(kernels)
+TEST(kernels)
 {
     enum
     {
@@ -443,9 +436,8 @@ START_TEST(kernels)
                    round);
     }
 }
-END_TEST
 
-START_TEST(sorting)
+TEST(sorting)
 {
     enum
     {
@@ -474,9 +466,8 @@ START_TEST(sorting)
                    round, i, n);
     }
 }
-END_TEST
 
-START_TEST(row_order)
+TEST(row_order)
 {
     enum
     {
@@ -515,9 +506,8 @@ START_TEST(row_order)
     }
     oj_row_order_free(&order);
 }
-END_TEST
 
-START_TEST(memory)
+TEST_LOOP(memory, 0, 2)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
@@ -540,21 +530,9 @@ START_TEST(memory)
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("near points");
-    tcase_add_test(tcase, plain_way);
-    tcase_add_loop_test(tcase, scattered, 0, 8);
-    tcase_add_loop_test(tcase, self_join, 0, 2);
-    tcase_add_test(tcase, odd_data);
-    tcase_add_loop_test(tcase, too_many, 0, 2);
-    tcase_add_test(tcase, cancelled);
-    tcase_add_test(tcase, squares);
-    tcase_add_test(tcase, kernels);
-    tcase_add_test(tcase, sorting);
-    tcase_add_test(tcase, row_order);
-    tcase_add_loop_test(tcase, memory, 0, 2);
+    tests_open("near points");
     return tests_run();
 }

@@ -125,7 +125,7 @@ static void keeps_to_bound(struct bounded_join *q)
     oj_matches_free(&out);
 }
 
-START_TEST(bounds)
+TEST_LOOP(bounds, 0, 3)
 {
     struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
     struct oj_flat join = make_squares(&join_buf, 60, 0.0, 1.0);
@@ -139,7 +139,6 @@ START_TEST(bounds)
     oj_flat_buf_free(&point_buf);
     oj_flat_buf_free(&square_buf);
 }
-END_TEST
 
 static void hears_the_flag(struct bounded_join *q)
 {
@@ -157,7 +156,7 @@ static void hears_the_flag(struct bounded_join *q)
 }
 
 /* The layers are far apart. */
-START_TEST(cancelled)
+TEST_LOOP(cancelled, 0, 3)
 {
     struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
     struct oj_flat join = make_squares(&join_buf, N_JOIN, 100.0, 0.1);
@@ -171,7 +170,6 @@ START_TEST(cancelled)
     oj_flat_buf_free(&point_buf);
     oj_flat_buf_free(&square_buf);
 }
-END_TEST
 
 /* --- in the middle of a pair ----------------------------------------------
  */
@@ -211,7 +209,7 @@ static void *raise_late(void *seconds)
 
 /* However late the flag goes up, the answer is whole or there is none: circles
  * in one another are the pair that takes longest. */
-START_TEST(cancelled_in_a_pair)
+TEST(cancelled_in_a_pair)
 {
     struct oj_flat_buf join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
@@ -255,13 +253,9 @@ START_TEST(cancelled_in_a_pair)
     oj_flat_buf_free(&join_buf);
     oj_flat_buf_free(&input_buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("bounds");
-    tcase_add_loop_test(tcase, bounds, 0, 3);
-    tcase_add_loop_test(tcase, cancelled, 0, 3);
-    tcase_add_test(tcase, cancelled_in_a_pair);
+    tests_open("bounds");
     return tests_run();
 }

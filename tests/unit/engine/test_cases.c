@@ -2,6 +2,7 @@
  * moved and scaled where that is exact, which must change no answer.
  * Kind: unit, degenerate. */
 #include "../references.h"
+#include "../run_tests.h"
 
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/base/oj_array.h"
@@ -307,7 +308,7 @@ static int run_case_moved(const struct truth_case *c)
     return n;
 }
 
-START_TEST(nearest)
+TEST(nearest)
 {
     char line[4096];
     int n_cases = 0, n_runs = 0, number = 0;
@@ -341,19 +342,9 @@ START_TEST(nearest)
     printf("%d cases, run %d times on every backend\n", n_cases, n_runs);
     ck_assert_int_gt(n_cases, 80);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cases");
-    TCase *tcase = tcase_create("cases");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, nearest);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    tests_open("cases");
+    return tests_run();
 }

@@ -88,7 +88,7 @@ static void run_round(uint64_t seed, const struct scene *given)
     oj_flat_buf_free(&input);
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(600);
@@ -105,10 +105,9 @@ START_TEST(random_layers)
     ck_assert(n < 600 || (n_pairs > 100000 && n_undecided == 0));
     ck_assert(n_rounding * 1000 <= n_rows);
 }
-END_TEST
 
 /* Coordinates whose squares leave the range of single precision. */
-START_TEST(extreme_scales)
+TEST(extreme_scales)
 {
     static const double scales[] = {1e-12, 1e-16,  1e-18,  1e-20, 1e-30,
                                     1e-60, 1e-100, 1e-130, 1e12,  1e18,
@@ -123,7 +122,6 @@ START_TEST(extreme_scales)
         run_round(first + (uint64_t)i, &scene);
     }
 }
-END_TEST
 
 /* The index that a batch of this input needs, in bytes, and its pairs. */
 static int64_t index_bytes(const struct oj_flat *join,
@@ -147,7 +145,7 @@ static int64_t index_bytes(const struct oj_flat *join,
 
 /* Cells for points are made only where points may come; and whatever was
  * expected, all input is answered. */
-START_TEST(indexed_for_what_comes)
+TEST(indexed_for_what_comes)
 {
     const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;
     struct oj_flat_buf join = {0}, points = {0};
@@ -171,13 +169,9 @@ START_TEST(indexed_for_what_comes)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&points);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("engine");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, extreme_scales);
-    tcase_add_test(tcase, indexed_for_what_comes);
+    tests_open("engine");
     return tests_run();
 }

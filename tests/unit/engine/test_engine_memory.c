@@ -138,8 +138,9 @@ static void fail_in_turn(const char *backend, const struct oj_flat_buf *input,
 static const char *const backends[] = {
     "cpu",         "quadrant",     "geos",
     "geos_sorted", "spatialindex", "spatialindex_collective"};
+#define N_BACKENDS ((int)(sizeof backends / sizeof *backends))
 
-START_TEST(one_to_one)
+TEST_LOOP(one_to_one, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.max_distance = 9.0;
@@ -148,9 +149,8 @@ START_TEST(one_to_one)
     fail_in_turn(backends[_i], &points, &relation, 2);
     free_layers();
 }
-END_TEST
 
-START_TEST(lists)
+TEST_LOOP(lists, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.k = 7;
@@ -160,9 +160,8 @@ START_TEST(lists)
     fail_in_turn(backends[_i], &multipoints, &relation, 2);
     free_layers();
 }
-END_TEST
 
-START_TEST(to_the_boundary)
+TEST_LOOP(to_the_boundary, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.distance_to = OJ_TO_BOUNDARY;
@@ -170,10 +169,9 @@ START_TEST(to_the_boundary)
     fail_in_turn(backends[_i], &multipoints, &relation, 1);
     free_layers();
 }
-END_TEST
 
 /* The validation of one answer by another. */
-START_TEST(comparing)
+TEST(comparing)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_matches ours = {0}, theirs = {0};
@@ -207,15 +205,9 @@ START_TEST(comparing)
     oj_flat_buf_free(&undisputed);
     free_layers();
 }
-END_TEST
 
 int main(void)
 {
-    int n = (int)(sizeof backends / sizeof *backends);
-    TCase *tcase = tests_open("engine, memory");
-    tcase_add_loop_test(tcase, one_to_one, 0, n);
-    tcase_add_loop_test(tcase, lists, 0, n);
-    tcase_add_loop_test(tcase, to_the_boundary, 0, n);
-    tcase_add_test(tcase, comparing);
+    tests_open("engine, memory");
     return tests_run();
 }

@@ -303,7 +303,7 @@ static void pick_relation(const struct scene *s, struct oj_relation *relation)
     relation->distance_to = pick(3) ? OJ_TO_INTERIOR : OJ_TO_BOUNDARY;
 }
 
-START_TEST(nothing_changes_an_answer)
+TEST(nothing_changes_an_answer)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(80);
@@ -339,7 +339,6 @@ START_TEST(nothing_changes_an_answer)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- special layers --------------------------------------------------------
  */
@@ -359,7 +358,7 @@ static void run_special(const struct oj_flat_buf *join,
     check_form(&t, out);
 }
 
-START_TEST(empty_sides)
+TEST(empty_sides)
 {
     struct oj_flat_buf nothing = {0}, nulls = {0}, points = {0}, join = {0};
     const struct oj_flat_buf *joins[] = {&nothing, &nulls, &join};
@@ -384,10 +383,9 @@ START_TEST(empty_sides)
     oj_flat_buf_free(&points);
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 /* Thousands of points at one place on both sides: no quadratic work. */
-START_TEST(identical_points)
+TEST(identical_points)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_matches out = {0};
@@ -410,9 +408,8 @@ START_TEST(identical_points)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(all_ties_of_a_heap)
+TEST(all_ties_of_a_heap)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_matches out = {0};
@@ -429,10 +426,9 @@ START_TEST(all_ties_of_a_heap)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* Many small squares, one huge polygon around, diagonals through all. */
-START_TEST(large_among_small)
+TEST(large_among_small)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_matches out = {0};
@@ -471,10 +467,9 @@ START_TEST(large_among_small)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* A line reaches into the square; the quadrants group points only. */
-START_TEST(questions_that_make_no_sense)
+TEST(questions_that_make_no_sense)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_flat join_view, input_view;
@@ -507,9 +502,8 @@ START_TEST(questions_that_make_no_sense)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     static const int stop = 1;
     struct oj_flat_buf join = {0}, input = {0};
@@ -536,17 +530,9 @@ START_TEST(cancelled)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("engine, properties");
-    tcase_add_test(tcase, nothing_changes_an_answer);
-    tcase_add_test(tcase, empty_sides);
-    tcase_add_test(tcase, identical_points);
-    tcase_add_test(tcase, all_ties_of_a_heap);
-    tcase_add_test(tcase, large_among_small);
-    tcase_add_test(tcase, questions_that_make_no_sense);
-    tcase_add_test(tcase, cancelled);
+    tests_open("engine, properties");
     return tests_run();
 }

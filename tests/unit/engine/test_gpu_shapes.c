@@ -12,6 +12,7 @@
 
 #include "../../../algs/relation/oj_gpu.h"
 #include "../references.h"
+#include "../run_tests.h"
 
 #define MANY 1000000000
 #define SHAPES (OJ_PART_LINE | OJ_PART_POLYGON)
@@ -98,7 +99,7 @@ static void is_on(const struct oj_join *join, const char *backend,
 }
 
 /* The device decides nearly all of these. */
-START_TEST(taken)
+TEST(taken)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
                                      OJ_OP_BBOX};
@@ -116,10 +117,9 @@ START_TEST(taken)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* The CPU decides what a device finds: nothing is gained. */
-START_TEST(left)
+TEST(left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
                                      OJ_OP_OVERLAPS, OJ_OP_CROSSES};
@@ -134,9 +134,8 @@ START_TEST(left)
         oj_join_close(join);
     }
 }
-END_TEST
 
-START_TEST(small)
+TEST(small)
 {
     struct oj_join *join;
     set("");
@@ -150,10 +149,9 @@ START_TEST(small)
     is_on(join, "cpu", "90 rows, 480 vertices: ");
     oj_join_close(join);
 }
-END_TEST
 
 /* How many vertices rows have is known with the first of them. */
-START_TEST(known_by_batch)
+TEST(known_by_batch)
 {
     struct oj_flat_buf large = {0};
     struct oj_join *join;
@@ -176,10 +174,9 @@ START_TEST(known_by_batch)
     oj_join_close(join);
     oj_flat_buf_free(&large);
 }
-END_TEST
 
 /* Kinds are not known, or both come. */
-START_TEST(any_kinds)
+TEST(any_kinds)
 {
     struct oj_join *join;
     set("");
@@ -191,10 +188,9 @@ START_TEST(any_kinds)
     is_on(join, "cuda", " s on a GPU");
     oj_join_close(join);
 }
-END_TEST
 
 /* A process that has used a device does not start it again. */
-START_TEST(started)
+TEST(started)
 {
     static const char estimate[] = "1000000 rows, ";
     struct oj_join *join;
@@ -218,10 +214,9 @@ START_TEST(started)
     ck_assert(after < 0.5 * before);
     oj_join_close(join);
 }
-END_TEST
 
 /* A device that cannot be used, or no more. */
-START_TEST(failing)
+TEST(failing)
 {
     static const char *const hows[] = {"none", "refuse", "full", "lost"};
     static const char *const whys[] = {"no fake device either", "too large",
@@ -239,10 +234,9 @@ START_TEST(failing)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* Memory may be enough for the next batch. */
-START_TEST(crowded)
+TEST(crowded)
 {
     struct oj_join *join;
     set("crowded");
@@ -252,27 +246,10 @@ START_TEST(crowded)
     same_as_cpu(join, OJ_OP_INTERSECTS, &lines);
     oj_join_close(join);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gpu_shapes");
-    TCase *tcase = tcase_create("gpu_shapes");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_add_checked_fixture(tcase, make_layers, free_layers);
-    tcase_add_test(tcase, taken);
-    tcase_add_test(tcase, left);
-    tcase_add_test(tcase, small);
-    tcase_add_test(tcase, known_by_batch);
-    tcase_add_test(tcase, any_kinds);
-    tcase_add_test(tcase, started);
-    tcase_add_test(tcase, failing);
-    tcase_add_test(tcase, crowded);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_FORK);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    unsetenv("CK_FORK"); /* a test may kill its process */
+    tcase_add_checked_fixture(tests_open("gpu_shapes"), make_layers, free_layers);
+    return tests_run();
 }

@@ -6,6 +6,7 @@
  * Kind: property. OJ_TEST_SEED=n and OJ_TEST_ROUNDS=n run others, or more, and
  * OJ_TEST_FIRST=n leaves out those before round n. */
 #include "../random_numbers.h"
+#include "../run_tests.h"
 
 #include "../plain_pairs.h"
 
@@ -311,7 +312,7 @@ static long from_environment(const char *name, long otherwise)
     return text != NULL ? strtol(text, NULL, 10) : otherwise;
 }
 
-START_TEST(as_all_pairs)
+TEST(as_all_pairs)
 {
     long n_rounds = from_environment("OJ_TEST_ROUNDS", N_ROUNDS);
     long seed = from_environment("OJ_TEST_SEED", 1);
@@ -345,7 +346,6 @@ START_TEST(as_all_pairs)
            (long long)counts.n_undecided_proved, (long long)counts.n_undecided,
            (long long)counts.n_rounding, (long long)counts.n_within_ulps);
 }
-END_TEST
 
 /* --- the largest coordinates ------------------------------------------------
  */
@@ -373,7 +373,7 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
 
 /* The largest coordinates that join, whose squares are near the largest
  * numbers. */
-START_TEST(huge_coordinates)
+TEST(huge_coordinates)
 {
     static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
                                      1e300, 1.7e308, DBL_MAX, INFINITY};
@@ -422,7 +422,6 @@ START_TEST(huge_coordinates)
            (long long)counts.n_rounding);
     ck_assert_int_gt(counts.n_pairs, 1000);
 }
-END_TEST
 
 /* --- GEOS's own consistency ----------------------------------------------- */
 
@@ -461,7 +460,7 @@ static void ask_three(const struct random_join_trial *t)
     oj_geos_pairs_close(exchanged);
 }
 
-START_TEST(geos_agrees_with_itself)
+TEST(geos_agrees_with_itself)
 {
     long n_rounds = from_environment("OJ_TEST_ROUNDS", N_ROUNDS);
     long seed = from_environment("OJ_TEST_SEED", 1);
@@ -480,7 +479,6 @@ START_TEST(geos_agrees_with_itself)
            (long long)n_same, (long long)n_rounded, (long long)n_raised);
     ck_assert_int_le(n_rounded, n_same / 1000);
 }
-END_TEST
 
 /* --- memory --------------------------------------------------------------- */
 
@@ -511,7 +509,7 @@ static void try_without_memory(const struct random_join_trial *t,
     ck_assert_int_gt(n, 8);
 }
 
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
     for (int op = 0; op < OJ_N_OPS; op++)
     {
@@ -536,22 +534,9 @@ START_TEST(out_of_memory)
         free_trial(&t);
     }
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("joins, random");
-    TCase *tcase = tcase_create("property");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 800);
-    tcase_add_test(tcase, as_all_pairs);
-    tcase_add_test(tcase, huge_coordinates);
-    tcase_add_test(tcase, geos_agrees_with_itself);
-    tcase_add_test(tcase, out_of_memory);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed > 0;
+    tests_open("joins, random");
+    return tests_run();
 }

@@ -176,7 +176,7 @@ static void check_backends(struct overlapping_points_trial *t,
     }
 }
 
-START_TEST(joins)
+TEST(joins)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(12);
@@ -224,7 +224,6 @@ START_TEST(joins)
     }
     ck_assert_int_gt(n_pairs_seen, 100 * n);
 }
-END_TEST
 
 /* --- areas of unions and intersections ------------------------------------ */
 
@@ -279,7 +278,7 @@ static struct areas measure_pair(const char *input_text, const char *first,
     return areas;
 }
 
-START_TEST(areas_of_unions)
+TEST(areas_of_unions)
 {
     static const char two[] = "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2";
     static const char mixed[] =
@@ -315,7 +314,6 @@ START_TEST(areas_of_unions)
                          .picked,
                      0);
 }
-END_TEST
 
 /* --- memory and bounds ---------------------------------------------------- */
 
@@ -338,7 +336,7 @@ static oj_status join_once(const struct oj_flat *join_side,
     return status;
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct oj_flat_buf join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
@@ -363,15 +361,11 @@ START_TEST(memory)
     oj_flat_buf_free(&join_buf);
     oj_flat_buf_free(&input_buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("overlapping points");
+    tests_open("overlapping points");
     if (has_device())
         setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
-    tcase_add_test(tcase, joins);
-    tcase_add_test(tcase, areas_of_unions);
-    tcase_add_test(tcase, memory);
     return tests_run();
 }

@@ -195,7 +195,7 @@ static FILE *open_cases(void)
     return file;
 }
 
-START_TEST(truth_by_hand)
+TEST(truth_by_hand)
 {
     char line[4096], text[4096];
     FILE *file = open_cases();
@@ -232,11 +232,10 @@ START_TEST(truth_by_hand)
     printf("%d matrices by hand, each in 28 forms and both orders\n", n_cases);
     ck_assert_int_ge(n_cases, 120);
 }
-END_TEST
 
 /* --- predicates ----------------------------------------------------------- */
 
-START_TEST(predicates_of_a_pair)
+TEST(predicates_of_a_pair)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat view_a, view_b;
@@ -267,7 +266,6 @@ START_TEST(predicates_of_a_pair)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- distances ------------------------------------------------------------ */
 
@@ -347,7 +345,7 @@ static int order_of(struct small_fraction squared, int64_t limit)
     return (squared.above > right) - (squared.above < right);
 }
 
-START_TEST(distances_of_lines)
+TEST(distances_of_lines)
 {
     random_state = first_seed();
     for (int64_t round = rounds(20000); round > 0; round--)
@@ -395,9 +393,8 @@ START_TEST(distances_of_lines)
         oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
-START_TEST(distances_by_hand)
+TEST(distances_by_hand)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat view_a, view_b;
@@ -454,7 +451,6 @@ START_TEST(distances_by_hand)
     oj_flat_buf_free(&b);
     wkt_close();
 }
-END_TEST
 
 /* --- size ----------------------------------------------------------------- */
 
@@ -476,7 +472,7 @@ static void add_star(struct oj_flat_buf *buf, int n, double x, double y)
     end(buf);
 }
 
-START_TEST(large_polygons)
+TEST(large_polygons)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat view_a, view_b;
@@ -500,15 +496,9 @@ START_TEST(large_polygons)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("exact_reference");
-    tcase_add_test(tcase, truth_by_hand);
-    tcase_add_test(tcase, predicates_of_a_pair);
-    tcase_add_test(tcase, distances_of_lines);
-    tcase_add_test(tcase, distances_by_hand);
-    tcase_add_test(tcase, large_polygons);
+    tests_open("exact_reference");
     return tests_run();
 }

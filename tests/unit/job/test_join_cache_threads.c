@@ -86,15 +86,14 @@ static void try_threads(const char *max, int n_keys, int n_rounds)
     oj_flat_buf_free(&answer.input);
 }
 
-START_TEST(threads_one_key)
+TEST(threads_one_key)
 {
     struct oj_join_cache_counts before = oj_join_cache_counts();
     try_threads(NULL, 1, 100);
     ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built, 1);
 }
-END_TEST
 
-START_TEST(threads_some_keys)
+TEST(threads_some_keys)
 {
     struct oj_join_cache_counts before = oj_join_cache_counts();
     try_threads(NULL, N_KEYS, 100);
@@ -102,7 +101,6 @@ START_TEST(threads_some_keys)
     try_threads("150K", N_KEYS, 50); /* room for one or two */
     try_threads("1K", N_KEYS, 50);
 }
-END_TEST
 
 /* One take, held. */
 static void *take_once(void *user)
@@ -124,7 +122,7 @@ static void wait_for_calls(const struct maker *maker, int n)
     }
 }
 
-START_TEST(others_wait)
+TEST(others_wait)
 {
     struct maker maker = {.ms = 300};
     struct cache_thread workers[N_THREADS];
@@ -147,9 +145,8 @@ START_TEST(others_wait)
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 1);
 }
-END_TEST
 
-START_TEST(failure_is_everybodys)
+TEST(failure_is_everybodys)
 {
     struct maker maker = {.ms = 1500, .failure = OJ_ERR_DATA};
     struct cache_thread workers[N_THREADS];
@@ -172,7 +169,6 @@ START_TEST(failure_is_everybodys)
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(0, 0)); /* and the next one tries again */
 }
-END_TEST
 
 static void cancel(struct cache_thread *w)
 {
@@ -180,7 +176,7 @@ static void cancel(struct cache_thread *w)
     oj_join_use_stop(&w->use);
 }
 
-START_TEST(cancelled_maker)
+TEST(cancelled_maker)
 {
     struct maker slow = {.ms = 60000}, quick = {.ms = 0};
     struct cache_thread workers[3];
@@ -223,9 +219,8 @@ START_TEST(cancelled_maker)
     ck_assert_int_eq(slow.n_calls, 0);
     ck_assert_int_eq(n_entries(), 0);
 }
-END_TEST
 
-START_TEST(cancelled_waiter)
+TEST(cancelled_waiter)
 {
     struct maker slow = {.ms = 60000};
     struct cache_thread workers[2];
@@ -247,7 +242,6 @@ START_TEST(cancelled_waiter)
     ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
     ck_assert_int_eq(n_entries(), 0);
 }
-END_TEST
 
 /* ---- batches ------------------------------------------------------------ */
 
@@ -270,7 +264,7 @@ static void *join_for_long(void *user)
     return NULL;
 }
 
-START_TEST(stopped_batch)
+TEST(stopped_batch)
 {
     static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
@@ -309,17 +303,9 @@ START_TEST(stopped_batch)
     oj_matches_free(&matches);
     oj_flat_buf_free(&answer.input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join_cache_threads");
-    tcase_add_test(tcase, threads_one_key);
-    tcase_add_test(tcase, threads_some_keys);
-    tcase_add_test(tcase, others_wait);
-    tcase_add_test(tcase, failure_is_everybodys);
-    tcase_add_test(tcase, cancelled_maker);
-    tcase_add_test(tcase, cancelled_waiter);
-    tcase_add_test(tcase, stopped_batch);
+    tests_open("join_cache_threads");
     return tests_run();
 }

@@ -224,7 +224,7 @@ static int64_t try_round(void)
     return n_tiles;
 }
 
-START_TEST(tiles_change_no_answer)
+TEST_LOOP(tiles_change_no_answer, 0, 8)
 {
     int64_t n_tiles = 0;
     for (int round = 0; round < 30; round++)
@@ -234,7 +234,6 @@ START_TEST(tiles_change_no_answer)
     }
     ck_assert_int_gt(n_tiles, 100);
 }
-END_TEST
 
 static oj_status use_all(const struct whole *w, const struct oj_flat *input,
                          struct oj_error *err)
@@ -258,7 +257,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
     return status;
 }
 
-START_TEST(memory_ends_anywhere)
+TEST(memory_ends_anywhere)
 {
     struct scene s = {0.0, 0.0, 1.0, 100, 1, 0.0};
     struct whole w = make_whole(&s, OJ_PART_POLYGON);
@@ -279,13 +278,10 @@ START_TEST(memory_ends_anywhere)
     oj_flat_buf_free(&points);
     free_whole(&w);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("tiled join");
+    tests_open("tiled join");
     GDALAllRegister();
-    tcase_add_loop_test(tests, tiles_change_no_answer, 0, 8);
-    tcase_add_test(tests, memory_ends_anywhere);
     return tests_run();
 }

@@ -5,6 +5,7 @@
  * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../random_layers.h"
+#include "../run_tests.h"
 
 #include "plain_near_cells.h"
 
@@ -85,7 +86,7 @@ static double pick_reach(const struct scene *s)
     }
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(60);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -112,7 +113,6 @@ START_TEST(random_layers)
     printf("%lld points asked, %lld outside, %lld layers refused\n",
            (long long)n_asked, (long long)n_outside, (long long)n_refused);
 }
-END_TEST
 
 /* --- layers as they are, and worse ---------------------------------------- */
 
@@ -178,7 +178,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
     }
 }
 
-START_TEST(other_layers)
+TEST(other_layers)
 {
     static const double reaches[] = {0.0, 3.0, 100.0, 1e4, INFINITY};
     int64_t n_rounds = rounds(12);
@@ -210,7 +210,6 @@ START_TEST(other_layers)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- one distance ---------------------------------------------------------
  */
@@ -235,7 +234,7 @@ static double pick_number(void)
     }
 }
 
-START_TEST(one_distance)
+TEST(one_distance)
 {
     int64_t n = 200000 * rounds(1), n_lost = 0, n_first = 0;
     random_state = first_seed();
@@ -263,10 +262,9 @@ START_TEST(one_distance)
     }
     ck_assert(n_lost < n / 2 && n_first > 0 && n_first < n);
 }
-END_TEST
 
 /* What cells leave to others. */
-START_TEST(refused)
+TEST(refused)
 {
     struct oj_near_square square;
     ck_assert(!oj_near_square(0, 0, 1e31, 1, 1e31, 1.0, 5, &square));
@@ -278,23 +276,9 @@ START_TEST(refused)
     ck_assert(oj_near_is_lost(0.0, 0.0, 1e-160, 0.0));
     ck_assert(!oj_near_is_lost(1.0, 0.0, 1.0, 0.0));
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("near_cells");
-    TCase *properties = tcase_create("properties");
-    SRunner *runner;
-    int n_failed;
-    tcase_set_timeout(properties, 0);
-    tcase_add_test(properties, random_layers);
-    tcase_add_test(properties, other_layers);
-    tcase_add_test(properties, one_distance);
-    tcase_add_test(properties, refused);
-    suite_add_tcase(suite, properties);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    tests_open("near_cells");
+    return tests_run();
 }

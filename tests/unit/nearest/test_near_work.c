@@ -81,7 +81,7 @@ static struct layer_trial trial_of(const struct oj_flat_buf *join,
     return t;
 }
 
-START_TEST(more_than_there_are)
+TEST(more_than_there_are)
 {
     for (int c = 0; c < 4; c++)
     {
@@ -117,7 +117,6 @@ START_TEST(more_than_there_are)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- copies --------------------------------------------------------------- */
 
@@ -139,7 +138,7 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
 
 /* Of 2,000 copies the index keeps what it keeps of few, and others with holes
  * come after them. */
-START_TEST(stacks)
+TEST(stacks)
 {
     struct oj_flat_buf input = {0};
     struct join_work work[2];
@@ -179,7 +178,6 @@ START_TEST(stacks)
     }
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* --- as near -------------------------------------------------------------- */
 
@@ -215,7 +213,7 @@ static void check_ties(const struct layer_trial *t,
 
 /* Squares side by side, some of them several times, with holes or across
  * others, and points on all their corners, edges and middles. */
-START_TEST(all_that_are_as_near)
+TEST(all_that_are_as_near)
 {
     static const char *const backends[] = {"cpu", "cuda"};
     struct oj_flat_buf join = {0}, input = {0};
@@ -254,13 +252,9 @@ START_TEST(all_that_are_as_near)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("work of nearest joins");
-    tcase_add_test(tcase, more_than_there_are);
-    tcase_add_test(tcase, stacks);
-    tcase_add_test(tcase, all_that_are_as_near);
+    tests_open("work of nearest joins");
     return tests_run();
 }

@@ -19,7 +19,7 @@
 
 /* ---- scores ------------------------------------------------------------- */
 
-START_TEST(scores_keep_the_order_of_numbers)
+TEST(scores_keep_the_order_of_numbers)
 {
     const double ascending[] = {-INFINITY, -DBL_MAX, -1.5,    -DBL_MIN,
                                 -5e-324,   0.0,      5e-324,  DBL_MIN,
@@ -41,7 +41,6 @@ START_TEST(scores_keep_the_order_of_numbers)
     ck_assert(oj_score_reversed(INT64_MAX) > OJ_NO_SCORE);
     ck_assert(oj_score_reversed(OJ_NO_SCORE) == OJ_NO_SCORE);
 }
-END_TEST
 
 /* ---- picking ------------------------------------------------------------ */
 
@@ -56,7 +55,7 @@ static void fill_lists(struct oj_matches *m, const int64_t *offset, int n_rows,
     m->n_pairs = n;
 }
 
-START_TEST(the_greatest_score_wins)
+TEST(the_greatest_score_wins)
 {
     const int64_t offset[] = {0, 3, 3, 5, 6};
     const int32_t join_row[] = {2, 0, 1, 1, 2, 0};
@@ -103,11 +102,10 @@ START_TEST(the_greatest_score_wins)
     oj_matches_free(&m);
     oj_matches_free(&out);
 }
-END_TEST
 
 /* ---- measures ----------------------------------------------------------- */
 
-START_TEST(areas_and_lengths)
+TEST(areas_and_lengths)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -133,9 +131,8 @@ START_TEST(areas_and_lengths)
     ck_assert(oj_flat_area(&flat, 1) == 0.0);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(bearings)
+TEST(bearings)
 {
     ck_assert(oj_bearing(1, 1, 1, 9) == 0.0);
     ck_assert(oj_bearing(1, 1, 9, 1) == 90.0);
@@ -145,7 +142,6 @@ START_TEST(bearings)
     ck_assert(oj_bearing(0, 0, -1e-300, 1) < 360.0);
     ck_assert(oj_bearing(0, 0, -1e-300, 1) >= 0.0);
 }
-END_TEST
 
 /* ---- nearest points ----------------------------------------------------- */
 
@@ -170,7 +166,7 @@ static void free_layers(void)
 }
 
 /* The distance is GEOS's; the points lie on their features, that far apart. */
-START_TEST(nearest_points_agree_with_geos)
+TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_nearest_work work = {0};
@@ -216,10 +212,9 @@ START_TEST(nearest_points_agree_with_geos)
     oj_nearest_work_free(&work);
     free_layers();
 }
-END_TEST
 
 /* Of equal places the first: in part order, then in segment order. */
-START_TEST(the_first_of_equal_places)
+TEST(the_first_of_equal_places)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat flat_a, flat_b;
@@ -270,7 +265,6 @@ START_TEST(the_first_of_equal_places)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* ---- the stage ---------------------------------------------------------- */
 
@@ -359,7 +353,7 @@ static void expect_same(const struct oj_pair_values *a,
 }
 
 /* The same with any number of threads; picked pairs have the best overlap. */
-START_TEST(threads_change_nothing)
+TEST_LOOP(threads_change_nothing, 0, 5)
 {
     struct oj_matches m = {0};
     build_layers(77 + (uint64_t)_i, 50, 50);
@@ -378,9 +372,8 @@ START_TEST(threads_change_nothing)
     oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
-START_TEST(picked_pairs_are_the_best_of_all)
+TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
 {
     struct oj_matches m = {0};
     struct oj_pair_values all = {0}, picked = {0};
@@ -422,10 +415,9 @@ START_TEST(picked_pairs_are_the_best_of_all)
     oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
 /* Every allocation fails in its turn, in GEOS none. */
-START_TEST(out_of_memory)
+TEST_LOOP(out_of_memory, 0, 8)
 {
     const enum oj_pick_rule rules[] = {OJ_PICK_ALL, OJ_PICK_LARGEST_OVERLAP,
                                        OJ_PICK_NEAREST, OJ_PICK_SMALLEST_AREA};
@@ -459,9 +451,8 @@ START_TEST(out_of_memory)
     oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
-START_TEST(cancel_stops)
+TEST(cancel_stops)
 {
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
     struct oj_matches m = {0};
@@ -475,20 +466,9 @@ START_TEST(cancel_stops)
     oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("pair stage");
-    tcase_add_test(tcase, scores_keep_the_order_of_numbers);
-    tcase_add_test(tcase, the_greatest_score_wins);
-    tcase_add_test(tcase, areas_and_lengths);
-    tcase_add_test(tcase, bearings);
-    tcase_add_loop_test(tcase, nearest_points_agree_with_geos, 0, 8);
-    tcase_add_test(tcase, the_first_of_equal_places);
-    tcase_add_loop_test(tcase, threads_change_nothing, 0, 5);
-    tcase_add_loop_test(tcase, picked_pairs_are_the_best_of_all, 0, 5);
-    tcase_add_loop_test(tcase, out_of_memory, 0, 8);
-    tcase_add_test(tcase, cancel_stops);
+    tests_open("pair stage");
     return tests_run();
 }

@@ -205,7 +205,7 @@ static struct oj_relation pick_relation(const struct scene *s)
     return r;
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(400);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -237,10 +237,9 @@ START_TEST(random_layers)
     ck_assert_int_gt(n_matched, 0);
     printf("%lld matches\n", (long long)n_matched);
 }
-END_TEST
 
 /* Many points at few places: their ranks keep all but a few leaves out. */
-START_TEST(coinciding)
+TEST_LOOP(coinciding, 0, 2)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat view;
@@ -256,10 +255,9 @@ START_TEST(coinciding)
     ck_assert_int_lt(try_layers(&view, &view, &r), 20000 / LANES * 20);
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* The ends of the numbers that join. */
-START_TEST(extremes)
+TEST(extremes)
 {
     static const double values[] = {0.0,    -0.0,  5e-324, 1e-160, 1.0,
                                     1e75,   1e76,  1e149,  1e150,  -1e150,
@@ -287,13 +285,9 @@ START_TEST(extremes)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("near_other");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_loop_test(tcase, coinciding, 0, 2);
-    tcase_add_test(tcase, extremes);
+    tests_open("near_other");
     return tests_run();
 }

@@ -240,7 +240,7 @@ static void limit(struct oj_relation *relation, const struct oj_flat *join)
     relation->exclude_same_geometry = 0;
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     const struct asked_kind kind = {pick_kinds, pick_relation, limit,
                                     try_layers};
@@ -253,11 +253,10 @@ START_TEST(random_layers)
     ck_assert_int_gt(n_pairs, 0);
     printf("%lld pairs\n", (long long)n_pairs);
 }
-END_TEST
 
 /* The sides are one; points coincide, or differ by the last bit, or by so
  * little that their distance is 0. */
-START_TEST(self_joins)
+TEST(self_joins)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat view;
@@ -284,10 +283,9 @@ START_TEST(self_joins)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* The ends of the numbers that join. */
-START_TEST(extremes)
+TEST(extremes)
 {
     static const double values[] = {0.0,    -0.0,  5e-324, 1e-160, 1.0,
                                     1e75,   1e76,  1e149,  1e150,  -1e150,
@@ -315,13 +313,9 @@ START_TEST(extremes)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("point_pairs");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, self_joins);
-    tcase_add_test(tcase, extremes);
+    tests_open("point_pairs");
     return tests_run();
 }

@@ -201,7 +201,7 @@ static struct shape_lattice some_lattice(void)
     return l;
 }
 
-START_TEST(every_join)
+TEST(every_join)
 {
     uint64_t seed = first_seed();
     n_checked = n_held = 0;
@@ -238,11 +238,10 @@ START_TEST(every_join)
     ck_assert_int_gt(n_screened[OJ_SAID_APART], 0);
     ck_assert_int_gt(n_screened[OJ_SAID_MEETS], 0);
 }
-END_TEST
 
 /* Pairs of the layer with itself that an exclusion takes out are those that are
  * missing. */
-START_TEST(exclusions)
+TEST(exclusions)
 {
     struct oj_flat_buf a = {0};
     struct oj_flat view;
@@ -278,9 +277,8 @@ START_TEST(exclusions)
     oj_matches_free(&some);
     oj_flat_buf_free(&a);
 }
-END_TEST
 
-START_TEST(bounds)
+TEST(bounds)
 {
     struct oj_flat_buf a = {0}, one = {0};
     struct oj_flat view, single;
@@ -306,10 +304,9 @@ START_TEST(bounds)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&one);
 }
-END_TEST
 
 /* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
-START_TEST(memory)
+TEST_LOOP(memory, 0, 10)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_DISJOINT, OJ_OP_RELATE,
@@ -350,7 +347,6 @@ START_TEST(memory)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
                      double size)
@@ -370,7 +366,7 @@ static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
 
 /* Coordinates whose products over- or underflow: what is said of a row does not
  * depend on the rows before it. */
-START_TEST(extreme_sizes)
+TEST_LOOP(extreme_sizes, 0, 6)
 {
     static const double sizes[] = {1e300, 1e-300, 1e140, 1e-140, 1e120, 1.0};
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_TOUCHES,
@@ -420,15 +416,9 @@ START_TEST(extreme_sizes)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("predicates");
-    tcase_add_test(tcase, every_join);
-    tcase_add_test(tcase, exclusions);
-    tcase_add_test(tcase, bounds);
-    tcase_add_loop_test(tcase, extreme_sizes, 0, 6);
-    tcase_add_loop_test(tcase, memory, 0, 10);
+    tests_open("predicates");
     return tests_run();
 }

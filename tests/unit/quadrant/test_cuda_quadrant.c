@@ -81,7 +81,7 @@ static void answer_of_cpu(const struct quadrant_trial *job,
     must(try_join(job, "cpu", &options, out));
 }
 
-START_TEST(random_sides)
+TEST(random_sides)
 {
     int64_t n_rounds = rounds(100), n_run = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -107,10 +107,9 @@ START_TEST(random_sides)
     }
     ck_assert_int_gt(n_run, 0);
 }
-END_TEST
 
 /* An answer, or a clear error. */
-START_TEST(little_memory)
+TEST(little_memory)
 {
     int64_t n_rounds = rounds(4) / 4 + 1;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -141,9 +140,8 @@ START_TEST(little_memory)
         free_job(&job);
     }
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     struct oj_matches out = {0};
     const struct oj_options options = {.n_threads = 1};
@@ -169,15 +167,10 @@ START_TEST(refused)
     oj_matches_free(&out);
     free_job(&job);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_quadrant", 3);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_quadrant"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, random_sides);
-    tcase_add_test(tcase, little_memory);
-    tcase_add_test(tcase, refused);
     return tests_run();
 }

@@ -414,7 +414,7 @@ static void try_layers(const struct oj_flat *join, const struct oj_flat *input,
     oj_matches_free(&truth);
 }
 
-START_TEST(random_sides)
+TEST(random_sides)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, 1e9};
     int64_t n_rounds = rounds(100);
@@ -444,10 +444,9 @@ START_TEST(random_sides)
            (long long)n_quadrants_seen, (long long)n_pairs_seen,
            (long long)n_matched_seen);
 }
-END_TEST
 
 int main(void)
 {
-    tcase_add_test(tests_open("quadrants"), random_sides);
+    tests_open("quadrants");
     return tests_run();
 }

@@ -105,7 +105,7 @@ static const char *temporary(const char *extension)
 
 /* ---- the way of rows ---------------------------------------------------- */
 
-START_TEST(endtoend_every_type_and_null_and_unset)
+TEST_LOOP(endtoend_every_type_and_null_and_unset, 99, 101)
 {
     GDALDatasetH in = make_layer("Memory", "", N_FIELDS, wkbPoint, NULL);
     GDALDatasetH out = make_layer("Memory", "", N_FIELDS, wkbPoint, NULL);
@@ -120,7 +120,6 @@ START_TEST(endtoend_every_type_and_null_and_unset)
     GDALClose(in);
     GDALClose(out);
 }
-END_TEST
 
 struct format
 {
@@ -142,7 +141,7 @@ enum
     N_FILTERED = 4 /* those that tell a column's type without being told */
 };
 
-START_TEST(endtoend_stream_and_loop_are_the_same)
+TEST_LOOP(endtoend_stream_and_loop_are_the_same, 0, 4 * N_STREAMS)
 {
     static const int64_t batches[] = {1, 7, 1000, 70000};
     const struct format *format = &formats[_i % N_STREAMS];
@@ -174,9 +173,8 @@ START_TEST(endtoend_stream_and_loop_are_the_same)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
-START_TEST(endtoend_every_type_through_formats)
+TEST_LOOP(endtoend_every_type_through_formats, 0, N_FORMATS)
 {
     const struct format *format = &formats[_i];
     const char *path = temporary(format->extension);
@@ -221,11 +219,10 @@ START_TEST(endtoend_every_type_through_formats)
     GDALClose(back);
     GDALDeleteDataset(NULL, path);
 }
-END_TEST
 
 /* ---- shapes ------------------------------------------------------------- */
 
-START_TEST(endtoend_every_shape)
+TEST(endtoend_every_shape)
 {
     GDALDatasetH in =
         make_layer("GPKG", temporary("gpkg"), 1, wkbUnknown, no_index);
@@ -279,9 +276,8 @@ START_TEST(endtoend_every_shape)
     GDALClose(in);
     VSIUnlink(temporary("gpkg"));
 }
-END_TEST
 
-START_TEST(endtoend_promote_to_multi)
+TEST(endtoend_promote_to_multi)
 {
     GDALDatasetH in = make_layer("Memory", "", 1, wkbUnknown, NULL);
     GDALDatasetH out = make_layer("Memory", "", 1, wkbUnknown, NULL);
@@ -326,11 +322,10 @@ START_TEST(endtoend_promote_to_multi)
     GDALClose(in);
     GDALClose(out);
 }
-END_TEST
 
 /* ---- which rows and columns --------------------------------------------- */
 
-START_TEST(unit_limit_and_filters)
+TEST_LOOP(unit_limit_and_filters, 0, 2 * N_FILTERED)
 {
     const struct format *format = &formats[_i / 2];
     const char *path = temporary(format->extension);
@@ -379,10 +374,9 @@ START_TEST(unit_limit_and_filters)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 /* A box that only the boxes of two lines touch: not their rows. */
-START_TEST(unit_spatial_filter_is_exact)
+TEST(unit_spatial_filter_is_exact)
 {
     const char *path = temporary("gpkg");
     GDALDatasetH in = make_layer("GPKG", path, 1, wkbLineString, NULL);
@@ -405,7 +399,6 @@ START_TEST(unit_spatial_filter_is_exact)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 struct pairs
 {
@@ -471,7 +464,7 @@ static void describe(OGRLayerH layer, char *text, size_t size)
     }
 }
 
-START_TEST(unit_how_and_lists)
+TEST_LOOP(unit_how_and_lists, 0, 4)
 {
     static const char *const expected[] = {
         "0 2 0.5 1;0 1 0.75 2;1 - - -;2 3 0 1;3 - - -;",
@@ -557,23 +550,12 @@ START_TEST(unit_how_and_lists)
     oj_layer_reader_close(reader);
     close_pairs(&p);
 }
-END_TEST
 
 /* ---- main --------------------------------------------------------------- */
 
 int main(void)
 {
-    TCase *tests = tests_open("layer");
+    tests_open("layer");
     GDALAllRegister();
-    tcase_add_loop_test(tests, endtoend_every_type_and_null_and_unset, 99, 101);
-    tcase_add_loop_test(tests, endtoend_stream_and_loop_are_the_same, 0,
-                        4 * N_STREAMS);
-    tcase_add_loop_test(tests, endtoend_every_type_through_formats, 0,
-                        N_FORMATS);
-    tcase_add_test(tests, endtoend_every_shape);
-    tcase_add_test(tests, endtoend_promote_to_multi);
-    tcase_add_loop_test(tests, unit_limit_and_filters, 0, 2 * N_FILTERED);
-    tcase_add_test(tests, unit_spatial_filter_is_exact);
-    tcase_add_loop_test(tests, unit_how_and_lists, 0, 4);
     return tests_run();
 }

@@ -68,7 +68,7 @@ static struct oj_relation within(double distance)
 /* --- answers known by hand -------------------------------------------------
  */
 
-START_TEST(all_rows_are_there)
+TEST(all_rows_are_there)
 {
     static const char *const names[] = {"geos", "GEOS_sorted", "spatialindex",
                                         "spatialindex_collective", "quadrant"};
@@ -80,9 +80,8 @@ START_TEST(all_rows_are_there)
         ck_assert_uint_eq(backend->abi, OJ_BACKEND_ABI);
     }
 }
-END_TEST
 
-START_TEST(polygon_with_hole)
+TEST(polygon_with_hole)
 {
     double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
     double hole[] = {4, 4, 4, 8, 8, 8, 8, 4, 4, 4};
@@ -122,9 +121,8 @@ START_TEST(polygon_with_hole)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(ties_follow_rank)
+TEST(ties_follow_rank)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_relation relation = within(10.0);
@@ -172,9 +170,8 @@ START_TEST(ties_follow_rank)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(k_larger_than_layer)
+TEST(k_larger_than_layer)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
@@ -193,9 +190,8 @@ START_TEST(k_larger_than_layer)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(multipoints_and_collections)
+TEST(multipoints_and_collections)
 {
     double p0[] = {100, 0}, p1[] = {0, 3}, p2[] = {50, 50};
     double line[] = {0, 0, 10, 0};
@@ -228,9 +224,8 @@ START_TEST(multipoints_and_collections)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(empty_layers)
+TEST(empty_layers)
 {
     struct oj_flat_buf empty = {0}, nulls = {0}, points = {0};
     struct oj_relation relation = oj_relation_default();
@@ -251,11 +246,10 @@ START_TEST(empty_layers)
     oj_flat_buf_free(&nulls);
     oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* Thousands of features in one place, others and some points very far away:
  * the search must find its way and end. */
-START_TEST(identical_and_far)
+TEST(identical_and_far)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
@@ -285,11 +279,10 @@ START_TEST(identical_and_far)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* GEOS has no ring of two vertices and no line of one: they are given to it
  * with their last vertex repeated, and all backends decide as the others do. */
-START_TEST(too_few_vertices_for_geos)
+TEST(too_few_vertices_for_geos)
 {
     double ring[] = {0, 0, 0, 0};
     struct oj_flat_buf join = {0}, input = {0};
@@ -331,9 +324,8 @@ START_TEST(too_few_vertices_for_geos)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(cancel_stops)
+TEST(cancel_stops)
 {
     struct oj_flat_buf points = {0};
     struct oj_flat view;
@@ -360,10 +352,9 @@ START_TEST(cancel_stops)
     }
     oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* The papers' method knows points; the others take anything. */
-START_TEST(lines_as_input)
+TEST(lines_as_input)
 {
     struct oj_flat_buf lines = {0};
     struct oj_flat view;
@@ -396,10 +387,9 @@ START_TEST(lines_as_input)
     }
     oj_flat_buf_free(&lines);
 }
-END_TEST
 
 /* The n-th allocation fails: a clear error, nothing lost, no crash. */
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_flat join_view, input_view;
@@ -445,21 +435,9 @@ START_TEST(out_of_memory)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("references");
-    tcase_add_test(tcase, all_rows_are_there);
-    tcase_add_test(tcase, polygon_with_hole);
-    tcase_add_test(tcase, ties_follow_rank);
-    tcase_add_test(tcase, k_larger_than_layer);
-    tcase_add_test(tcase, multipoints_and_collections);
-    tcase_add_test(tcase, empty_layers);
-    tcase_add_test(tcase, identical_and_far);
-    tcase_add_test(tcase, too_few_vertices_for_geos);
-    tcase_add_test(tcase, out_of_memory);
-    tcase_add_test(tcase, cancel_stops);
-    tcase_add_test(tcase, lines_as_input);
+    tests_open("references");
     return tests_run();
 }

@@ -412,7 +412,7 @@ static void run_round(uint64_t seed)
     oj_flat_buf_free(&undisputed);
 }
 
-START_TEST(all_agree)
+TEST(all_agree)
 {
     const char *seed_text = getenv("OJ_TEST_SEED");
     const char *rounds_text = getenv("OJ_TEST_ROUNDS");
@@ -427,11 +427,9 @@ START_TEST(all_agree)
     ck_assert(n_rounds < N_ROUNDS ||
               (n_pairs_seen > 100000 && n_undecided_seen == 0));
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("references, random");
-    tcase_add_test(tcase, all_agree);
+    tests_open("references, random");
     return tests_run();
 }

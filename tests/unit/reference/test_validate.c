@@ -66,7 +66,7 @@ static void check_first(const struct oj_validation *v,
     ck_assert_int_eq(isnan(v->first[0].measure_reference), reference < 0);
 }
 
-START_TEST(same_answers)
+TEST(same_answers)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -91,9 +91,8 @@ START_TEST(same_answers)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(missing_pair)
+TEST(missing_pair)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -112,9 +111,8 @@ START_TEST(missing_pair)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(extra_pair)
+TEST(extra_pair)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -129,9 +127,8 @@ START_TEST(extra_pair)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(other_feature)
+TEST(other_feature)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -147,9 +144,8 @@ START_TEST(other_feature)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(last_bit_of_distance)
+TEST(last_bit_of_distance)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -163,9 +159,8 @@ START_TEST(last_bit_of_distance)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(lists_differ)
+TEST(lists_differ)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -185,10 +180,9 @@ START_TEST(lists_differ)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* A join without a measure: only the sets count, and NaN equals NaN. */
-START_TEST(no_measure)
+TEST(no_measure)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -208,10 +202,9 @@ START_TEST(no_measure)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* A row that either of the two could not decide is no row that differs. */
-START_TEST(undecided_on_either_side)
+TEST(undecided_on_either_side)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -235,7 +228,6 @@ START_TEST(undecided_on_either_side)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* List form: three rows of two pairs, 10 to 15. */
 static void make_pairs(struct oj_matches *m)
@@ -263,7 +255,7 @@ static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
 
 /* A pair that either could not decide is left out, and no other of its row; a
  * feature of -1 stands for all of the row. */
-START_TEST(undecided_pairs)
+TEST(undecided_pairs)
 {
     static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
     static int32_t features_a[] = {10, 12, 40}, features_b[] = {10, 41, -1};
@@ -296,10 +288,9 @@ START_TEST(undecided_pairs)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* The reference may answer a part of the rows. */
-START_TEST(part_of_the_rows)
+TEST(part_of_the_rows)
 {
     static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
     static int32_t features_a[] = {10, 12}, features_b[] = {12, 14};
@@ -326,11 +317,10 @@ START_TEST(part_of_the_rows)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* Distances between lines may be two ulps off, and a pair at a bound may be on
  * either side of it; those of points may not. */
-START_TEST(some_ulps_between_lines)
+TEST(some_ulps_between_lines)
 {
     static const double x[] = {0, 1, 2, 3}, y[] = {0, 0, 0, 0};
     static const int64_t two[] = {0, 1, 2}, vertices[] = {0, 2, 4};
@@ -380,10 +370,9 @@ START_TEST(some_ulps_between_lines)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* The two forms of one answer are the same answer. */
-START_TEST(forms_mix)
+TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
     struct oj_matches a, b;
@@ -405,9 +394,8 @@ START_TEST(forms_mix)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(undecided_rows)
+TEST(undecided_rows)
 {
     static int64_t undecided[] = {1, 4};
     struct oj_matches a, b;
@@ -429,7 +417,6 @@ START_TEST(undecided_rows)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 static oj_status count_reports(const struct oj_difference *difference,
                                void *user, struct oj_error *err)
@@ -441,7 +428,7 @@ static oj_status count_reports(const struct oj_difference *difference,
     return OJ_OK;
 }
 
-START_TEST(every_difference_is_reported)
+TEST(every_difference_is_reported)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -463,11 +450,10 @@ START_TEST(every_difference_is_reported)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* The point lies exactly on the slanted edge; in double-double arithmetic it
  * does not, so GEOS has it in the hole. */
-START_TEST(rounding_of_geos)
+TEST(rounding_of_geos)
 {
     static const double ring_x[] = {-2,
                                     2,
@@ -537,11 +523,10 @@ START_TEST(rounding_of_geos)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 /* The reference errs in the nearest feature and so has another one, which is as
  * near and comes after it: ours, which has the first of them, is right. */
-START_TEST(ties_after_an_error)
+TEST(ties_after_an_error)
 {
     static const double at[] = {0, 0, 0}, origin[] = {0};
     static const int64_t orders[2][3] = {{7, 8, 9}, {8, 7, 9}};
@@ -571,9 +556,8 @@ START_TEST(ties_after_an_error)
     oj_matches_free(&a);
     oj_matches_free(&b);
 }
-END_TEST
 
-START_TEST(other_number_of_rows)
+TEST(other_number_of_rows)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -585,9 +569,8 @@ START_TEST(other_number_of_rows)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
     struct oj_matches a, b;
     struct oj_validation v = {0};
@@ -600,28 +583,9 @@ START_TEST(out_of_memory)
     oj_matches_free(&b);
     oj_validation_free(&v);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("validate");
-    tcase_add_test(tcase, same_answers);
-    tcase_add_test(tcase, missing_pair);
-    tcase_add_test(tcase, extra_pair);
-    tcase_add_test(tcase, other_feature);
-    tcase_add_test(tcase, last_bit_of_distance);
-    tcase_add_test(tcase, lists_differ);
-    tcase_add_test(tcase, no_measure);
-    tcase_add_test(tcase, undecided_on_either_side);
-    tcase_add_test(tcase, undecided_pairs);
-    tcase_add_test(tcase, part_of_the_rows);
-    tcase_add_test(tcase, some_ulps_between_lines);
-    tcase_add_test(tcase, forms_mix);
-    tcase_add_test(tcase, undecided_rows);
-    tcase_add_test(tcase, every_difference_is_reported);
-    tcase_add_test(tcase, rounding_of_geos);
-    tcase_add_test(tcase, ties_after_an_error);
-    tcase_add_test(tcase, other_number_of_rows);
-    tcase_add_test(tcase, out_of_memory);
+    tests_open("validate");
     return tests_run();
 }

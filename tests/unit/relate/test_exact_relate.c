@@ -300,7 +300,7 @@ static void compare_with_geos(const struct relate_lattice *l)
     oj_flat_buf_free(&b);
 }
 
-START_TEST(relate_on_lattices)
+TEST(relate_on_lattices)
 {
     random_state = first_seed();
     wkt_open();
@@ -315,7 +315,6 @@ START_TEST(relate_on_lattices)
            n_compared, n_skipped);
     ck_assert_int_gt(n_compared, n_skipped);
 }
-END_TEST
 
 /* --- what the test suites expect ------------------------------------------ */
 
@@ -424,7 +423,7 @@ static void ask_row(const struct oracle_table *cases,
     oj_flat_buf_free(&b);
 }
 
-START_TEST(answers_of_test_suites)
+TEST(answers_of_test_suites)
 {
     struct oracle_table cases, tests;
     if (!read_table("oracle_cases.csv", &cases) ||
@@ -448,12 +447,9 @@ START_TEST(answers_of_test_suites)
     free_table(&cases);
     free_table(&tests);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("exact_relate");
-    tcase_add_test(tcase, relate_on_lattices);
-    tcase_add_test(tcase, answers_of_test_suites);
+    tests_open("exact_relate");
     return tests_run();
 }

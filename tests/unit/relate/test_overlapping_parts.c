@@ -51,7 +51,7 @@ static void check_mark(const char *text, int is_marked)
     }
 }
 
-START_TEST(marks)
+TEST(marks)
 {
     /* areas that overlap */
     check_mark("0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2", 1);
@@ -95,7 +95,6 @@ START_TEST(marks)
     check_mark("0 0 4 0 4 4 0 4 0 0 4 0 4 4 0 4 0 0", 1);
     check_mark("0 0 4 0 4 4 0 4 0 0 5 5 0 0", 0);
 }
-END_TEST
 
 /* Islands around a coast of many vertices, all within its box; then one more on
  * the land, or across the coast. */
@@ -127,7 +126,7 @@ static void add_coast(struct oj_flat_buf *buf, int n, int extra)
     oj_free(xy);
 }
 
-START_TEST(coasts)
+TEST(coasts)
 {
     for (int extra = 0; extra < 3; extra++)
     {
@@ -144,11 +143,10 @@ START_TEST(coasts)
         oj_flat_buf_free(&buf);
     }
 }
-END_TEST
 
 /* What is not marked is what even-odd over all rings says; and
  * the exact reference agrees with the plain one. */
-START_TEST(locations)
+TEST(locations)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(60);
@@ -187,13 +185,9 @@ START_TEST(locations)
     ck_assert_int_gt(n_unmarked_several, n / 2);
     ck_assert_int_gt(n_surrounded, n);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("overlapping parts");
-    tcase_add_test(tcase, marks);
-    tcase_add_test(tcase, coasts);
-    tcase_add_test(tcase, locations);
+    tests_open("overlapping parts");
     return tests_run();
 }

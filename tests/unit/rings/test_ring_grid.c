@@ -180,7 +180,7 @@ static int64_t pick_size(void)
     return (int64_t)(64.0 * exp2(between(0.0, 6.3)));
 }
 
-START_TEST(same_as_edge_by_edge)
+TEST(same_as_edge_by_edge)
 {
     static const double moves[][3] = {
         {1, 0, 0},      {1, 1e7, -1e7},    {1e-7, 0, 0},
@@ -203,10 +203,9 @@ START_TEST(same_as_edge_by_edge)
     ck_assert(n < 100 || (n_at[OJ_OUTSIDE] > n && n_at[OJ_INSIDE] > n &&
                           n_at[OJ_ON_BOUNDARY] > n));
 }
-END_TEST
 
 /* Whole numbers, every point of the lattice and between. */
-START_TEST(every_place_of_small_lattices)
+TEST(every_place_of_small_lattices)
 {
     uint64_t first = first_seed();
     for (int64_t i = rounds(60); i > 0; i--)
@@ -231,10 +230,9 @@ START_TEST(every_place_of_small_lattices)
         oj_rings_free(&rings);
     }
 }
-END_TEST
 
 /* Sizes at which squares and reciprocals leave the range of double. */
-START_TEST(extreme_sizes)
+TEST(extreme_sizes)
 {
     static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
                                     1e20,   1e130,  1e137,  1e154,  1e300};
@@ -249,13 +247,9 @@ START_TEST(extreme_sizes)
         check_ring(60);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("ring grid");
-    tcase_add_test(tcase, same_as_edge_by_edge);
-    tcase_add_test(tcase, every_place_of_small_lattices);
-    tcase_add_test(tcase, extreme_sizes);
+    tests_open("ring grid");
     return tests_run();
 }

@@ -5,6 +5,7 @@
  * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../plain_pairs.h"
+#include "../run_tests.h"
 
 #include "../../../algs/relate/oj_overlapping_parts.h"
 #include "../../../algs/relation/cpu_family.h"
@@ -184,7 +185,7 @@ static void check_scene(const struct scene *scene, int n, unsigned kinds)
     oj_flat_buf_free(&input);
 }
 
-START_TEST(same_as_cpu)
+TEST(same_as_cpu)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(200);
@@ -199,10 +200,9 @@ START_TEST(same_as_cpu)
     ck_assert_int_gt(n_below_root, n / 2);
     ck_assert_int_lt(n_below_root, n);
 }
-END_TEST
 
 /* Lines and points among the polygons are left out. */
-START_TEST(of_all_kinds)
+TEST(of_all_kinds)
 {
     uint64_t first = first_seed();
     for (int64_t i = rounds(60); i > 0; i--)
@@ -214,11 +214,10 @@ START_TEST(of_all_kinds)
                     OJ_PART_POLYGON | OJ_PART_LINE | OJ_PART_POINT);
     }
 }
-END_TEST
 
 /* Very large and very small coordinates, as far as signs are exact; and places
  * so far from the origin that numbers are few. */
-START_TEST(sizes)
+TEST(sizes)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120, 1.0};
     uint64_t first = first_seed();
@@ -235,7 +234,6 @@ START_TEST(sizes)
         check_scene(&scene, 60, OJ_PART_POLYGON);
     }
 }
-END_TEST
 
 /* --- real sizes ----------------------------------------------------------- */
 
@@ -276,7 +274,7 @@ static void check_large(const struct oj_flat *join, int n, const char *what)
     oj_flat_buf_free(&crowd);
 }
 
-START_TEST(one_polygon)
+TEST(one_polygon)
 {
     struct oj_flat_buf join = {0};
     struct oj_flat view;
@@ -302,11 +300,10 @@ START_TEST(one_polygon)
     check_large(&view, 20000, "one polygon");
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 /* Lots that share their borders, in blocks between streets, and districts over
  * all of them. */
-START_TEST(city)
+TEST(city)
 {
     struct oj_flat_buf join = {0};
     struct oj_flat view;
@@ -328,10 +325,9 @@ START_TEST(city)
     check_large(&view, 60000, "city");
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 /* Few polygons with long edges that they share, and slivers among them. */
-START_TEST(countries)
+TEST(countries)
 {
     struct oj_flat_buf join = {0};
     struct oj_flat view;
@@ -373,11 +369,10 @@ START_TEST(countries)
     check_large(&view, 30000, "countries");
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 /* Many copies of one polygon, and many edges that meet in one vertex: cells
  * stop being split though they stay crowded. */
-START_TEST(crowds)
+TEST(crowds)
 {
     struct oj_flat_buf join = {0};
     struct oj_flat view;
@@ -412,26 +407,9 @@ START_TEST(crowds)
     oj_flat_buf_free(&crowd);
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tree of cells over rings");
-    TCase *tcase = tcase_create("trees");
-    SRunner *runner;
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, same_as_cpu);
-    tcase_add_test(tcase, of_all_kinds);
-    tcase_add_test(tcase, sizes);
-    tcase_add_test(tcase, one_polygon);
-    tcase_add_test(tcase, city);
-    tcase_add_test(tcase, countries);
-    tcase_add_test(tcase, crowds);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? 0 : 1;
+    tests_open("tree of cells over rings");
+    return tests_run();
 }

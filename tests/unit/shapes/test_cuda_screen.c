@@ -125,7 +125,7 @@ static void free_layers(struct screen_layers *l)
     oj_flat_buf_free(&l->input_buf);
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(14);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -144,10 +144,9 @@ START_TEST(random_layers)
         free_layers(&l);
     }
 }
-END_TEST
 
 /* Enough for the index alone, for some rows at a time, for none. */
-START_TEST(little_memory)
+TEST(little_memory)
 {
     int64_t n_rounds = rounds(2);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -160,7 +159,6 @@ START_TEST(little_memory)
         free_layers(&l);
     }
 }
-END_TEST
 
 /* A ring of n vertices around (x, y), ragged so that it meets others. */
 static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
@@ -185,7 +183,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
 }
 
 /* Features of very different sizes, inside one another, too. */
-START_TEST(large_features)
+TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
     int64_t n_rounds = rounds(2);
@@ -209,11 +207,10 @@ START_TEST(large_features)
         oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
 /* More features within reach of a point than one thread sorts, many of them at
  * one distance. */
-START_TEST(long_rows)
+TEST(long_rows)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat join, input;
@@ -263,16 +260,10 @@ START_TEST(long_rows)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_screen", 4);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_screen"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, large_features);
-    tcase_add_test(tcase, little_memory);
-    tcase_add_test(tcase, long_rows);
     return tests_run();
 }

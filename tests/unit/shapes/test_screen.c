@@ -105,7 +105,7 @@ static void check_layers(const struct oj_flat *join,
     oj_free(rank);
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(8);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -130,10 +130,9 @@ START_TEST(random_layers)
         ck_assert_int_gt(n_said[i], 0);
     }
 }
-END_TEST
 
 /* Numbers at the ends of what is exact, and beyond; and those that are none. */
-START_TEST(odd_numbers)
+TEST(odd_numbers)
 {
     static const double sizes[] = {1e-300, 1e-120, 1e-99, 1.0,
                                    1e99,   1e120,  1e149, 1.25e149};
@@ -157,12 +156,9 @@ START_TEST(odd_numbers)
         oj_flat_buf_free(&a);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("screen");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, odd_numbers);
+    tests_open("screen");
     return tests_run();
 }

@@ -95,7 +95,7 @@ static struct oj_relation pick_relation(const struct region *region)
     return r;
 }
 
-START_TEST(plain_way)
+TEST_LOOP(plain_way, 0, 2)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
                                      OJ_PART_POLYGON, 7};
@@ -142,7 +142,6 @@ START_TEST(plain_way)
         oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
 /* --- known answers ---------------------------------------------------------
  */
@@ -163,7 +162,7 @@ static void expect_nearest(const struct oj_flat_buf *a,
     oj_matches_free(&m);
 }
 
-START_TEST(known_points)
+TEST_LOOP(known_points, 0, 2)
 {
     const double degree = (double)(R * PI / 180);
     struct oj_flat_buf a = {0}, b = {0};
@@ -201,10 +200,9 @@ START_TEST(known_points)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* Distances that were computed elsewhere, to forty digits by haversines. */
-START_TEST(known_distances)
+TEST_LOOP(known_distances, 0, 2)
 {
     static const struct
     {
@@ -230,11 +228,10 @@ START_TEST(known_distances)
         oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
 /* A ring around the whole Earth has the north inside, the pole included, from
  * which the way out leads straight through the middle. */
-START_TEST(hemisphere)
+TEST_LOOP(hemisphere, 0, 2)
 {
     static const double equator[] = {0, 0, 90, 0, 180, 0, -90, 0, 0, 0};
     static const double wavy[] = {0, 1,    45, -1,  90, 1,   135, -1, 180,
@@ -267,11 +264,10 @@ START_TEST(hemisphere)
     oj_flat_buf_free(&b);
     oj_flat_buf_free(&c);
 }
-END_TEST
 
 /* Lines follow great circles; polygons around a pole, across the antimeridian,
  * as the plane draws Antarctica, and wound either way. */
-START_TEST(known_shapes)
+TEST_LOOP(known_shapes, 0, 2)
 {
     const double degree = (double)(R * PI / 180);
     static const double across[] = {170, 10,  -170, 10,  -170,
@@ -341,11 +337,10 @@ START_TEST(known_shapes)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* Equal distances go by FID; ties can all be had. */
 /* An odd number of rings around a point is area, whichever is the shell. */
-START_TEST(holes_anywhere)
+TEST_LOOP(holes_anywhere, 0, 2)
 {
     static const double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
     static const double beyond[] = {20, 0, 30, 0, 30, 10, 20, 10, 20, 0};
@@ -380,9 +375,8 @@ START_TEST(holes_anywhere)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
-START_TEST(ties)
+TEST(ties)
 {
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
@@ -408,12 +402,11 @@ START_TEST(ties)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- the same whatever the way --------------------------------------------
  */
 
-START_TEST(threads_and_batches)
+TEST_LOOP(threads_and_batches, 0, 2)
 {
     struct oj_options options = {.n_threads = 2};
     struct region region = {175, 60, 20};
@@ -472,9 +465,8 @@ START_TEST(threads_and_batches)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
-START_TEST(memory)
+TEST(memory)
 {
     struct region region = {175, 60, 20};
     struct oj_flat_buf a = {0}, b = {0};
@@ -491,14 +483,13 @@ START_TEST(memory)
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- comparing answers ---------------------------------------------------
  */
 
 /* On the sphere points, too, come by two ways: equal but for the rounding of
  * chords, which says less towards the opposite point; GEOS explains nothing. */
-START_TEST(rounding_on_the_sphere)
+TEST(rounding_on_the_sphere)
 {
     static const double x[] = {0, 1}, y[] = {0, 0};
     static const struct
@@ -551,20 +542,9 @@ START_TEST(rounding_on_the_sphere)
         }
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("sphere");
-    tcase_add_loop_test(tcase, plain_way, 0, 2);
-    tcase_add_loop_test(tcase, known_points, 0, 2);
-    tcase_add_loop_test(tcase, known_distances, 0, 2);
-    tcase_add_loop_test(tcase, known_shapes, 0, 2);
-    tcase_add_loop_test(tcase, holes_anywhere, 0, 2);
-    tcase_add_loop_test(tcase, hemisphere, 0, 2);
-    tcase_add_test(tcase, ties);
-    tcase_add_loop_test(tcase, threads_and_batches, 0, 2);
-    tcase_add_test(tcase, memory);
-    tcase_add_test(tcase, rounding_on_the_sphere);
+    tests_open("sphere");
     return tests_run();
 }

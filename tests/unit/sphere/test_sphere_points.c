@@ -71,7 +71,7 @@ static void expect_point(const struct oj_flat_buf *a,
 
 /* Found elsewhere, to fifty digits, by searching the arc for the least
  * haversine. */
-START_TEST(known_feet)
+TEST(known_feet)
 {
     static const struct
     {
@@ -120,11 +120,10 @@ START_TEST(known_feet)
         oj_flat_buf_free(&c);
     }
 }
-END_TEST
 
 /* Courses between places: great circles, along the equator, along a meridian,
  * from a pole; published ones first (Los Angeles, New York: 66 degrees). */
-START_TEST(known_bearings)
+TEST(known_bearings)
 {
     static const struct
     {
@@ -165,7 +164,6 @@ START_TEST(known_bearings)
         oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
 /* By the textbook's formula. */
 static double bearing_between(double x0, double y0, double x1, double y1)
@@ -177,7 +175,7 @@ static double bearing_between(double x0, double y0, double x1, double y1)
 }
 
 /* Vertices come as they are written, feet as the ends of their edge. */
-START_TEST(longitudes)
+TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};
     struct oj_flat_buf a = {0}, east = {0}, west = {0}, box = {0}, inside = {0};
@@ -201,7 +199,6 @@ START_TEST(longitudes)
     oj_flat_buf_free(&box);
     oj_flat_buf_free(&inside);
 }
-END_TEST
 
 /* --- random ones ----------------------------------------------------------
  */
@@ -246,7 +243,7 @@ static void check_pair(const struct oj_flat *join, int64_t feature,
                miss(ax, ay, bearing, metres, bx, by));
 }
 
-START_TEST(random_pairs)
+TEST(random_pairs)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
                                      OJ_PART_POLYGON, 7};
@@ -290,14 +287,9 @@ START_TEST(random_pairs)
     }
     ck_assert_int_gt(n_pairs, 500);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("sphere_points");
-    tcase_add_test(tcase, known_feet);
-    tcase_add_test(tcase, known_bearings);
-    tcase_add_test(tcase, longitudes);
-    tcase_add_test(tcase, random_pairs);
+    tests_open("sphere_points");
     return tests_run();
 }

@@ -207,7 +207,7 @@ static void limit(struct oj_relation *relation, const struct oj_flat *join)
         relation->exclude_same_geometry = 0;
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     const struct asked_kind kind = {pick_kinds, pick_relation, limit,
                                     try_layers};
@@ -221,7 +221,6 @@ START_TEST(random_layers)
     printf("%lld points asked, %lld pairs\n", (long long)n_asked,
            (long long)n_pairs);
 }
-END_TEST
 
 /* A star of n corners, some of them as deep as the middle. */
 static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
@@ -243,7 +242,7 @@ static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
 
 /* Rings of as many edges as all levels of chains need, points on their corners
  * and beside them, far outside too. */
-START_TEST(long_rings)
+TEST(long_rings)
 {
     static const int corners[] = {40, 1000, 3000, 70000};
     struct oj_flat_buf join = {0}, input = {0};
@@ -287,11 +286,10 @@ START_TEST(long_rings)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* Three features are asked for, and one of very many segments is in reach: few
  * of them are looked at. */
-START_TEST(fewer_than_asked)
+TEST(fewer_than_asked)
 {
     enum
     {
@@ -340,10 +338,9 @@ START_TEST(fewer_than_asked)
     oj_flat_buf_free(&join);
     oj_free(xy);
 }
-END_TEST
 
 /* Coincident points, more of them than are asked for. */
-START_TEST(coincident)
+TEST(coincident)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_flat join_view, input_view;
@@ -370,14 +367,9 @@ START_TEST(coincident)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("device_tree");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, long_rings);
-    tcase_add_test(tcase, fewer_than_asked);
-    tcase_add_test(tcase, coincident);
+    tests_open("device_tree");
     return tests_run();
 }

@@ -85,7 +85,7 @@ static struct oj_flat join_view(const struct oj_flat_buf *buf)
 
 /* --- rounds --------------------------------------------------------------- */
 
-START_TEST(same_as_ring_by_ring)
+TEST(same_as_ring_by_ring)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(250);
@@ -109,7 +109,6 @@ START_TEST(same_as_ring_by_ring)
     ck_assert_int_gt(n_pairs_seen, n);
     ck_assert_int_gt(n_shared_seen, n / 20);
 }
-END_TEST
 
 /* A lot of a city whose streets run at some angle. */
 static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
@@ -133,7 +132,7 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
 
 /* Towns far apart, turned streets, districts over all, copies on one place:
  * what makes cells crowded, turns axes and needs more than one layer. */
-START_TEST(towns)
+TEST(towns)
 {
     uint64_t first = first_seed();
     int64_t n_rounds = rounds(8);
@@ -183,7 +182,6 @@ START_TEST(towns)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 static int32_t *pick_classes(int64_t n)
 {
@@ -205,7 +203,7 @@ static int32_t *pick_ranks(int64_t n)
     return rank;
 }
 
-START_TEST(conditions)
+TEST(conditions)
 {
     uint64_t first = first_seed();
     for (int64_t i = rounds(60); i > 0; i--)
@@ -244,10 +242,9 @@ START_TEST(conditions)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* Very large and very small coordinates, as far as signs are exact. */
-START_TEST(sizes)
+TEST(sizes)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120};
     uint64_t first = first_seed();
@@ -267,10 +264,9 @@ START_TEST(sizes)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* A few lots far away, in x, y or both, which cells are not spread out for. */
-START_TEST(far_rings)
+TEST(far_rings)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(100);
@@ -297,7 +293,6 @@ START_TEST(far_rings)
         oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- what is asked of every family ---------------------------------------- */
 
@@ -353,7 +348,7 @@ static oj_status run_once(int n_threads, const struct oj_options *given,
     return status;
 }
 
-START_TEST(memory)
+TEST(memory)
 {
     struct oj_options options = {0};
     struct oj_matches truth = {0};
@@ -388,10 +383,9 @@ START_TEST(memory)
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
 /* The same where the plane is prepared. */
-START_TEST(memory_for_known_cells)
+TEST(memory_for_known_cells)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_input = 400000};
@@ -437,10 +431,9 @@ START_TEST(memory_for_known_cells)
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
 /* The plane is prepared before a batch comes, and takes its time. */
-START_TEST(cancelled_while_cells_are_made)
+TEST(cancelled_while_cells_are_made)
 {
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
@@ -459,9 +452,8 @@ START_TEST(cancelled_while_cells_are_made)
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
-START_TEST(bounds)
+TEST(bounds)
 {
     struct oj_options options = {0};
     struct oj_matches out = {0};
@@ -487,10 +479,9 @@ START_TEST(bounds)
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
 /* A batch of one row has no bound. */
-START_TEST(one_row)
+TEST(one_row)
 {
     const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
     struct oj_flat_buf join = {0}, input = {0};
@@ -517,10 +508,9 @@ START_TEST(one_row)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* No features, no features with parts, no rows, only rows without a place. */
-START_TEST(nothing)
+TEST(nothing)
 {
     struct oj_flat_buf join = {0}, input = {0};
     struct oj_flat a, b, nowhere;
@@ -549,10 +539,9 @@ START_TEST(nothing)
     oj_flat_buf_free(&join);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* What other families are for. */
-START_TEST(not_taken)
+TEST(not_taken)
 {
     const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
     struct oj_flat_buf join = {0}, line = {0}, input = {0};
@@ -578,22 +567,9 @@ START_TEST(not_taken)
     oj_flat_buf_free(&line);
     oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("points in polygons");
-    tcase_add_test(tcase, same_as_ring_by_ring);
-    tcase_add_test(tcase, towns);
-    tcase_add_test(tcase, conditions);
-    tcase_add_test(tcase, sizes);
-    tcase_add_test(tcase, far_rings);
-    tcase_add_test(tcase, memory);
-    tcase_add_test(tcase, memory_for_known_cells);
-    tcase_add_test(tcase, cancelled_while_cells_are_made);
-    tcase_add_test(tcase, bounds);
-    tcase_add_test(tcase, one_row);
-    tcase_add_test(tcase, nothing);
-    tcase_add_test(tcase, not_taken);
+    tests_open("points in polygons");
     return tests_run();
 }

@@ -180,7 +180,7 @@ static void fill_pairs(struct oj_matches *m, struct oj_pair_values *values)
     values->n_entries = 4;
 }
 
-START_TEST(parts_of_a_batch)
+TEST(parts_of_a_batch)
 {
     struct fixture f;
     struct oj_matches m = {0};
@@ -205,9 +205,8 @@ START_TEST(parts_of_a_batch)
     oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(rows_of_the_join_layer)
+TEST_LOOP(rows_of_the_join_layer, 0, 3)
 {
     static const char *const expected[] = {
         "-|A|0|-|POLYGON Z ((0 0 1,9 0 1,9 9 1,0 0 1));-|B|1|-|-;",
@@ -231,9 +230,8 @@ START_TEST(rows_of_the_join_layer)
         _i < 2 ? 1 : 2);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(geometries_of_pairs)
+TEST_LOOP(geometries_of_pairs, 0, 5)
 {
     static const char *const expected[] = {
         "POINT Z (1 2 3)|POINT (6 7)",
@@ -280,10 +278,9 @@ START_TEST(geometries_of_pairs)
     oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
 /* Only one pair of a row is written, and all of them are counted. */
-START_TEST(picked_pairs_and_counts)
+TEST(picked_pairs_and_counts)
 {
     struct fixture f;
     struct oj_matches m = {0};
@@ -305,7 +302,6 @@ START_TEST(picked_pairs_and_counts)
     oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
 static oj_status value_of(void *user, int source, int64_t row,
                           struct oj_value *value, struct oj_error *err)
@@ -316,7 +312,7 @@ static oj_status value_of(void *user, int source, int64_t row,
     return OJ_OK;
 }
 
-START_TEST(values_from_elsewhere)
+TEST(values_from_elsewhere)
 {
     struct fixture f;
     struct oj_matches m = {0};
@@ -339,9 +335,8 @@ START_TEST(values_from_elsewhere)
     oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(shapes_of_every_kind)
+TEST(shapes_of_every_kind)
 {
     struct oj_flat_buf buf = {0};
     struct oj_flat flat;
@@ -381,17 +376,10 @@ START_TEST(shapes_of_every_kind)
     }
     oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("layer rows");
+    tests_open("layer rows");
     GDALAllRegister();
-    tcase_add_test(tcase, parts_of_a_batch);
-    tcase_add_loop_test(tcase, rows_of_the_join_layer, 0, 3);
-    tcase_add_loop_test(tcase, geometries_of_pairs, 0, 5);
-    tcase_add_test(tcase, picked_pairs_and_counts);
-    tcase_add_test(tcase, values_from_elsewhere);
-    tcase_add_test(tcase, shapes_of_every_kind);
     return tests_run();
 }
