@@ -135,11 +135,7 @@ static inline struct oj_flat without(const struct oj_flat *flat, int64_t first,
         int64_t fid = flat->fid ? flat->fid[f] : f;
         if (f >= first && f < end_)
             continue;
-        if (oj_flat_is_points(flat))
-            must(oj_flat_buf_add_point(buf, fid, flat->x[f], flat->y[f],
-                                       &error));
-        else
-            add_copy(buf, flat, f, fid);
+        add_copy(buf, flat, f, fid);
     }
     view = oj_flat_buf_view(buf);
     if (flat->fid == NULL)

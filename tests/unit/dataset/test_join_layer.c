@@ -548,6 +548,7 @@ TEST_LOOP(test_memory, 0, 2)
 
 int main(void)
 {
-    tcase_add_unchecked_fixture(tests_open("join_layer"), make_layers, remove_layers);
+    tcase_add_unchecked_fixture(tests_open("join_layer"), make_layers,
+                                remove_layers);
     return tests_run();
 }

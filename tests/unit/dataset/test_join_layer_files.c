@@ -386,6 +386,7 @@ TEST(test_further_field)
 
 int main(void)
 {
-    tcase_add_checked_fixture(tests_open("join_layer_files"), make_settled_layers, remove_layers);
+    tcase_add_checked_fixture(tests_open("join_layer_files"),
+                              make_settled_layers, remove_layers);
     return tests_run();
 }

@@ -150,11 +150,7 @@ static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t fid = flat->fid != NULL ? flat->fid[order[i]] : i;
-        if (oj_flat_is_points(flat))
-            must(oj_flat_buf_add_point(buf, fid, flat->x[order[i]],
-                                       flat->y[order[i]], &error));
-        else
-            add_copy(buf, flat, order[i], fid);
+        add_copy(buf, flat, order[i], fid);
     }
     view = oj_flat_buf_view(buf);
     view.fid = flat->fid != NULL ? view.fid : NULL;

@@ -250,6 +250,7 @@ TEST(crowded)
 int main(void)
 {
     unsetenv("CK_FORK"); /* a test may kill its process */
-    tcase_add_checked_fixture(tests_open("gpu_shapes"), make_layers, free_layers);
+    tcase_add_checked_fixture(tests_open("gpu_shapes"), make_layers,
+                              free_layers);
     return tests_run();
 }

@@ -7,7 +7,7 @@
 
 #include "../../../algs/relation/cpu_family.h"
 #include "../../../flatten/base/oj_array.h"
-#include "../plain_meet.h"
+#include "../random_layers.h"
 #include "../run_tests.h"
 #include "random_shapes.h"
 
@@ -129,7 +129,7 @@ static void check_cuts(const struct oj_relation *relation,
         struct oj_flat view;
         int64_t end = first == 0 ? cut : input->n_features;
         for (int64_t i = first; i < end; i++)
-            copy_feature(&part, input, i);
+            add_copy(&part, input, i, input->fid[i]);
         view = oj_flat_buf_view(&part);
         must(oj_cpu_predicate.join(index, &view, &out, &stats, &error));
         for (int64_t i = first; i < end; i++)
@@ -146,31 +146,6 @@ static void check_cuts(const struct oj_relation *relation,
     oj_cpu_predicate.free_index(index);
 }
 
-static int64_t n_screened[OJ_SAID_NOTHING + 1];
-
-/* With candidates from a screen the pairs are the same. */
-static void check_screened(const struct oj_relation *relation,
-                           const struct oj_flat *input,
-                           const struct oj_flat *join_side,
-                           const struct oj_matches *truth)
-{
-    struct oj_options options = {.n_threads = 1 + pick(3)};
-    struct oj_screen_rule rule;
-    struct plain_screen screen;
-    struct oj_matches m = {0};
-    if (oj_flat_is_points(input) || oj_flat_is_points(join_side) ||
-        !oj_screen_rule_of(relation, &rule))
-        return;
-    plain_screen_make(&screen, join_side, &rule);
-    options.screen = &screen.screen;
-    must(run_family(relation, input, join_side, &options, &m));
-    check_same(truth, &m);
-    for (int i = 0; i <= OJ_SAID_NOTHING; i++)
-        n_screened[i] += screen.n_said[i];
-    plain_screen_free(&screen);
-    oj_matches_free(&m);
-}
-
 static void check_join(const struct oj_relation *relation,
                        const struct oj_flat *input,
                        const struct oj_flat *join_side, uint64_t seed)
@@ -179,7 +154,6 @@ static void check_join(const struct oj_relation *relation,
     struct oj_matches m = {0}, other = {0};
     must(run_family(relation, input, join_side, &one, &m));
     check_pairs(relation, input, join_side, &m, seed);
-    check_screened(relation, input, join_side, &m);
     must(run_family(relation, input, join_side, &three, &other));
     check_same(&m, &other);
     if (one_in(3))
@@ -235,8 +209,6 @@ TEST(every_join)
         oj_flat_buf_free(&points);
     }
     ck_assert_int_gt(n_held, n_checked / 50);
-    ck_assert_int_gt(n_screened[OJ_SAID_APART], 0);
-    ck_assert_int_gt(n_screened[OJ_SAID_MEETS], 0);
 }
 
 /* Pairs of the layer with itself that an exclusion takes out are those that are

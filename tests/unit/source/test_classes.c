@@ -147,7 +147,7 @@ static struct oj_class_field field_at(int f)
 }
 
 /* Every pair of types, every pair of rows of a stride. */
-TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS * N_FIELDS)
+TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 {
     struct class_side a = read_side(1), b = read_side(2);
     const struct oj_row_values left = {a.table, NULL}, right = {b.table, NULL};
