@@ -115,7 +115,7 @@ static void compare_sums(struct join_trial *job,
     job->relation.any_order = 0;
     trial_truth(job, &truth);
     join = trial_open(job, "cuda", options);
-    n_summed += try_sums(join, &job->input, job->join.n_features, &truth, seed);
+    n_summed += try_sums(join, &job->input, job->join.n_features, &truth);
     oj_matches_free(&truth);
     oj_join_close(join);
 }

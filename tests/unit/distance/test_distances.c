@@ -317,7 +317,10 @@ TEST_LOOP(memory, 0, 2)
     }
     r.k = 4;
     r.ties = OJ_TIES_ALL;
-    try_without_memory(&r, &a.view, &b.view);
+    try_without_memory(
+        &(struct memory_join){
+            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
+        10);
     side_free(&a);
     side_free(&b);
 }

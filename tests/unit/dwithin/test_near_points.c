@@ -526,7 +526,10 @@ TEST_LOOP(memory, 0, 2)
     }
     r.op = OJ_OP_DWITHIN;
     r.max_distance = 5.0;
-    try_without_memory(&r, &a.view, &b.view);
+    try_without_memory(
+        &(struct memory_join){
+            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
+        10);
     side_free(&a);
     side_free(&b);
 }

@@ -8,6 +8,7 @@
 #include "../random_numbers.h"
 #include "../run_tests.h"
 
+#include "../memory_trial.h"
 #include "../plain_pairs.h"
 
 #include "../../../algs/base/oj_boxes.h"
@@ -482,57 +483,33 @@ TEST(geos_agrees_with_itself)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The n-th allocation fails: a clear error, nothing lost. */
-static void try_without_memory(const struct random_join_trial *t,
-                               const char *backend, int64_t n_pairs)
-{
-    oj_status status = OJ_ERR_NOMEM;
-    int64_t n = 0;
-    while (status != OJ_OK)
-    {
-        struct oj_options options = {.n_threads = 1, .quadrant_size = 8};
-        struct oj_matches matches = {0};
-        struct oj_join *join = NULL;
-        oj_alloc_fail_at(++n);
-        status = oj_join_open(&t->join, &t->relation, backend, &options, &join,
-                              &error);
-        if (status == OJ_OK)
-            status = oj_join_batch(join, &t->input, &matches, &error);
-        oj_alloc_fail_at(0);
-        if (status != OJ_OK)
-            ck_assert_int_eq(status, OJ_ERR_NOMEM);
-        else
-            ck_assert_int_eq(matches.n_pairs, n_pairs);
-        oj_matches_free(&matches);
-        oj_join_close(join);
-    }
-    ck_assert_int_gt(n, 8);
-}
-
 TEST(out_of_memory)
 {
-    for (int op = 0; op < OJ_N_OPS; op++)
+    static const char *const references[] = {"geos", "spatialindex_collective"};
+    struct oj_flat_buf squares = {0}, between_them = {0};
+    struct oj_flat join, input;
+    for (int i = 0; i < 12; i++)
     {
-        struct random_join_trial t;
-        struct oj_matches expected = {0};
-        memset(&t, 0, sizeof t);
-        t.relation = oj_relation_default();
-        t.relation.op = (enum oj_op)op;
+        add_square(&squares, i, 0, i + 1.5, 1);
+        add_square(&between_them, 2 * i, 0.5, 2 * i + 1, 2);
+    }
+    join = oj_flat_buf_view(&squares);
+    input = oj_flat_buf_view(&between_them);
+    for (int i = 0; i < 2 * OJ_N_OPS; i++)
+    {
+        struct memory_join t = {
+            .backend = references[i % 2],
+            .join = &join,
+            .input = &input,
+            .relation = oj_relation_default(),
+            .options = {.n_threads = 1, .quadrant_size = 8}};
+        t.relation.op = (enum oj_op)(i / 2);
         t.relation.max_distance = 0.5;
         snprintf(t.relation.mask, sizeof t.relation.mask, "T********");
-        for (int i = 0; i < 12; i++)
-        {
-            add_square(&t.join_buf, i, 0, i + 1.5, 1);
-            add_square(&t.input_buf, 2 * i, 0.5, 2 * i + 1, 2);
-        }
-        t.join = oj_flat_buf_view(&t.join_buf);
-        t.input = oj_flat_buf_view(&t.input_buf);
-        join_all_pairs(&t, &expected);
-        try_without_memory(&t, "geos", expected.n_pairs);
-        try_without_memory(&t, "spatialindex_collective", expected.n_pairs);
-        oj_matches_free(&expected);
-        free_trial(&t);
+        try_without_memory(&t, 7);
     }
+    oj_flat_buf_free(&squares);
+    oj_flat_buf_free(&between_them);
 }
 
 int main(void)

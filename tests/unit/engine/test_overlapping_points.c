@@ -7,6 +7,7 @@
 
 #include "../../../algs/pair_values/oj_pair_stage.h"
 #include "../../../algs/relation/oj_gpu.h"
+#include "../memory_trial.h"
 #include "../overlapping_layers.h"
 #include "../run_tests.h"
 
@@ -317,47 +318,34 @@ TEST(areas_of_unions)
 
 /* --- memory and bounds ---------------------------------------------------- */
 
-static oj_status join_once(const struct oj_flat *join_side,
-                           const struct oj_flat *input, int64_t max_pairs)
-{
-    struct oj_options options = {.n_threads = 1};
-    struct oj_relation relation = oj_relation_default();
-    struct oj_matches out = {0};
-    struct oj_join *join;
-    oj_status status;
-    options.max_batch_pairs = max_pairs;
-    relation.op = OJ_OP_WITHIN;
-    status = oj_join_open(join_side, &relation, "cpu", &options, &join, &error);
-    if (status != OJ_OK)
-        return status;
-    status = oj_join_batch(join, input, &out, &error);
-    oj_matches_free(&out);
-    oj_join_close(join);
-    return status;
-}
-
 TEST(memory)
 {
     struct oj_flat_buf join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
-    int64_t n;
+    struct memory_join t = {.backend = "cpu",
+                            .join = &join,
+                            .input = &input,
+                            .relation = oj_relation_default(),
+                            .options = {.n_threads = 1}};
+    struct oj_matches out = {0};
     random_state = 3;
     for (int i = 0; i < 10; i++)
         add_random(&join_buf);
     add_grid(&input_buf);
     join = oj_flat_buf_view(&join_buf);
     input = oj_flat_buf_view(&input_buf);
-    oj_alloc_fail_at(0);
-    must(join_once(&join, &input, 0));
-    n = oj_alloc_fail_at(0);
-    ck_assert_int_gt(n, 30);
-    for (int64_t i = 1; i <= n; i++)
+    t.relation.op = OJ_OP_WITHIN;
+    try_without_memory(&t, 30);
+    t.options.max_batch_pairs = 1;
     {
-        oj_alloc_fail_at(i);
-        ck_assert_int_eq(join_once(&join, &input, 0), OJ_ERR_NOMEM);
-        oj_alloc_fail_at(0);
+        struct oj_join *opened;
+        must(oj_join_open(&join, &t.relation, "cpu", &t.options, &opened,
+                          &error));
+        ck_assert_int_eq(oj_join_batch(opened, &input, &out, &error),
+                         OJ_ERR_TOO_MANY_PAIRS);
+        oj_join_close(opened);
     }
-    ck_assert_int_eq(join_once(&join, &input, 1), OJ_ERR_TOO_MANY_PAIRS);
+    oj_matches_free(&out);
     oj_flat_buf_free(&join_buf);
     oj_flat_buf_free(&input_buf);
 }

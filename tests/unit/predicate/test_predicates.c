@@ -7,7 +7,7 @@
 
 #include "../../../algs/relation/cpu_family.h"
 #include "../../../flatten/base/oj_array.h"
-#include "../random_layers.h"
+#include "../memory_trial.h"
 #include "../run_tests.h"
 #include "random_shapes.h"
 
@@ -277,45 +277,27 @@ TEST(bounds)
     oj_flat_buf_free(&one);
 }
 
-/* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
-TEST_LOOP(memory, 0, 10)
+TEST_LOOP(memory, 0, 5)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_DISJOINT, OJ_OP_RELATE,
                                      OJ_OP_TOUCHES};
     struct oj_flat_buf a = {0}, b = {0};
     struct oj_flat input, join_side;
-    struct oj_options options = {.n_threads = 1 + (_i & 1)};
-    struct oj_relation relation;
-    struct oj_matches truth = {0};
     struct shape_lattice l = {12, 0.0, 1.0};
-    oj_status status = OJ_ERR_NOMEM;
     random_state = 9;
     add_shapes(&a, &l, 30);
     add_shapes(&b, &l, 30);
     input = oj_flat_buf_view(&a);
     join_side = oj_flat_buf_view(&b);
-    relation = some_relation(ops[_i / 2]);
-    must(run_family(&relation, &input, &join_side, &options, &truth));
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        struct oj_matches out = {0};
-        error.message[0] = '\0';
-        oj_alloc_fail_at(n);
-        status = run_family(&relation, &input, &join_side, &options, &out);
-        oj_alloc_fail_at(0);
-        expect(status == OJ_OK ||
-                   (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
-               "allocation %d: %s: %s", (int)n, oj_status_name(status),
-               error.message);
-        if (status == OJ_OK)
-        {
-            ck_assert_int_gt(n, 10);
-            check_same(&truth, &out);
-        }
-        oj_matches_free(&out);
-    }
-    oj_matches_free(&truth);
+    for (int n_threads = 1; n_threads <= 2; n_threads++)
+        try_without_memory(
+            &(struct memory_join){.backend = "cpu",
+                                  .join = &join_side,
+                                  .input = &input,
+                                  .relation = some_relation(ops[_i]),
+                                  .options = {.n_threads = n_threads}},
+            10);
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }

@@ -388,54 +388,6 @@ TEST(lines_as_input)
     oj_flat_buf_free(&lines);
 }
 
-/* The n-th allocation fails: a clear error, nothing lost, no crash. */
-TEST(out_of_memory)
-{
-    struct oj_flat_buf join = {0}, input = {0};
-    struct oj_flat join_view, input_view;
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {
-        .n_threads = 2, .quadrant_size = 4, .timings = 0, .cancel = NULL};
-    const struct oj_backend *backend;
-    for (int i = 0; i < 40; i++)
-    {
-        add_square(&join, 2.0 * i, 0, 2.0 * i + 1, 1);
-        add_point(&input, 3.0 * i, 5);
-    }
-    join_view = oj_flat_buf_view(&join);
-    input_view = oj_flat_buf_view(&input);
-    relation.k = 3;
-    for (int b = 0; (backend = reference_at(b)) != NULL; b++)
-    {
-        oj_status status = OJ_ERR_NOMEM;
-        int64_t n = 0;
-        while (status != OJ_OK)
-        {
-            struct oj_stats stats;
-            struct oj_matches out;
-            struct oj_index *index = NULL;
-            memset(&stats, 0, sizeof stats);
-            memset(&out, 0, sizeof out);
-            oj_alloc_fail_at(++n);
-            status = backend->index(backend, &join_view, NULL, &relation,
-                                    &options, &index, &stats, &error);
-            if (status == OJ_OK)
-                status =
-                    backend->join(index, &input_view, &out, &stats, &error);
-            oj_alloc_fail_at(0);
-            if (status != OJ_OK)
-                ck_assert_int_eq(status, OJ_ERR_NOMEM);
-            else
-                ck_assert_int_eq(out.n_pairs, 120);
-            backend->free_index(index);
-            oj_matches_free(&out);
-        }
-        ck_assert_int_gt(n, 8);
-    }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
-}
-
 int main(void)
 {
     tests_open("references");

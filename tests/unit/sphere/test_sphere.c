@@ -479,7 +479,10 @@ TEST(memory)
     vb = oj_flat_buf_view(&b);
     r.metric = OJ_METRIC_SPHERE;
     r.k = 3;
-    try_without_memory(&r, &va, &vb);
+    try_without_memory(
+        &(struct memory_join){
+            .backend = "cpu", .join = &vb, .input = &va, .relation = r},
+        10);
     oj_flat_buf_free(&a);
     oj_flat_buf_free(&b);
 }

@@ -5,7 +5,7 @@
 #include "../references.h"
 
 #include "../../../algs/relation/cpu_family.h"
-#include "../random_layers.h"
+#include "../memory_trial.h"
 
 #include "../run_tests.h"
 #include "plain_rings.h"
@@ -311,123 +311,25 @@ static void build_layers(void)
     add_input_points(&visitors, &scene, &view, 400, 0);
 }
 
-static oj_status run_once(int n_threads, const struct oj_options *given,
-                          struct oj_matches *out)
+/* Also where the plane is prepared. */
+TEST_LOOP(memory, 0, 2)
 {
-    const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
-    struct oj_flat a = oj_flat_buf_view(&visitors);
-    struct oj_flat b = oj_flat_buf_view(&districts);
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = *given;
-    struct oj_stats stats;
-    struct oj_index *index = NULL;
-    oj_status status;
-    relation.op = OJ_OP_INTERSECTS;
-    options.n_threads = n_threads;
-    memset(&stats, 0, sizeof stats);
-    error.message[0] = '\0';
-    status =
-        family->index(&b, NULL, &relation, &options, &index, &stats, &error);
-    if (status != OJ_OK)
-    {
-        ck_assert_ptr_null(index);
-        return status;
-    }
-    status = family->join(index, &a, out, &stats, &error);
-    if (status == OJ_ERR_NOMEM)
-    {
-        /* the same index answers once there is memory again */
-        struct oj_matches again = {0};
-        struct oj_error later;
-        oj_alloc_fail_at(0);
-        ck_assert_int_eq(family->join(index, &a, &again, &stats, &later),
-                         OJ_OK);
-        oj_matches_free(&again);
-    }
-    family->free_index(index);
-    return status;
-}
-
-TEST(memory)
-{
-    struct oj_options options = {0};
-    struct oj_matches truth = {0};
-    int64_t n = 0, n_failed = 0;
-    build_layers();
-    must(run_once(1, &options, &truth));
-    for (int n_threads = 1; n_threads < 3; n_threads++)
-    {
-        oj_status status = OJ_ERR_NOMEM;
-        for (n = 1; status != OJ_OK; n++)
-        {
-            struct oj_matches out = {0};
-            oj_alloc_fail_at(n);
-            status = run_once(n_threads, &options, &out);
-            oj_alloc_fail_at(0);
-            n_failed += status != OJ_OK;
-            expect(status == OJ_OK ||
-                       (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
-                   "allocation %d: %s: %s", (int)n, oj_status_name(status),
-                   error.message);
-            if (status == OJ_OK)
-            {
-                ck_assert_int_eq(out.n_pairs, truth.n_pairs);
-                ck_assert_mem_eq(out.join_row, truth.join_row,
-                                 (size_t)out.n_pairs * sizeof *out.join_row);
-            }
-            oj_matches_free(&out);
-        }
-    }
-    ck_assert_int_gt(n_failed, 20);
-    oj_matches_free(&truth);
-    oj_flat_buf_free(&districts);
-    oj_flat_buf_free(&visitors);
-}
-
-/* The same where the plane is prepared. */
-TEST(memory_for_known_cells)
-{
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {.n_input = 400000};
-    struct oj_matches truth = {0};
-    int64_t n_failed = 0;
-    struct oj_join *whole;
     struct oj_flat a, b;
+    struct memory_join t = {.backend = "cpu",
+                            .join = &b,
+                            .input = &a,
+                            .relation = oj_relation_default()};
     build_layers();
     a = oj_flat_buf_view(&visitors);
     b = oj_flat_buf_view(&districts);
-    relation.op = OJ_OP_INTERSECTS;
-    must(oj_join_open(&b, &relation, "cpu", &options, &whole, &error));
-    must(oj_join_batch(whole, &a, &truth, &error));
-    oj_join_close(whole);
-    relation.any_order = relation.share_lists = 1;
-    for (options.n_threads = 1; options.n_threads < 3; options.n_threads++)
+    t.relation.op = OJ_OP_INTERSECTS;
+    t.relation.any_order = t.relation.share_lists = _i;
+    t.options.n_input = _i == 1 ? 400000 : 0;
+    for (int n_threads = 1; n_threads < 3; n_threads++)
     {
-        oj_status status = OJ_ERR_NOMEM;
-        for (int64_t n = 1; status != OJ_OK; n++)
-        {
-            struct oj_matches out = {0};
-            struct oj_join *join = NULL;
-            oj_alloc_fail_at(n);
-            status =
-                oj_join_open(&b, &relation, "cpu", &options, &join, &error);
-            if (status == OJ_OK)
-                status = oj_join_batch(join, &a, &out, &error);
-            oj_alloc_fail_at(0);
-            n_failed += status != OJ_OK;
-            ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-            if (status == OJ_OK)
-            {
-                ck_assert_ptr_nonnull(out.shared);
-                ck_assert_int_eq(out.n_pairs, truth.n_pairs);
-                ck_assert_int_eq(out.n_matched, truth.n_matched);
-            }
-            oj_matches_free(&out);
-            oj_join_close(join);
-        }
+        t.options.n_threads = n_threads;
+        try_without_memory(&t, 10 + 10 * _i);
     }
-    ck_assert_int_gt(n_failed, 40);
-    oj_matches_free(&truth);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
@@ -451,6 +353,24 @@ TEST(cancelled_while_cells_are_made)
     ck_assert_ptr_null(join);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
+}
+
+static oj_status run_once(int n_threads, const struct oj_options *given,
+                          struct oj_matches *out)
+{
+    struct oj_flat a = oj_flat_buf_view(&visitors);
+    struct oj_flat b = oj_flat_buf_view(&districts);
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = *given;
+    struct oj_join *join = NULL;
+    oj_status status;
+    relation.op = OJ_OP_INTERSECTS;
+    options.n_threads = n_threads;
+    status = oj_join_open(&b, &relation, "cpu", &options, &join, &error);
+    if (status == OJ_OK)
+        status = oj_join_batch(join, &a, out, &error);
+    oj_join_close(join);
+    return status;
 }
 
 TEST(bounds)
