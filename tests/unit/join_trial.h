@@ -146,15 +146,13 @@ static inline int64_t trial_compare(const struct join_trial *t,
                                     const char *backend,
                                     const struct oj_options *options)
 {
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     char how[64];
     int64_t n_pairs;
     trial_truth(t, &truth);
     must(trial_ask(t, backend, options, how, &ours));
     same_matches(how, &ours, &truth);
     n_pairs = truth.n_pairs;
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     return n_pairs;
 }
 

@@ -67,7 +67,7 @@ static inline void compare_backends(const struct layer_trial *t,
                                     const char *reference,
                                     struct oj_validation *v)
 {
-    struct oj_matches ours = {0}, theirs = {0};
+    MATCHES ours = {0}, theirs = {0};
     memset(v, 0, sizeof *v);
     v->join_side = &t->join;
     v->input = &t->input;
@@ -76,8 +76,6 @@ static inline void compare_backends(const struct layer_trial *t,
     join_all(t, reference, &theirs);
     check_form(t, &ours);
     must(oj_validation_compare(v, &ours, &theirs, &error));
-    oj_matches_free(&ours);
-    oj_matches_free(&theirs);
     oj_validation_free(v);
 }
 

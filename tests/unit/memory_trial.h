@@ -35,12 +35,11 @@ static inline oj_status join_once(const struct memory_join *t, int n_threads,
     status = oj_join_batch(join, t->input, out, &error);
     if (status != OJ_OK)
     {
-        struct oj_matches again = {0};
+        MATCHES again = {0};
         struct oj_error later;
         oj_alloc_fail_at(0);
         ck_assert_int_eq(oj_join_batch(join, t->input, &again, &later), OJ_OK);
         ck_assert_int_eq(again.n_rows, t->input->n_features);
-        oj_matches_free(&again);
     }
     oj_join_close(join);
     return status;
@@ -50,7 +49,7 @@ static inline oj_status join_once(const struct memory_join *t, int n_threads,
 static inline void try_without_memory(const struct memory_join *t,
                                       int64_t least)
 {
-    struct oj_matches truth = {0}, out = {0};
+    MATCHES truth = {0}, out = {0};
     int64_t n_failed = 0, step = 1;
     oj_status status = OJ_ERR_NOMEM;
     must(join_once(t, 2, &truth));
@@ -80,8 +79,6 @@ static inline void try_without_memory(const struct memory_join *t,
                    (out.join_row[i] < 0 || isnan(out.measure[i]) ||
                     bits_of(out.measure[i]) == bits_of(truth.measure[i])),
                "%s: entry %d", t->backend, (int)i);
-    oj_matches_free(&truth);
-    oj_matches_free(&out);
 }
 
 #endif

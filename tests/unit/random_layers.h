@@ -296,12 +296,11 @@ static inline void add_join_features(struct oj_flat_buf *buf,
         }
         if (i > 0 && one_in(15) && buf->long_form)
         {
-            struct oj_flat_buf copy = {0};
+            LAYER copy = {0};
             struct oj_flat view = oj_flat_buf_view(buf);
             add_copy(&copy, &view, pick((int)view.n_features), 0);
             view = oj_flat_buf_view(&copy);
             add_copy(buf, &view, 0, buf->n_features);
-            oj_flat_buf_free(&copy);
             continue;
         }
         if (is_short)

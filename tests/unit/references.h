@@ -4,6 +4,7 @@
 #define REFERENCES_H
 
 #include "ogrjoin.h"
+#include "owned.h"
 
 #include <check.h>
 

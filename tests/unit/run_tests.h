@@ -4,6 +4,8 @@
 #ifndef RUN_TESTS_H
 #define RUN_TESTS_H
 
+#include "owned.h"
+
 #include <check.h>
 #include <stdlib.h>
 

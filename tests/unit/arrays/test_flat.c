@@ -51,7 +51,7 @@ static void point(struct oj_flat_buf *buf, int64_t fid, double x, double y)
 
 TEST(unit_short_form)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat = oj_flat_buf_view(&buf);
     ck_assert(oj_flat_is_points(&flat));
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
@@ -75,12 +75,11 @@ TEST(unit_short_form)
     ck_assert_int_eq(buf.counts.n_empty, 1);
     ck_assert_int_eq(buf.counts.n_not_finite, 2);
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(unit_short_form_becomes_long)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     point(&buf, 1, 1, 2);
     ck_assert_int_eq(oj_flat_buf_add_null(&buf, 2, NULL), OJ_OK);
@@ -125,12 +124,11 @@ TEST(unit_short_form_becomes_long)
     end(&buf);
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(flat.n_parts, 2);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(unit_drop_restores)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     oj_flat_buf_drop(&buf);
     point(&buf, 1, 1, 2);
@@ -147,12 +145,11 @@ TEST(unit_drop_restores)
     ck_assert_int_eq(flat.n_vertices, 3);
     ck_assert_int_eq(flat.fid[1], 3);
     ck_assert_double_eq(flat.x[1], 20);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(degenerate_empty_members_and_open_rings)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     double *x, *y;
     begin(&buf, 1);
@@ -196,7 +193,6 @@ TEST(degenerate_empty_members_and_open_rings)
     end(&buf);
     ck_assert_int_eq(buf.counts.n_empty, 2);
     ck_assert_int_eq(buf.counts.n_empty_members, 4);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(degenerate_not_finite_takes_the_feature)
@@ -205,7 +201,7 @@ TEST(degenerate_not_finite_takes_the_feature)
         NAN,        INFINITY, -INFINITY, 1.7976931348623157e308,
         -1.797e308, 1e308,    -1e151,    nextafter(OJ_FLAT_MOST, INFINITY)};
     const int n = 2 * (int)(sizeof bad / sizeof *bad);
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     for (int i = 0; i < n; i++)
     {
         double *x, *y;
@@ -225,7 +221,6 @@ TEST(degenerate_not_finite_takes_the_feature)
     ck_assert_int_eq(buf.counts.n_not_finite, n);
     ck_assert_int_eq(buf.counts.n_rings_closed, 0);
     ck_assert_int_eq(buf.part_kinds, 0);
-    oj_flat_buf_free(&buf);
 }
 
 /* In both forms: 1e150 itself joins, the next number does not. */
@@ -234,7 +229,7 @@ TEST(degenerate_points_beyond_most)
     static const double ends[] = {1e150, -1e150};
     for (int long_form = 0; long_form < 2; long_form++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         if (long_form)
         {
@@ -258,13 +253,12 @@ TEST(degenerate_points_beyond_most)
             oj_flat_vertices(&flat, f + long_form, &first, &stop);
             ck_assert_int_eq(stop - first, f % 3 == 0);
         }
-        oj_flat_buf_free(&buf);
     }
 }
 
 TEST(unit_drop_not_finite)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     for (int i = 0; i < 4; i++)
         point(&buf, i, i, i);
@@ -308,13 +302,12 @@ TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 4], 60);
     ck_assert_double_eq(flat.x[3 + 10], 8);
     ck_assert_double_eq(flat.x[3 + 19], 8);
-    oj_flat_buf_free(&buf);
 }
 
 /* A model that never moves anything: it knows beforehand what stays. */
 TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     double *x = malloc(200000 * sizeof *x);
     int64_t n = 0, n_rings = 0, n_parts = 0;
     srand((unsigned)_i + 1);
@@ -371,7 +364,6 @@ TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
     for (int64_t i = 0; i < n; i++)
         ck_assert(buf.x[i] == x[i] && buf.y[i] == x[i]);
     free(x);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(unit_check_finds_what_is_wrong)
@@ -448,7 +440,7 @@ TEST(memory_every_allocation_may_fail)
 {
     for (int64_t n = 1;; n++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         oj_status status;
         oj_alloc_fail_at(n);
@@ -465,7 +457,6 @@ TEST(memory_every_allocation_may_fail)
         point(&buf, 99, 5, 5);
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-        oj_flat_buf_free(&buf);
         if (status == OJ_OK)
         {
             ck_assert_int_eq(flat.n_features, 44);
@@ -479,7 +470,7 @@ TEST(memory_every_allocation_may_fail)
  * vertices, and those alone. */
 TEST(unit_slices)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat_slice slice = {0};
     struct oj_flat flat;
     ck_assert_int_eq(build(&buf, NULL), OJ_OK);
@@ -507,7 +498,6 @@ TEST(unit_slices)
         }
     }
     oj_flat_slice_free(&slice);
-    oj_flat_buf_free(&buf);
 }
 
 int main(void)

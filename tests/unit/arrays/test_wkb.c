@@ -30,7 +30,7 @@ static int64_t n_parts_of(const struct oj_flat *flat, int64_t i)
 
 TEST_LOOP(unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     struct wkb w;
     uint32_t flags = wkb_flags(_i / 2);
@@ -60,12 +60,11 @@ TEST_LOOP(unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS)
     ck_assert_int_eq(buf.counts.n_not_finite, 2);
     ck_assert_int_eq(buf.counts.n_empty_members, 4);
     ck_assert_int_eq(buf.counts.n_rings_closed, 4);
-    oj_flat_buf_free(&buf);
 }
 
 TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     struct wkb w = {0};
     w.big_endian = _i;
@@ -89,12 +88,11 @@ TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_OK);
     ck_assert(signbit(buf.x[0]));
     ck_assert_double_eq(buf.y[0], 5e-324);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(unit_points_stay_in_the_short_form)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     struct wkb w;
     for (int f = 0; f < WKB_FLAGS; f++)
@@ -116,12 +114,11 @@ TEST(unit_points_stay_in_the_short_form)
         ck_assert_double_eq(flat.x[i + 1], 7);
         ck_assert_double_nan(flat.x[i + 2]);
     }
-    oj_flat_buf_free(&buf);
 }
 
 TEST_LOOP(degenerate_every_cut_is_refused, 0, WKB_SEEDS)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     struct wkb w, first;
     wkb_seed(&first, 12, 0, 0);
@@ -141,12 +138,11 @@ TEST_LOOP(degenerate_every_cut_is_refused, 0, WKB_SEEDS)
         ck_assert_int_eq(add(&buf, &w, w.n, &err), OJ_ERR_DATA);
         ck_assert_int_eq(buf.n_features, 1);
     }
-    oj_flat_buf_free(&buf);
 }
 
 TEST(degenerate_depth_has_a_limit)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     for (int depth = OJ_WKB_MAX_DEPTH - 1; depth <= OJ_WKB_MAX_DEPTH + 2;
          depth++)
@@ -167,19 +163,17 @@ TEST(degenerate_depth_has_a_limit)
             ck_assert_ptr_nonnull(strstr(err.message, "nested"));
         }
     }
-    oj_flat_buf_free(&buf);
 }
 
 TEST(degenerate_bad_byte_order)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct wkb w;
     wkb_seed(&w, 0, 0, 0);
     w.bytes[0] = 2;
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_ERR_DATA);
     wkb_seed(&w, 0, 4000, 0);
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_ERR_DATA);
-    oj_flat_buf_free(&buf);
 }
 
 static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
@@ -195,11 +189,11 @@ static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
 
 TEST(memory_every_allocation_may_fail)
 {
-    struct oj_flat_buf whole = {0};
+    LAYER whole = {0};
     ck_assert_int_eq(add_all(&whole, NULL), OJ_OK);
     for (int64_t n = 1;; n++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_error err = {OJ_OK, ""};
         struct oj_flat flat;
         oj_status status;
@@ -219,11 +213,9 @@ TEST(memory_every_allocation_may_fail)
             ck_assert_int_eq(flat.n_vertices, whole.n_vertices);
             ck_assert_int_gt(n, 7);
         }
-        oj_flat_buf_free(&buf);
         if (status == OJ_OK)
             break;
     }
-    oj_flat_buf_free(&whole);
 }
 
 int main(void)

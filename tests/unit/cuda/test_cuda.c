@@ -74,7 +74,7 @@ static void compare_all(struct join_trial *job,
 static void compare_counts(struct join_trial *job,
                            const struct oj_options *options)
 {
-    struct oj_matches truth = {0};
+    MATCHES truth = {0};
     int64_t n = job->join.n_features, n_pairs = 0;
     int64_t *count = oj_calloc(n > 0 ? n : 1, sizeof *count);
     struct oj_join *join;
@@ -101,7 +101,6 @@ static void compare_counts(struct join_trial *job,
     for (int64_t f = 0; f < n; f++)
         expect(count[f] == 0, "seed %llu: the count of %d is off by %lld",
                (unsigned long long)seed, (int)f, (long long)count[f]);
-    oj_matches_free(&truth);
     oj_join_close(join);
     oj_free(count);
 }
@@ -110,13 +109,12 @@ static void compare_counts(struct join_trial *job,
 static void compare_sums(struct join_trial *job,
                          const struct oj_options *options)
 {
-    struct oj_matches truth = {0};
+    MATCHES truth = {0};
     struct oj_join *join;
     job->relation.any_order = 0;
     trial_truth(job, &truth);
     join = trial_open(job, "cuda", options);
     n_summed += try_sums(join, &job->input, job->join.n_features, &truth);
-    oj_matches_free(&truth);
     oj_join_close(join);
 }
 
@@ -159,7 +157,7 @@ TEST(long_lists)
 {
     static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
     struct oj_options options = {.n_threads = 2};
-    struct oj_matches ours = {0};
+    MATCHES ours = {0};
     struct join_trial job = {.relation = oj_relation_default()};
     struct oj_join *join;
     seed = random_state = 3;
@@ -184,7 +182,6 @@ TEST(long_lists)
     ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
                      OJ_ERR_TOO_MANY_PAIRS);
     oj_join_close(join);
-    oj_matches_free(&ours);
     trial_free(&job);
 }
 
@@ -243,7 +240,7 @@ TEST(batches_of_any_size)
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         const struct oj_options options = {.n_threads = 2};
-        struct oj_matches truth = {0}, ours = {0};
+        MATCHES truth = {0}, ours = {0};
         struct oj_flat_slice slice = {0};
         struct oj_join *join;
         struct join_trial job;
@@ -267,8 +264,6 @@ TEST(batches_of_any_size)
         }
         oj_join_close(join);
         oj_flat_slice_free(&slice);
-        oj_matches_free(&ours);
-        oj_matches_free(&truth);
         trial_free(&job);
     }
 }
@@ -316,13 +311,12 @@ TEST(threads_at_once)
                 pthread_create(&thread[i], NULL, join_beside, &beside[i]), 0);
         for (int i = 0; i < 2; i++)
         {
-            struct oj_matches truth = {0};
+            MATCHES truth = {0};
             pthread_join(thread[i], NULL);
             ck_assert_msg(beside[i].status == OJ_OK, "%s",
                           beside[i].error.message);
             trial_truth(&job[i], &truth);
             same_rows("beside another", &beside[i].out, &truth, 0);
-            oj_matches_free(&truth);
             oj_matches_free(&beside[i].out);
         }
         trial_free(&job[0]);
@@ -338,7 +332,7 @@ TEST(little_memory)
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct join_trial job;
-        struct oj_matches truth = {0}, ours = {0};
+        MATCHES truth = {0}, ours = {0};
         random_state = seed;
         make_job(&job, 3000, 20000);
         job.relation.any_order = 0;
@@ -357,8 +351,6 @@ TEST(little_memory)
             same_rows("little memory", &ours, &truth, 0);
             oj_join_close(join);
         }
-        oj_matches_free(&ours);
-        oj_matches_free(&truth);
         trial_free(&job);
     }
 }
@@ -366,7 +358,7 @@ TEST(little_memory)
 TEST(cancelled)
 {
     struct join_trial job;
-    struct oj_matches ours = {0};
+    MATCHES ours = {0};
     struct oj_join *join;
     int cancel = 0;
     const struct oj_options options = {.n_threads = 2, .cancel = &cancel};
@@ -382,7 +374,6 @@ TEST(cancelled)
     cancel = 0;
     must(oj_join_batch(join, &job.input, &ours, &error));
     oj_join_close(join);
-    oj_matches_free(&ours);
     trial_free(&job);
 }
 
@@ -403,7 +394,7 @@ static void check_one(struct oj_gpu_index *index,
                       const struct oj_gpu_points *points,
                       const struct oj_matches *truth)
 {
-    struct oj_matches ours = {0};
+    MATCHES ours = {0};
     int64_t n = points->n;
     int32_t *row = on_device(index, NULL, n, sizeof *row);
     double *measure = on_device(index, NULL, n, sizeof *measure);
@@ -416,7 +407,6 @@ static void check_one(struct oj_gpu_index *index,
     same_rows("resident", &ours, truth, 0);
     module->release(index, row);
     module->release(index, measure);
-    oj_matches_free(&ours);
 }
 
 static void check_counts(struct oj_gpu_index *index,
@@ -457,7 +447,7 @@ TEST(resident)
         const struct oj_options options = {.n_threads = 2};
         struct oj_stats stats = {0};
         struct oj_gpu_points points;
-        struct oj_matches truth = {0};
+        MATCHES truth = {0};
         struct oj_gpu_index *index;
         struct join_trial job;
         int64_t n;
@@ -498,7 +488,6 @@ TEST(resident)
         module->release(index, (void *)(uintptr_t)points.y);
         module->release(index, (void *)(uintptr_t)points.fid);
         module->free_index(index);
-        oj_matches_free(&truth);
         trial_free(&job);
     }
 }

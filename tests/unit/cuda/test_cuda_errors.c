@@ -95,7 +95,7 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     struct stopper stopper = {0, 0.0, 0};
     const struct oj_options options = {.n_threads = 4,
                                        .cancel = &stopper.cancel};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     int64_t n_pairs, *count = oj_calloc(s->join.n_features, sizeof *count);
     struct oj_join *join;
     oj_status status;
@@ -117,7 +117,6 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     ck_assert_msg(end - stopper.at < patience(), "%s: %.2f s", what,
                   end - stopper.at);
     oj_join_close(join);
-    oj_matches_free(&out);
     oj_free(count);
 }
 
@@ -245,7 +244,7 @@ static void lose_device(const struct failing_join *s)
 TEST(lost_device)
 {
     struct failing_join s;
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     struct oj_gpu_device device;
     char reason[256];
     make_sides(&s, 500, 3000, 100);
@@ -268,8 +267,6 @@ TEST(lost_device)
     must(module->describe(0, &device, &error));
     printf("GPU 0: %s\n", device.why_not);
     ck_assert_str_ne(device.why_not, "");
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     free_sides(&s);
 }
 

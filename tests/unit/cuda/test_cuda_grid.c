@@ -167,7 +167,7 @@ static int compare(const struct join_trial *t)
 {
     const struct oj_options options = {.n_threads = 2,
                                        .max_batch_pairs = 3000000};
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     char method[64];
     oj_status status = trial_ask(t, "cpu", &options, NULL, &truth);
     oj_status theirs = trial_ask(t, "cuda", &options, method, &ours);
@@ -179,8 +179,6 @@ static int compare(const struct join_trial *t)
         must(status);
         same_matches(method, &ours, &truth);
     }
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     return is_small;
 }
 

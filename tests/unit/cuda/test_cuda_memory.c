@@ -288,7 +288,7 @@ TEST(rebuilt_in_part)
     const struct oj_options options = {.n_threads = 1};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat side, input;
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     struct oj_stats stats = {0};
     oj_status status = OJ_ERR_NOMEM;
     make_layers();
@@ -319,8 +319,6 @@ TEST(rebuilt_in_part)
         module->free_index(index);
     }
     ck_assert_int_gt(truth.n_matched, 0);
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     for (int i = 0; i < N_LAYERS; i++)
         oj_flat_buf_free(&layers[i]);
 }
@@ -343,7 +341,7 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
 TEST(pieces_and_halves)
 {
     const struct memory_trial t = {.name = "pieces and halves"};
-    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    LAYER join_buf = {0}, input_buf = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
     struct oj_flat join, input;
@@ -379,8 +377,6 @@ TEST(pieces_and_halves)
     free_answer(&ours);
     free_answer(&truth);
     columns_free(&columns);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&input_buf);
 }
 
 int main(void)

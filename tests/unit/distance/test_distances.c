@@ -115,7 +115,7 @@ static void check_round(const struct scene *scene)
 {
     struct random_side a, b;
     double *to_interior, *to_boundary;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     side_make(&a, scene, 1 + pick(25), kinds_of_round[pick(5)]);
     side_make(&b, scene, 1 + pick(25), kinds_of_round[pick(5)]);
     to_interior = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
@@ -131,7 +131,6 @@ static void check_round(const struct scene *scene)
         ask_backend(&r, &a.view, &b.view, &m);
         check_answer("backend", seed, &r, &a.view, &b.view, matrix, &m);
     }
-    oj_matches_free(&m);
     oj_free(to_interior);
     oj_free(to_boundary);
     side_free(&a);
@@ -191,9 +190,9 @@ static void add_round(struct oj_flat_buf *buf, double x, double y,
 /* Pairs of polygons of 100,000 vertices: apart, crossing, nested, equal. */
 TEST(very_large)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_flat va, vb;
     struct timespec start, now;
     add_round(&a, 0, 0, 10, 0.25, 100000);
@@ -222,9 +221,6 @@ TEST(very_large)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     expect(now.tv_sec - start.tv_sec < 20, "%d s",
            (int)(now.tv_sec - start.tv_sec));
-    oj_matches_free(&m);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* --- batches ---------------------------------------------------------------
@@ -236,7 +232,7 @@ TEST(bounded_batches)
     struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 50};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches all = {0}, one = {0};
+    MATCHES all = {0}, one = {0};
     struct oj_join *join;
     struct random_side a, b;
     random_state = 5;
@@ -264,8 +260,6 @@ TEST(bounded_batches)
                    "row %d", (int)row);
     }
     oj_join_close(join);
-    oj_matches_free(&all);
-    oj_matches_free(&one);
     side_free(&a);
     side_free(&b);
 }
@@ -274,9 +268,9 @@ TEST(bounded_batches)
  * looking at all. */
 TEST_LOOP(one_place, 0, 2)
 {
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_flat view;
     struct timespec start, now;
     for (int i = 0; i < 200000; i++)
@@ -294,8 +288,6 @@ TEST_LOOP(one_place, 0, 2)
                "row %d: FID %d", (int)row, (int)view.fid[m.join_row[row]]);
     expect(now.tv_sec - start.tv_sec < 20, "%d s",
            (int)(now.tv_sec - start.tv_sec));
-    oj_matches_free(&m);
-    oj_flat_buf_free(&points);
 }
 
 /* --- memory ----------------------------------------------------------------

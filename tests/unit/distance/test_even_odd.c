@@ -171,7 +171,7 @@ static void check_intersects(const struct oj_flat *input,
                              const struct oj_flat *join, const double *matrix)
 {
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     relation.op = OJ_OP_INTERSECTS;
     ck_assert(ask("cpu", &relation, input, join, &m));
     for (int64_t a = 0; a < input->n_features; a++)
@@ -186,7 +186,6 @@ static void check_intersects(const struct oj_flat *input,
                    (unsigned long long)seed, (int)a, (int)b, holds);
         }
     }
-    oj_matches_free(&m);
 }
 
 static void check_nearest_points(const struct oj_flat *a,
@@ -213,9 +212,9 @@ static void check_nearest_points(const struct oj_flat *a,
 static void check_round(unsigned kinds_a, int n_a, unsigned kinds_b, int n_b)
 {
     static const char *const backends[] = {"cpu", "quadrant", "cuda"};
-    struct oj_flat_buf input = {0}, join = {0};
+    LAYER input = {0}, join = {0};
     struct oj_flat a, b;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     double *matrix;
     int most_parts = pick(3) ? 1 : 3;
     lattice_step = pick(3) ? 1.0 : ldexp(1.0, pick(40) - 20);
@@ -246,9 +245,6 @@ static void check_round(unsigned kinds_a, int n_a, unsigned kinds_b, int n_b)
         check_intersects(&a, &b, matrix);
     check_nearest_points(&a, &b, matrix);
     oj_free(matrix);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&input);
-    oj_flat_buf_free(&join);
 }
 
 TEST(points)

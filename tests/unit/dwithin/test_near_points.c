@@ -88,7 +88,7 @@ TEST(plain_way)
     {
         struct scene scene;
         struct random_side a, b;
-        struct oj_matches m = {0};
+        MATCHES m = {0};
         double *matrix;
         int is_self;
         random_state = seed;
@@ -110,7 +110,6 @@ TEST(plain_way)
             ask(&r, &a.view, &b.view, 1 + pick(3), &m);
             check_answer("points", seed, &r, &a.view, &b.view, matrix, &m);
         }
-        oj_matches_free(&m);
         oj_free(matrix);
         side_free(&b);
         if (!is_self)
@@ -169,10 +168,10 @@ static void check_same_sets(const struct oj_matches *one,
  * with FIDs in order or not; with a filter or without. */
 TEST_LOOP(scattered, 0, 8)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat va, vb;
     struct oj_relation r = oj_relation_default();
-    struct oj_matches ordered = {0}, any = {0};
+    MATCHES ordered = {0}, any = {0};
     int in_one_place = _i & 1, with_filter = _i & 2, shuffled = _i & 4;
     int n_dense = in_one_place ? 20000 : 0;
     random_state = 77;
@@ -207,20 +206,16 @@ TEST_LOOP(scattered, 0, 8)
         ck_assert_int_eq(any.scattered, !in_one_place);
         check_same_sets(&ordered, &any);
     }
-    oj_matches_free(&ordered);
-    oj_matches_free(&any);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* A layer with itself: the very same arrays, copies of them, and batches give
  * the same. */
 TEST_LOOP(self_join, 0, 2)
 {
-    struct oj_flat_buf a = {0}, copy = {0};
+    LAYER a = {0}, copy = {0};
     struct oj_flat view, copied;
     struct oj_relation r = oj_relation_default();
-    struct oj_matches whole = {0}, other = {0};
+    MATCHES whole = {0}, other = {0};
     struct oj_options options = {.n_threads = 2};
     struct oj_join *join;
     int64_t n_pairs = 0;
@@ -263,10 +258,6 @@ TEST_LOOP(self_join, 0, 2)
     }
     ck_assert_int_eq(n_pairs, whole.n_pairs);
     oj_join_close(join);
-    oj_matches_free(&whole);
-    oj_matches_free(&other);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&copy);
 }
 
 /* --- odd data --------------------------------------------------------------
@@ -275,19 +266,18 @@ TEST_LOOP(self_join, 0, 2)
 static void count_is(const struct oj_flat *flat, double d, int64_t n_pairs)
 {
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     r.op = OJ_OP_DWITHIN;
     r.max_distance = d;
     r.unordered_pairs = 1;
     ask(&r, flat, flat, 2, &m);
     expect(m.n_pairs == n_pairs, "%g: %lld pairs, not %lld", d,
            (long long)m.n_pairs, (long long)n_pairs);
-    oj_matches_free(&m);
 }
 
 TEST(odd_data)
 {
-    struct oj_flat_buf same = {0}, row = {0}, far = {0}, uneven = {0};
+    LAYER same = {0}, row = {0}, far = {0}, uneven = {0};
     struct oj_flat view;
     int64_t n = 0;
     for (int i = 0; i < 2000; i++)
@@ -319,19 +309,15 @@ TEST(odd_data)
     add_point(&uneven, NAN, NAN);
     view = oj_flat_buf_view(&uneven);
     count_is(&view, 2.5, n);
-    oj_flat_buf_free(&same);
-    oj_flat_buf_free(&row);
-    oj_flat_buf_free(&far);
-    oj_flat_buf_free(&uneven);
 }
 
 /* A million points in one place have 10^12 pairs: found out soon. */
 TEST_LOOP(too_many, 0, 2)
 {
-    struct oj_flat_buf same = {0};
+    LAYER same = {0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 10000000};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *join;
     struct oj_flat view, one;
     for (int i = 0; i < 1000000; i++)
@@ -348,18 +334,16 @@ TEST_LOOP(too_many, 0, 2)
     must(oj_join_batch(join, &one, &m, &error));
     ck_assert_int_eq(m.n_pairs, 1000000);
     oj_join_close(join);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&same);
 }
 
 static int stop_now = 1;
 
 TEST(cancelled)
 {
-    struct oj_flat_buf same = {0};
+    LAYER same = {0};
     struct oj_options options = {.n_threads = 2, .cancel = &stop_now};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *join;
     struct oj_flat view;
     for (int i = 0; i < 100000; i++)
@@ -370,8 +354,6 @@ TEST(cancelled)
     must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
     ck_assert_int_eq(oj_join_batch(join, &view, &m, &error), OJ_ERR_CANCELLED);
     oj_join_close(join);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&same);
 }
 
 /* --- parts -----------------------------------------------------------------

@@ -270,7 +270,7 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
     {
         struct oj_options options = {
             .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         struct oj_join *join;
         oj_status status;
         if (backend == &oj_sphere_backend ||      /* another metric */
@@ -286,7 +286,6 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         must(status);
         must(oj_join_batch(join, &input, &out, &error));
         check_answer(c, m, backend->name, &out);
-        oj_matches_free(&out);
         oj_join_close(join);
     }
     free_moved(&join_side);

@@ -52,7 +52,7 @@ static void check_trial(const struct layer_trial *t, const char *reference,
 
 static void check_references(struct layer_trial *t, uint64_t seed)
 {
-    struct oj_flat_buf undisputed = {0};
+    LAYER undisputed = {0};
     check_trial(t, "quadrant", seed);
     if (t->relation.distance_to == OJ_TO_INTERIOR)
     {
@@ -60,13 +60,12 @@ static void check_references(struct layer_trial *t, uint64_t seed)
         t->input = oj_flat_buf_view(&undisputed);
     }
     check_trial(t, "geos", seed);
-    oj_flat_buf_free(&undisputed);
 }
 
 static void run_round(uint64_t seed, const struct scene *given)
 {
     static const int threads[] = {1, 1, 2, 5};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct scene scene;
     struct layer_trial t;
     int64_t *fid;
@@ -84,8 +83,6 @@ static void run_round(uint64_t seed, const struct scene *given)
     must(oj_flat_check(&t.join, &error));
     check_references(&t, seed);
     oj_free(fid);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(random_layers)
@@ -130,7 +127,7 @@ static int64_t index_bytes(const struct oj_flat *join,
 {
     struct oj_options options = {.n_threads = 1, .input_kinds = input_kinds};
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *opened;
     int64_t bytes;
     relation.op = OJ_OP_INTERSECTS;
@@ -138,7 +135,6 @@ static int64_t index_bytes(const struct oj_flat *join,
     must(oj_join_batch(opened, input, &m, &error));
     bytes = oj_join_stats(opened)->index_bytes;
     *n_found = m.n_pairs;
-    oj_matches_free(&m);
     oj_join_close(opened);
     return bytes;
 }
@@ -148,7 +144,7 @@ static int64_t index_bytes(const struct oj_flat *join,
 TEST(indexed_for_what_comes)
 {
     const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;
-    struct oj_flat_buf join = {0}, points = {0};
+    LAYER join = {0}, points = {0};
     struct oj_flat a, b;
     int64_t n_usual, n_expected;
     for (int i = 0; i < 40; i++)
@@ -166,8 +162,6 @@ TEST(indexed_for_what_comes)
                      index_bytes(&a, &b, 0, &n_usual));
     ck_assert_int_eq(n_expected, n_usual);
     ck_assert_int_eq(n_usual, 40 + 39);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&points);
 }
 
 int main(void)

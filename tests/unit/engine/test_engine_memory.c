@@ -107,8 +107,8 @@ TEST_LOOP(to_the_boundary, 0, N_BACKENDS)
 TEST(comparing)
 {
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches ours = {0}, theirs = {0};
-    struct oj_flat_buf undisputed = {0};
+    MATCHES ours = {0}, theirs = {0};
+    LAYER undisputed = {0};
     struct oj_flat join_view, input;
     oj_status status = OJ_ERR_NOMEM;
     relation.k = 50;
@@ -139,9 +139,6 @@ TEST(comparing)
         ck_assert_int_eq(v.n_differences, 0);
         oj_validation_free(&v);
     }
-    oj_matches_free(&ours);
-    oj_matches_free(&theirs);
-    oj_flat_buf_free(&undisputed);
     free_layers();
 }
 

@@ -68,7 +68,7 @@ static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
     const struct oj_flat input = oj_flat_buf_view(layer);
     struct oj_join *cpu = open_join("cpu", 0, 0, OJ_OK);
-    struct oj_matches a = {0}, b = {0};
+    MATCHES a = {0}, b = {0};
     must(oj_join_batch(join, &input, &a, &error));
     must(oj_join_batch(cpu, &input, &b, &error));
     ck_assert_int_eq(a.n_rows, b.n_rows);
@@ -81,8 +81,6 @@ static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
             memcmp(&a.measure[i], &b.measure[i], sizeof(double)) == 0 ||
             (a.measure[i] != a.measure[i] && b.measure[i] != b.measure[i]));
     }
-    oj_matches_free(&a);
-    oj_matches_free(&b);
     oj_join_close(cpu);
 }
 
@@ -282,7 +280,7 @@ static struct oj_join *open_equals(const char *backend)
 static void check_counts(struct oj_join *join, const struct oj_flat *input,
                          const int64_t *count, int64_t n)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     int64_t expected[40] = {0};
     must(oj_join_batch(join, input, &m, &error));
     ck_assert_int_gt(m.n_pairs, 0);
@@ -290,7 +288,6 @@ static void check_counts(struct oj_join *join, const struct oj_flat *input,
         expected[m.join_row[i]]++;
     for (int f = 0; f < 40; f++)
         ck_assert_int_eq(count[f], n * expected[f]);
-    oj_matches_free(&m);
 }
 
 TEST(counts)
@@ -379,7 +376,7 @@ static struct oj_aggregates *open_sums(void)
 static void check_sums(struct oj_join *join, const struct oj_flat *input,
                        struct oj_aggregates *sums, int n)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_exact_sum expected[40] = {{{{0}}, 0, 0, 0, 0}};
     int64_t n_pairs[40] = {0}, n_values[40] = {0};
     must(oj_join_batch(join, input, &m, &error));
@@ -409,7 +406,6 @@ static void check_sums(struct oj_join *join, const struct oj_flat *input,
         ck_assert(memcmp(&sum.real, &b, sizeof b) == 0);
         oj_exact_sum_clear(&expected[f]);
     }
-    oj_matches_free(&m);
 }
 
 TEST(sums_of_pairs)
@@ -472,12 +468,11 @@ TEST(no_sums)
 static void join_fails(const char *how, oj_status expected)
 {
     struct oj_join *join;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     const struct oj_flat view = oj_flat_buf_view(&points);
     set(OJ_TEST_FAKE_MODULE, how);
     join = open_join("cuda", 0, 0, OJ_OK);
     ck_assert_int_eq(oj_join_batch(join, &view, &out, &error), expected);
-    oj_matches_free(&out);
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
@@ -506,10 +501,9 @@ TEST(stopped_device)
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_join(backends[i], 1000000000, 0, OJ_OK);
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
                          OJ_ERR_CANCELLED);
-        oj_matches_free(&out);
         oj_join_close(join);
     }
 }

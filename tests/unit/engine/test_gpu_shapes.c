@@ -76,7 +76,7 @@ static void same_as_cpu(struct oj_join *join, enum oj_op op,
 {
     const struct oj_flat input = oj_flat_buf_view(layer);
     struct oj_join *cpu = open_join("cpu", op, 0, 0);
-    struct oj_matches a = {0}, b = {0};
+    MATCHES a = {0}, b = {0};
     must(oj_join_batch(join, &input, &a, &error));
     must(oj_join_batch(cpu, &input, &b, &error));
     ck_assert_int_eq(a.n_pairs, b.n_pairs);
@@ -85,8 +85,6 @@ static void same_as_cpu(struct oj_join *join, enum oj_op op,
         ck_assert_int_eq(a.offset[i], b.offset[i]);
     for (int64_t i = 0; i < a.n_pairs; i++)
         ck_assert_int_eq(a.join_row[i], b.join_row[i]);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
     oj_join_close(cpu);
 }
 
@@ -153,7 +151,7 @@ TEST(small)
 /* How many vertices rows have is known with the first of them. */
 TEST(known_by_batch)
 {
-    struct oj_flat_buf large = {0};
+    LAYER large = {0};
     struct oj_join *join;
     double *xy = oj_malloc(2 * 20001, sizeof *xy);
     ck_assert_ptr_nonnull(xy);
@@ -172,7 +170,6 @@ TEST(known_by_batch)
     same_as_cpu(join, OJ_OP_INTERSECTS, &large);
     is_on(join, "cuda", "2000 rows, 4000");
     oj_join_close(join);
-    oj_flat_buf_free(&large);
 }
 
 /* Kinds are not known, or both come. */

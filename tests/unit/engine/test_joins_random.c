@@ -290,7 +290,7 @@ static void try_backend(const struct random_join_trial *t, const char *backend,
                               .join_side = &t->join,
                               .input = &t->input,
                               .relation = &t->relation};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_join *join;
     must(
         oj_join_open(&t->join, &t->relation, backend, &options, &join, &error));
@@ -303,7 +303,6 @@ static void try_backend(const struct random_join_trial *t, const char *backend,
     counts.n_rounding += v.n_rows_proved;
     counts.n_within_ulps += v.n_within_ulps;
     oj_validation_free(&v);
-    oj_matches_free(&matches);
     oj_join_close(join);
 }
 
@@ -322,7 +321,7 @@ TEST(as_all_pairs)
          round++)
     {
         struct random_join_trial t;
-        struct oj_matches expected = {0};
+        MATCHES expected = {0};
         random_state = (uint64_t)(seed * 1000003 + round);
         make_trial(&t);
         t.by_even_odd = has_distance(&t.relation);
@@ -337,7 +336,6 @@ TEST(as_all_pairs)
         try_backend(&t, "geos", 1, &expected, round);
         try_backend(&t, "spatialindex", 1, &expected, round);
         try_backend(&t, "spatialindex_collective", 1, &expected, round);
-        oj_matches_free(&expected);
         free_trial(&t);
     }
     printf("%lld joins, %lld pairs compared; undecided by GEOS: %lld pairs, "
@@ -382,7 +380,7 @@ TEST(huge_coordinates)
     for (long round = 0; round < 200; round++)
     {
         struct random_join_trial t;
-        struct oj_matches expected = {0};
+        MATCHES expected = {0};
         random_state = (uint64_t)(77 + round);
         memset(&t, 0, sizeof t);
         for (int i = 0; i < 12; i++)
@@ -415,7 +413,6 @@ TEST(huge_coordinates)
         try_backend(&t, "cpu", 1 + pick(3), &expected, round);
         try_backend(&t, "geos", 1, &expected, round);
         try_backend(&t, "spatialindex", 1, &expected, round);
-        oj_matches_free(&expected);
         free_trial(&t);
     }
     printf("%lld joins of huge coordinates, %lld pairs, %lld rows rounded\n",
@@ -486,7 +483,7 @@ TEST(geos_agrees_with_itself)
 TEST(out_of_memory)
 {
     static const char *const references[] = {"geos", "spatialindex_collective"};
-    struct oj_flat_buf squares = {0}, between_them = {0};
+    LAYER squares = {0}, between_them = {0};
     struct oj_flat join, input;
     for (int i = 0; i < 12; i++)
     {
@@ -508,8 +505,6 @@ TEST(out_of_memory)
         snprintf(t.relation.mask, sizeof t.relation.mask, "T********");
         try_without_memory(&t, 7);
     }
-    oj_flat_buf_free(&squares);
-    oj_flat_buf_free(&between_them);
 }
 
 int main(void)

@@ -90,7 +90,7 @@ static void check_join(const struct overlapping_points_trial *t,
                        const char *backend)
 {
     struct oj_options options = {.n_threads = 1 + pick(3)};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_flat_slice slice = {0};
     struct oj_join *join;
     int64_t n_batches = 1 + pick(3), n_rows = t->input.n_features;
@@ -118,7 +118,6 @@ static void check_join(const struct overlapping_points_trial *t,
         ck_assert_str_eq(oj_join_reason(join), "");
     oj_join_close(join);
     oj_flat_slice_free(&slice);
-    oj_matches_free(&out);
 }
 
 /* FIDs that descend, or ascend; rank is the order of them. */
@@ -183,7 +182,7 @@ TEST(joins)
     int64_t n = rounds(12);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join_buf = {0}, input_buf = {0};
+        LAYER join_buf = {0}, input_buf = {0};
         struct overlapping_points_trial t;
         enum oj_location *at;
         int64_t *fid, n_join;
@@ -220,8 +219,6 @@ TEST(joins)
         oj_free(classes[1]);
         oj_free(t.rank);
         oj_free(t.truth);
-        oj_flat_buf_free(&join_buf);
-        oj_flat_buf_free(&input_buf);
     }
     ck_assert_int_gt(n_pairs_seen, 100 * n);
 }
@@ -238,11 +235,11 @@ struct areas
 static struct areas measure_pair(const char *input_text, const char *first,
                                  const char *second, enum oj_pick_rule rule)
 {
-    struct oj_flat_buf input_buf = {0}, join_buf = {0};
+    LAYER input_buf = {0}, join_buf = {0};
     struct oj_pair_request request = {0};
     struct oj_pair_values values = {0};
     struct oj_pair_stage *stage;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct areas areas;
     add_text(&input_buf, input_text);
     add_text(&join_buf, first);
@@ -273,9 +270,6 @@ static struct areas measure_pair(const char *input_text, const char *first,
     areas.picked = values.is_picked ? values.picked.join_row[0] : -1;
     oj_pair_stage_close(stage);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&input_buf);
-    oj_flat_buf_free(&join_buf);
     return areas;
 }
 
@@ -320,14 +314,14 @@ TEST(areas_of_unions)
 
 TEST(memory)
 {
-    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    LAYER join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
     struct memory_join t = {.backend = "cpu",
                             .join = &join,
                             .input = &input,
                             .relation = oj_relation_default(),
                             .options = {.n_threads = 1}};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     random_state = 3;
     for (int i = 0; i < 10; i++)
         add_random(&join_buf);
@@ -345,9 +339,6 @@ TEST(memory)
                          OJ_ERR_TOO_MANY_PAIRS);
         oj_join_close(opened);
     }
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&input_buf);
 }
 
 int main(void)

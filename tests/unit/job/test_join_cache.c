@@ -147,7 +147,7 @@ TEST(without_memory)
     static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
     struct oj_join_key key = make_key(0, 0);
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     oj_status status = OJ_ERR_NOMEM;
     make_answers(&answer);
     start(NULL);
@@ -173,7 +173,6 @@ TEST(without_memory)
     }
     ck_assert(same_answer(&answer, 0, &matches));
     ck_assert_int_eq(n_entries(), 1);
-    oj_matches_free(&matches);
     oj_free(key.bytes);
     oj_flat_buf_free(&answer.input);
 }

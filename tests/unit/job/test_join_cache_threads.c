@@ -39,7 +39,7 @@ static void end_workers(struct cache_thread *workers, int n)
 static void *join_in_rounds(void *user)
 {
     struct cache_thread *w = user;
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     unsigned state = (unsigned)w->number + 1u;
     for (int round = 0; round < w->n_rounds; round++)
     {
@@ -62,7 +62,6 @@ static void *join_in_rounds(void *user)
         w->n_wrong += use.stats.refine_s < 0.0;
         oj_join_use_end(&use);
     }
-    oj_matches_free(&matches);
     return NULL;
 }
 
@@ -249,8 +248,8 @@ TEST(cancelled_waiter)
 static void *join_for_long(void *user)
 {
     struct cache_thread *w = user;
-    struct oj_flat_buf input = {0};
-    struct oj_matches matches = {0};
+    LAYER input = {0};
+    MATCHES matches = {0};
     struct oj_flat view;
     w->status = fill_points(&input, 5, 2000000, &w->error);
     view = oj_flat_buf_view(&input);
@@ -259,8 +258,6 @@ static void *join_for_long(void *user)
         __atomic_store_n(&w->is_mine, 1, __ATOMIC_RELAXED);
         w->status = oj_join_use_batch(&w->use, &view, &matches, &w->error);
     }
-    oj_matches_free(&matches);
-    oj_flat_buf_free(&input);
     return NULL;
 }
 
@@ -270,7 +267,7 @@ TEST(stopped_batch)
     struct maker maker = {.seed = 0};
     struct cache_thread worker;
     struct oj_join_use other = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     int is_mine;
     memset(&worker, 0, sizeof worker);
     make_answers(&answer);
@@ -300,7 +297,6 @@ TEST(stopped_batch)
     oj_join_use_end(&worker.use);
     oj_join_use_end(&other);
     ck_assert(!take_and_end(0, 0));
-    oj_matches_free(&matches);
     oj_flat_buf_free(&answer.input);
 }
 

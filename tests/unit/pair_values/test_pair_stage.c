@@ -64,7 +64,7 @@ TEST(the_greatest_score_wins)
     const int64_t of_entry[] = {1, 2, 2, OJ_NO_SCORE, OJ_NO_SCORE, 0};
     const int32_t rank[] = {2, 1, 0};
     struct oj_pick_scores scores = {0};
-    struct oj_matches m = {0}, out = {0};
+    MATCHES m = {0}, out = {0};
     fill_lists(&m, offset, 4, join_row, measure);
 
     must(oj_pick(&m, &scores, &out, &error)); /* the least ordinal */
@@ -99,15 +99,13 @@ TEST(the_greatest_score_wins)
     must(oj_pick(&out, &scores, &m, &error)); /* of one pair: that one */
     ck_assert_int_eq(m.join_row[0], 0);
     ck_assert_int_eq(m.join_row[1], -1);
-    oj_matches_free(&m);
-    oj_matches_free(&out);
 }
 
 /* ---- measures ----------------------------------------------------------- */
 
 TEST(areas_and_lengths)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     const double far = 1e8; /* a square of 2 less one of 1, far off */
     double square[] = {far,     far, far + 2, far, far + 2,
@@ -129,7 +127,6 @@ TEST(areas_and_lengths)
     ck_assert_uint_eq(oj_flat_kinds(&flat, 0), OJ_PART_POLYGON | OJ_PART_LINE);
     ck_assert_uint_eq(oj_flat_kinds(&flat, 1), 0);
     ck_assert(oj_flat_area(&flat, 1) == 0.0);
-    oj_flat_buf_free(&buf);
 }
 
 TEST(bearings)
@@ -216,7 +213,7 @@ TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
 /* Of equal places the first: in part order, then in segment order. */
 TEST(the_first_of_equal_places)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat flat_a, flat_b;
     struct oj_nearest_work work = {0};
     struct oj_nearest_points p;
@@ -262,8 +259,6 @@ TEST(the_first_of_equal_places)
                                 &p, &error));
     ck_assert(p.distance == 2.0 && p.bx == -2.0 && p.by == 0.0);
     oj_nearest_work_free(&work);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* ---- the stage ---------------------------------------------------------- */
@@ -355,7 +350,7 @@ static void expect_same(const struct oj_pair_values *a,
 /* The same with any number of threads; picked pairs have the best overlap. */
 TEST_LOOP(threads_change_nothing, 0, 5)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     build_layers(77 + (uint64_t)_i, 50, 50);
     make_matches(&m, 50, 50);
     for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
@@ -369,13 +364,12 @@ TEST_LOOP(threads_change_nothing, 0, 5)
         oj_pair_values_free(&first);
         oj_pair_values_free(&second);
     }
-    oj_matches_free(&m);
     free_layers();
 }
 
 TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values all = {0}, picked = {0};
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
     struct oj_flat a, b;
@@ -412,7 +406,6 @@ TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
     }
     oj_pair_values_free(&all);
     oj_pair_values_free(&picked);
-    oj_matches_free(&m);
     free_layers();
 }
 
@@ -422,7 +415,7 @@ TEST_LOOP(out_of_memory, 0, 8)
     const enum oj_pick_rule rules[] = {OJ_PICK_ALL, OJ_PICK_LARGEST_OVERLAP,
                                        OJ_PICK_NEAREST, OJ_PICK_SMALLEST_AREA};
     struct oj_pair_request request = ask_all(rules[_i / 2], 1 + _i % 2);
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values expected = {0};
     int64_t n;
     build_layers(5, 7, 7);
@@ -448,14 +441,13 @@ TEST_LOOP(out_of_memory, 0, 8)
         oj_pair_values_free(&values);
     }
     oj_pair_values_free(&expected);
-    oj_matches_free(&m);
     free_layers();
 }
 
 TEST(cancel_stops)
 {
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     int cancel = 1;
     build_layers(5, 30, 30);
@@ -463,7 +455,6 @@ TEST(cancel_stops)
     request.cancel = &cancel;
     ck_assert_int_eq(run_once(&request, &m, &values), OJ_ERR_CANCELLED);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     free_layers();
 }
 

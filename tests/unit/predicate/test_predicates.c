@@ -120,12 +120,12 @@ static void check_cuts(const struct oj_relation *relation,
     struct oj_options options = {.n_threads = 1};
     struct oj_index *index;
     struct oj_stats stats = {0};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     must(oj_cpu_predicate.index(join_side, NULL, relation, &options, &index,
                                 &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
     {
-        struct oj_flat_buf part = {0};
+        LAYER part = {0};
         struct oj_flat view;
         int64_t end = first == 0 ? cut : input->n_features;
         for (int64_t i = first; i < end; i++)
@@ -139,10 +139,8 @@ static void check_cuts(const struct oj_relation *relation,
             check_features(out.join_row + out.offset[i - first],
                            whole->join_row + whole->offset[i], n);
         }
-        oj_flat_buf_free(&part);
         first = end;
     }
-    oj_matches_free(&out);
     oj_cpu_predicate.free_index(index);
 }
 
@@ -151,7 +149,7 @@ static void check_join(const struct oj_relation *relation,
                        const struct oj_flat *join_side, uint64_t seed)
 {
     struct oj_options one = {.n_threads = 1}, three = {.n_threads = 3};
-    struct oj_matches m = {0}, other = {0};
+    MATCHES m = {0}, other = {0};
     must(run_family(relation, input, join_side, &one, &m));
     check_pairs(relation, input, join_side, &m, seed);
     must(run_family(relation, input, join_side, &three, &other));
@@ -159,8 +157,6 @@ static void check_join(const struct oj_relation *relation,
     if (one_in(3))
         check_cuts(relation, input, join_side, &m,
                    1 + pick((int)input->n_features - 1));
-    oj_matches_free(&m);
-    oj_matches_free(&other);
 }
 
 static struct shape_lattice some_lattice(void)
@@ -181,7 +177,7 @@ TEST(every_join)
     n_checked = n_held = 0;
     for (int64_t round = rounds(6); round > 0; round--, seed++)
     {
-        struct oj_flat_buf a = {0}, b = {0}, points = {0};
+        LAYER a = {0}, b = {0}, points = {0};
         struct oj_flat sides[3];
         struct shape_lattice l;
         random_state = seed;
@@ -204,9 +200,6 @@ TEST(every_join)
             check_join(&relation, &sides[2], &sides[second], seed);
             check_join(&relation, &sides[0], &sides[2], seed);
         }
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
-        oj_flat_buf_free(&points);
     }
     ck_assert_int_gt(n_held, n_checked / 50);
 }
@@ -215,10 +208,10 @@ TEST(every_join)
  * missing. */
 TEST(exclusions)
 {
-    struct oj_flat_buf a = {0};
+    LAYER a = {0};
     struct oj_flat view;
     struct oj_options options = {.n_threads = 2};
-    struct oj_matches all = {0}, some = {0};
+    MATCHES all = {0}, some = {0};
     struct oj_relation relation = oj_relation_default();
     struct shape_lattice l = {8, 0.0, 1.0};
     int32_t class_of[60];
@@ -245,18 +238,15 @@ TEST(exclusions)
                                      class_of[row] == class_of[f]);
         }
     }
-    oj_matches_free(&all);
-    oj_matches_free(&some);
-    oj_flat_buf_free(&a);
 }
 
 TEST(bounds)
 {
-    struct oj_flat_buf a = {0}, one = {0};
+    LAYER a = {0}, one = {0};
     struct oj_flat view, single;
     const int raised = 1;
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 8};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_relation relation = oj_relation_default();
     for (int i = 0; i < 30; i++)
         add_square(&a, 0, 0, 1 + i, 1 + i);
@@ -272,9 +262,6 @@ TEST(bounds)
     options.cancel = &raised;
     ck_assert_int_eq(run_family(&relation, &view, &view, &options, &out),
                      OJ_ERR_CANCELLED);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&one);
 }
 
 TEST_LOOP(memory, 0, 5)
@@ -282,7 +269,7 @@ TEST_LOOP(memory, 0, 5)
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_DISJOINT, OJ_OP_RELATE,
                                      OJ_OP_TOUCHES};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat input, join_side;
     struct shape_lattice l = {12, 0.0, 1.0};
     random_state = 9;
@@ -298,8 +285,6 @@ TEST_LOOP(memory, 0, 5)
                                   .relation = some_relation(ops[_i]),
                                   .options = {.n_threads = n_threads}},
             10);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
@@ -325,12 +310,12 @@ TEST_LOOP(extreme_sizes, 0, 6)
     static const double sizes[] = {1e300, 1e-300, 1e140, 1e-140, 1e120, 1.0};
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_TOUCHES,
                                      OJ_OP_COVEREDBY, OJ_OP_CROSSES};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_options options = {.n_threads = 1};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat_slice slice = {0};
     struct oj_flat input, join_side;
-    struct oj_matches all = {0}, one = {0};
+    MATCHES all = {0}, one = {0};
     double size = sizes[_i];
     random_state = 11;
     for (int i = 0; i < 300; i++)
@@ -364,11 +349,7 @@ TEST_LOOP(extreme_sizes, 0, 6)
                 ck_assert_int_eq(one.join_row[i], all.join_row[first + i]);
         }
     }
-    oj_matches_free(&all);
-    oj_matches_free(&one);
     oj_flat_slice_free(&slice);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 int main(void)

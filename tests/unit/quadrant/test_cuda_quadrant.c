@@ -45,7 +45,7 @@ TEST(little_memory)
     int64_t n_rounds = rounds(4) / 4 + 1;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct oj_matches ours = {0}, truth = {0};
+        MATCHES ours = {0}, truth = {0};
         struct join_trial job;
         random_state = seed;
         make_job(&job, 1500, 30000);
@@ -62,15 +62,13 @@ TEST(little_memory)
             if (status == OJ_OK)
                 same_matches("quadrants", &ours, &truth);
         }
-        oj_matches_free(&ours);
-        oj_matches_free(&truth);
         trial_free(&job);
     }
 }
 
 TEST(refused)
 {
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     const struct oj_options options = {.n_threads = 1};
     struct join_trial job;
     int cancel = 1;
@@ -86,7 +84,6 @@ TEST(refused)
     job.relation.k = 2;
     ck_assert_int_eq(trial_ask(&job, "cuda_quadrant", &options, NULL, &out),
                      OJ_ERR_UNSUPPORTED);
-    oj_matches_free(&out);
     trial_free(&job);
 }
 

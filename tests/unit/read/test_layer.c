@@ -67,7 +67,7 @@ static oj_status copy_layer(OGRLayerH from, OGRLayerH to,
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     int64_t n = 0;
     oj_status status = oj_layer_reader_open(from, options, &reader, err);
     ck_assert_int_eq(status, OJ_OK);
@@ -89,7 +89,6 @@ static oj_status copy_layer(OGRLayerH from, OGRLayerH to,
         ck_assert_int_eq(oj_layer_writer_rows(writer), n);
     if (counts != NULL)
         *counts = *oj_layer_reader_counts(reader);
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
@@ -287,7 +286,7 @@ TEST(endtoend_promote_to_multi)
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     OGRFeatureH feature;
     add_shapes(first_layer(in), N_SHAPES);
     add_points(first_layer(in), 3, 0);
@@ -315,7 +314,6 @@ TEST(endtoend_promote_to_multi)
                   type != wkbPolygon);
         OGR_F_Destroy(feature);
     }
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
@@ -381,7 +379,7 @@ TEST(unit_spatial_filter_is_exact)
     const char *path = temporary("gpkg");
     GDALDatasetH in = make_layer("GPKG", path, 1, wkbLineString, NULL);
     struct oj_read_options options;
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table;
     struct oj_read_counts counts;
     add_row(first_layer(in), 0, "LINESTRING (0 0,10 10)");
@@ -395,7 +393,6 @@ TEST(unit_spatial_filter_is_exact)
     ck_assert_int_eq(flat.n_features, 1);
     ck_assert_int_eq(flat.fid[0], 2);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     GDALClose(in);
     VSIUnlink(path);
 }
@@ -481,7 +478,7 @@ TEST_LOOP(unit_how_and_lists, 0, 4)
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_flat side;
     struct pairs p;
     char text[500];
@@ -544,7 +541,6 @@ TEST_LOOP(unit_how_and_lists, 0, 4)
         OGR_F_Destroy(in);
         OGR_F_Destroy(join);
     }
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);

@@ -373,7 +373,7 @@ TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
 static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
                            struct oj_error *err)
 {
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table = NULL;
     struct oj_read_counts counts;
     int64_t n;
@@ -382,7 +382,6 @@ static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
     if (status == OJ_OK)
         ck_assert_int_eq(oj_table_rows(table), flat.n_features);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     OJ_TRY(status);
     return read_layer(layer, o, &n, err);
 }

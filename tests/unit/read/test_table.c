@@ -36,7 +36,7 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
                    _i ? N_SIMPLE_FIELDS : N_FIELDS, wkbPoint, NULL);
     OGRLayerH layer = first_layer(in);
     struct oj_read_options options = reading(_i == 2);
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table;
     struct oj_read_counts counts;
     struct oj_setter setters[N_FIELDS];
@@ -83,7 +83,6 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
         oj_setter_free(&setters[f]);
     OGR_F_Destroy(copy);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     GDALClose(in);
     VSIUnlink("/vsimem/table.gpkg");
 }

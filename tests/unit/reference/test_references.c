@@ -85,7 +85,7 @@ TEST(polygon_with_hole)
 {
     double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
     double hole[] = {4, 4, 4, 8, 8, 8, 8, 4, 4, 4};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = within(3.0);
     begin(&join);
     add_part(&join, OJ_PART_POLYGON);
@@ -118,13 +118,11 @@ TEST(polygon_with_hole)
                                         {5, 0, 13.000001 - 10},
                                         {6, 0, 5},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(ties_follow_rank)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = within(10.0);
     const int32_t rank[] = {2, 1, 0, 3};
     add_square(&join, 0, 0, 5, 5); /* four squares that meet in 5, 5 */
@@ -167,13 +165,11 @@ TEST(ties_follow_rank)
                                         {1, 0, 0},
                                         {1, 1, 0},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(k_larger_than_layer)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     relation.k = 5;
     add_line(&join, 0, 0, 10, 0);
@@ -187,15 +183,13 @@ TEST(k_larger_than_layer)
               (struct reference_pair[]){{0, 0, 1}, last});
     relation.max_distance = 0;
     check_all(&join, &input, &relation, NULL, &last);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(multipoints_and_collections)
 {
     double p0[] = {100, 0}, p1[] = {0, 3}, p2[] = {50, 50};
     double line[] = {0, 0, 10, 0};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     begin(&join); /* a collection of a point far off and a line */
     add_part(&join, OJ_PART_POINT);
@@ -221,8 +215,6 @@ TEST(multipoints_and_collections)
                                         {2, 0, 1},
                                         {2, 1, sqrt(54.0 * 54.0 + 46.0 * 46.0)},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(empty_layers)
@@ -251,7 +243,7 @@ TEST(empty_layers)
  * the search must find its way and end. */
 TEST(identical_and_far)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     for (int i = 0; i < 6000; i++)
         add_point(&join, 7, 7);
@@ -276,8 +268,6 @@ TEST(identical_and_far)
         expected[503] = last;
         check_all(&join, &input, &relation, NULL, expected);
     }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 /* GEOS has no ring of two vertices and no line of one: they are given to it
@@ -285,7 +275,7 @@ TEST(identical_and_far)
 TEST(too_few_vertices_for_geos)
 {
     double ring[] = {0, 0, 0, 0};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat join_view, input_view;
     const struct oj_backend *backend;
     begin(&join);
@@ -321,13 +311,11 @@ TEST(too_few_vertices_for_geos)
             oj_matches_free(&out);
         }
     }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 TEST(cancel_stops)
 {
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
@@ -350,13 +338,12 @@ TEST(cancel_stops)
         backend->free_index(index);
         oj_matches_free(&out);
     }
-    oj_flat_buf_free(&points);
 }
 
 /* The papers' method knows points; the others take anything. */
 TEST(lines_as_input)
 {
-    struct oj_flat_buf lines = {0};
+    LAYER lines = {0};
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {
@@ -385,7 +372,6 @@ TEST(lines_as_input)
         backend->free_index(index);
         oj_matches_free(&out);
     }
-    oj_flat_buf_free(&lines);
 }
 
 int main(void)

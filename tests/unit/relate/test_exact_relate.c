@@ -263,7 +263,7 @@ static void check_order(const struct oj_matrix *matrix, const struct oj_flat *a,
 static void compare_with_geos(const struct relate_lattice *l)
 {
     struct shape_text text[2], scaled;
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     struct oj_matrix matrix;
     GEOSGeometry *shape[2];
@@ -296,8 +296,6 @@ static void compare_with_geos(const struct relate_lattice *l)
         GEOSGeom_destroy_r(geos, shape[0]);
         GEOSGeom_destroy_r(geos, shape[1]);
     }
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 TEST(relate_on_lattices)
@@ -411,7 +409,7 @@ static void ask_row(const struct oracle_table *cases,
 {
     int at = find_case(cases, get(tests, row, "case_id"));
     int exchanged = strcasecmp(get(tests, row, "arg1"), "B") == 0;
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     add_shape(&a, get(cases, at, exchanged ? "b_wkt" : "a_wkt"));
     add_shape(&b, get(cases, at, exchanged ? "a_wkt" : "b_wkt"));
@@ -419,8 +417,6 @@ static void ask_row(const struct oracle_table *cases,
     view_b = oj_flat_buf_view(&b);
     ask(tests, row, &view_a, &view_b,
         (int)(a.counts.n_empty + b.counts.n_empty));
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 TEST(answers_of_test_suites)

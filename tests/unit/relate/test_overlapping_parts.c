@@ -34,7 +34,7 @@ static void check_mark(const char *text, int is_marked)
 {
     for (int n_threads = 1; n_threads < 4; n_threads++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         uint8_t *mark = NULL;
         add_square(&buf, 0, 0, 1, 1);
@@ -47,7 +47,6 @@ static void check_mark(const char *text, int is_marked)
             ck_assert_msg(mark[0] == 0 && mark[1] == 1 && mark[2] == 0, "%s",
                           text);
         oj_free(mark);
-        oj_flat_buf_free(&buf);
     }
 }
 
@@ -130,7 +129,7 @@ TEST(coasts)
 {
     for (int extra = 0; extra < 3; extra++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         uint8_t *mark = NULL;
         add_coast(&buf, 5000, 0);
@@ -140,7 +139,6 @@ TEST(coasts)
         ck_assert_int_eq(mark != NULL, extra > 0);
         ck_assert(mark == NULL || (mark[0] == 0 && mark[1] == 1));
         oj_free(mark);
-        oj_flat_buf_free(&buf);
     }
 }
 
@@ -152,7 +150,7 @@ TEST(locations)
     int64_t n = rounds(60);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join_buf = {0}, input_buf = {0};
+        LAYER join_buf = {0}, input_buf = {0};
         struct oj_flat join, input;
         uint8_t *mark = NULL;
         seed = random_state = first + (uint64_t)i;
@@ -178,8 +176,6 @@ TEST(locations)
             }
         }
         oj_free(mark);
-        oj_flat_buf_free(&join_buf);
-        oj_flat_buf_free(&input_buf);
     }
     ck_assert_int_gt(n_marked, n);
     ck_assert_int_gt(n_unmarked_several, n / 2);

@@ -17,7 +17,7 @@ static void check(struct join_trial *t, enum oj_op op, int64_t gpu_memory)
                                  .gpu_memory = gpu_memory,
                                  .gpu_batch = one_in(2) ? 1 + pick(40) : 0,
                                  .gpus = one_in(3) ? OJ_ALL_GPUS : 0};
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     struct oj_join *join;
     options.input_kinds = one_in(2) ? t->input.part_kinds : 0;
     t->relation = oj_relation_default();
@@ -34,8 +34,6 @@ static void check(struct join_trial *t, enum oj_op op, int64_t gpu_memory)
                oj_join_method(join, &t->input));
     oj_join_close(join);
     same_matches(oj_op_get(op)->name, &ours, &truth);
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
 }
 
 static unsigned some_kinds(void)

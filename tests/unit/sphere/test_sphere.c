@@ -103,8 +103,8 @@ TEST_LOOP(plain_way, 0, 2)
     backend = backends[_i];
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct oj_flat_buf a = {0}, b = {0};
-        struct oj_matches m = {0};
+        LAYER a = {0}, b = {0};
+        MATCHES m = {0};
         struct oj_flat va, vb;
         struct region region;
         double *own, *matrix[2];
@@ -137,9 +137,6 @@ TEST_LOOP(plain_way, 0, 2)
         oj_free(own);
         oj_free(matrix[0]);
         oj_free(matrix[1]);
-        oj_matches_free(&m);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
 }
 
@@ -152,20 +149,19 @@ static void expect_nearest(const struct oj_flat_buf *a,
 {
     struct oj_relation r = oj_relation_default();
     struct oj_flat va = oj_flat_buf_view(a), vb = oj_flat_buf_view(b);
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     r.metric = OJ_METRIC_SPHERE;
     ask(&r, &va, &vb, 1, &m);
     expect(m.join_row[row] == feature, "row %d: feature %d, not %d", (int)row,
            (int)m.join_row[row], (int)feature);
     expect(fabs(m.measure[row] - metres) <= 1e-6 + 1e-12 * metres,
            "row %d: %.9f, not %.9f", (int)row, m.measure[row], metres);
-    oj_matches_free(&m);
 }
 
 TEST_LOOP(known_points, 0, 2)
 {
     const double degree = (double)(R * PI / 180);
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     backend = backends[_i];
     add_point(&b, -179.9, 0);
     add_point(&b, 179.0, 0);
@@ -188,17 +184,14 @@ TEST_LOOP(known_points, 0, 2)
     {
         struct oj_relation r = oj_relation_default();
         struct oj_flat va = oj_flat_buf_view(&a), vb = oj_flat_buf_view(&b);
-        struct oj_matches m = {0};
+        MATCHES m = {0};
         r.metric = OJ_METRIC_SPHERE;
         ask(&r, &va, &vb, 1, &m);
         ck_assert_int_eq(m.join_row[5], -1);
         for (int i = 2; i < 5; i++)
             expect(_i == 0 ? m.measure[i] == 0 : m.measure[i] < 1e-9,
                    "not the same places: %g", m.measure[i]);
-        oj_matches_free(&m);
     }
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* Distances that were computed elsewhere, to forty digits by haversines. */
@@ -219,13 +212,11 @@ TEST_LOOP(known_distances, 0, 2)
     backend = backends[_i];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         add_point(&a, known[i].x0, known[i].y0);
         add_point(&b, known[i].x1, known[i].y1);
         expect_nearest(&a, &b, 0, 0, known[i].metres);
         expect_nearest(&b, &a, 0, 0, known[i].metres);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
 }
 
@@ -237,7 +228,7 @@ TEST_LOOP(hemisphere, 0, 2)
     static const double wavy[] = {0, 1,    45, -1,  90, 1,   135, -1, 180,
                                   1, -135, -1, -90, 1,  -45, -1,  0,  1};
     const double degree = (double)(R * PI / 180);
-    struct oj_flat_buf a = {0}, b = {0}, c = {0};
+    LAYER a = {0}, b = {0}, c = {0};
     backend = backends[_i];
     add_point(&a, 0, 90);
     add_point(&a, 77, 90);
@@ -260,9 +251,6 @@ TEST_LOOP(hemisphere, 0, 2)
     expect_nearest(&a, &b, 3, 0, 30 * degree);
     expect_nearest(&a, &b, 4, 0, 90 * degree);
     expect_nearest(&a, &c, 4, 0, 89 * degree);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
-    oj_flat_buf_free(&c);
 }
 
 /* Lines follow great circles; polygons around a pole, across the antimeridian,
@@ -278,14 +266,14 @@ TEST_LOOP(known_shapes, 0, 2)
                                         90,   -65, 0,    -70, -90, -65,
                                         -180, -70, -180, -90};
     static const double arctic[] = {0, 60, 90, 60, 180, 60, -90, 60, 0, 60};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     const double *rings[] = {across, back, antarctica, arctic};
     const int n_of[] = {5, 5, 8, 5};
     backend = backends[_i];
     for (int i = 0; i < 4; i++)
     {
-        struct oj_flat_buf polygon = {0};
-        struct oj_flat_buf points = {0};
+        LAYER polygon = {0};
+        LAYER points = {0};
         begin(&polygon);
         add_part(&polygon, OJ_PART_POLYGON);
         add_ring(&polygon, n_of[i], rings[i]);
@@ -325,8 +313,6 @@ TEST_LOOP(known_shapes, 0, 2)
                                    to_vector(90, 60)) *
                          R));
         }
-        oj_flat_buf_free(&polygon);
-        oj_flat_buf_free(&points);
     }
     add_line(&b, 0, 60, 90, 60);
     add_point(&a, 45, 60);
@@ -334,8 +320,6 @@ TEST_LOOP(known_shapes, 0, 2)
                    (double)(arc_angle(to_vector(45, 60), to_vector(0, 60),
                                       to_vector(90, 60)) *
                             R));
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* Equal distances go by FID; ties can all be had. */
@@ -347,7 +331,7 @@ TEST_LOOP(holes_anywhere, 0, 2)
     static const double across[] = {5, 2, 15, 2, 15, 8, 5, 8, 5, 2};
     static const double again[] = {22, 2, 28, 2, 28, 8, 22, 8, 22, 2};
     const double degree = (double)(R * PI / 180);
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     backend = backends[_i];
     begin(&b);
     add_part(&b, OJ_PART_POLYGON);
@@ -372,15 +356,13 @@ TEST_LOOP(holes_anywhere, 0, 2)
                    (double)(arc_angle(to_vector(22.5, 5), to_vector(22, 2),
                                       to_vector(22, 8)) *
                             R));
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 TEST(ties)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_flat va, vb;
     for (int i = 0; i < 50; i++)
         add_point(&b, i % 2 ? 180 : -180, 0);
@@ -398,9 +380,6 @@ TEST(ties)
     r.ties = OJ_TIES_ALL;
     ask(&r, &va, &vb, 1, &m);
     ck_assert_int_eq(m.n_pairs, 50);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* --- the same whatever the way --------------------------------------------
@@ -410,9 +389,9 @@ TEST_LOOP(threads_and_batches, 0, 2)
 {
     struct oj_options options = {.n_threads = 2};
     struct region region = {175, 60, 20};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches one = {0}, other = {0};
+    MATCHES one = {0}, other = {0};
     struct oj_join *join;
     struct oj_flat va, vb;
     random_state = 6;
@@ -460,16 +439,12 @@ TEST_LOOP(threads_and_batches, 0, 2)
         }
     }
     oj_join_close(join);
-    oj_matches_free(&one);
-    oj_matches_free(&other);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 TEST(memory)
 {
     struct region region = {175, 60, 20};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
     struct oj_flat va, vb;
     random_state = 6;
@@ -483,8 +458,6 @@ TEST(memory)
         &(struct memory_join){
             .backend = "cpu", .join = &vb, .input = &va, .relation = r},
         10);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
 
 /* --- comparing answers ---------------------------------------------------

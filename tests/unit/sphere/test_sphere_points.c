@@ -51,7 +51,7 @@ static void expect_point(const struct oj_flat_buf *a,
 {
     struct oj_flat va = oj_flat_buf_view(a), vb = oj_flat_buf_view(b);
     struct oj_pair_values values = {0};
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     double got[3];
     find(&va, &vb, 1, &m, &values);
     got[0] = value_of(&values, OJ_PAIR_NEAREST_X, 0);
@@ -63,7 +63,6 @@ static void expect_point(const struct oj_flat_buf *a,
                                  : fabs(got[2] - bearing_or_nan) < 1e-10,
            "bearing %.17g, not %.17g", got[2], bearing_or_nan);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
 }
 
 /* --- known answers --------------------------------------------------------
@@ -105,7 +104,7 @@ TEST(known_feet)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        struct oj_flat_buf a = {0}, b = {0}, c = {0};
+        LAYER a = {0}, b = {0}, c = {0};
         add_point(&a, known[i].p[0], known[i].p[1]);
         add_line(&b, known[i].a[0], known[i].a[1], known[i].b[0],
                  known[i].b[1]);
@@ -115,9 +114,6 @@ TEST(known_feet)
                      known[i].bearing);
         expect_point(&a, &c, known[i].foot[0], known[i].foot[1],
                      known[i].bearing);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
-        oj_flat_buf_free(&c);
     }
 }
 
@@ -156,12 +152,10 @@ TEST(known_bearings)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         add_point(&a, known[i].x0, known[i].y0);
         add_point(&b, known[i].x1, known[i].y1);
         expect_point(&a, &b, known[i].x1, known[i].y1, known[i].bearing);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
 }
 
@@ -178,7 +172,7 @@ static double bearing_between(double x0, double y0, double x1, double y1)
 TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};
-    struct oj_flat_buf a = {0}, east = {0}, west = {0}, box = {0}, inside = {0};
+    LAYER a = {0}, east = {0}, west = {0}, box = {0}, inside = {0};
     add_point(&a, 0, 10);
     add_line(&east, 350, 0, 370, 0);
     add_line(&west, -10, 0, 10, 0);
@@ -193,11 +187,6 @@ TEST(longitudes)
     oj_flat_buf_free(&inside);
     add_point(&inside, -177, -2.5);
     expect_point(&inside, &box, 182, -2, bearing_between(-177, -2.5, 182, -2));
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&east);
-    oj_flat_buf_free(&west);
-    oj_flat_buf_free(&box);
-    oj_flat_buf_free(&inside);
 }
 
 /* --- random ones ----------------------------------------------------------
@@ -250,9 +239,9 @@ TEST(random_pairs)
     int64_t n_rounds = rounds(150), n_pairs = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         struct oj_pair_values values = {0}, other = {0};
-        struct oj_matches m = {0};
+        MATCHES m = {0};
         struct oj_flat va, vb;
         struct region region;
         random_state = seed;
@@ -281,9 +270,6 @@ TEST(random_pairs)
         }
         oj_pair_values_free(&values);
         oj_pair_values_free(&other);
-        oj_matches_free(&m);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
     ck_assert_int_gt(n_pairs, 500);
 }

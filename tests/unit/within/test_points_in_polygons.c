@@ -24,7 +24,7 @@ static void check_trial(const struct points_trial *t, int n_threads,
     struct oj_relation relation = *t->relation;
     struct oj_stats stats;
     struct oj_index *index;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     memset(&stats, 0, sizeof stats);
     relation.share_lists = may_share_lists(t->join) && pick(2);
     options.n_input = pick(3) ? 1000 << pick(18) : 0;
@@ -40,7 +40,6 @@ static void check_trial(const struct points_trial *t, int n_threads,
         must(family->join(index, &view, &out, &stats, &error));
         check_matches(t, first, n, &out);
     }
-    oj_matches_free(&out);
     family->free_index(index);
 }
 
@@ -91,7 +90,7 @@ TEST(same_as_ring_by_ring)
     int64_t n = rounds(250);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         struct scene scene;
         seed = random_state = first + (uint64_t)i;
@@ -103,8 +102,6 @@ TEST(same_as_ring_by_ring)
         add_input_points(&input, &scene, &b, 1 + pick(150), 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
     ck_assert_int_gt(n_pairs_seen, n);
     ck_assert_int_gt(n_shared_seen, n / 20);
@@ -138,7 +135,7 @@ TEST(towns)
     int64_t n_rounds = rounds(8);
     for (int64_t round = 0; round < n_rounds; round++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         double angle, apart, town[3][2];
         int n_lots;
@@ -178,8 +175,6 @@ TEST(towns)
         }
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
 
@@ -209,7 +204,7 @@ TEST(conditions)
     for (int64_t i = rounds(60); i > 0; i--)
     {
         struct scene scene = {0.0, 0.0, 1.0, 12, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_relation relation = oj_relation_default();
         struct oj_flat a, b;
         int32_t *rank, *classes[2];
@@ -238,8 +233,6 @@ TEST(conditions)
         oj_free(classes[0]);
         oj_free(classes[1]);
         oj_free(rank);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
 
@@ -251,7 +244,7 @@ TEST(sizes)
     for (int64_t i = rounds(40); i > 0; i--)
     {
         struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         seed = random_state = first + (uint64_t)i;
         scene.scale = scales[pick(4)];
@@ -260,8 +253,6 @@ TEST(sizes)
         add_input_points(&input, &scene, &b, 80, 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
 
@@ -273,7 +264,7 @@ TEST(far_rings)
     for (int64_t i = 0; i < n; i++)
     {
         struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         seed = random_state = first + (uint64_t)i;
         for (int k = 1 + pick(3); k > 0; k--)
@@ -289,8 +280,6 @@ TEST(far_rings)
         add_input_points(&input, &scene, &b, 300, 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
 
@@ -376,7 +365,7 @@ static oj_status run_once(int n_threads, const struct oj_options *given,
 TEST(bounds)
 {
     struct oj_options options = {0};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     int cancel = 1;
     int64_t n_pairs;
     build_layers();
@@ -395,7 +384,6 @@ TEST(bounds)
         ck_assert_int_eq(run_once(n_threads, &options, &out), OJ_ERR_CANCELLED);
         options.cancel = NULL;
     }
-    oj_matches_free(&out);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
@@ -404,12 +392,12 @@ TEST(bounds)
 TEST(one_row)
 {
     const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1, .max_batch_pairs = 3};
     struct oj_stats stats;
     struct oj_index *index;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_flat a, b;
     memset(&stats, 0, sizeof stats);
     relation.op = OJ_OP_WITHIN;
@@ -424,15 +412,12 @@ TEST(one_row)
     for (int i = 0; i < 500; i++)
         ck_assert_int_eq(out.join_row[i], i);
     family->free_index(index);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 /* No features, no features with parts, no rows, only rows without a place. */
 TEST(nothing)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat a, b, nowhere;
     const double nan[] = {NAN, NAN, NAN};
     const int64_t fid[] = {0, 1, 2};
@@ -456,15 +441,13 @@ TEST(nothing)
     check_ops(&b, &nowhere);
     nowhere.n_features = nowhere.n_vertices = 0;
     check_ops(&b, &nowhere);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
 /* What other families are for. */
 TEST(not_taken)
 {
     const struct oj_cpu_family *family = &oj_cpu_points_in_polygons;
-    struct oj_flat_buf join = {0}, line = {0}, input = {0};
+    LAYER join = {0}, line = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat a, b, c;
     add_square(&join, -1.0, -1.0, 1.0, 1.0);
@@ -483,9 +466,6 @@ TEST(not_taken)
     ck_assert(!family->takes(&relation, &c, &a));
     ck_assert(!family->takes(&relation, &b, &c));
     ck_assert(!family->takes(&relation, &a, &a));
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&line);
-    oj_flat_buf_free(&input);
 }
 
 int main(void)

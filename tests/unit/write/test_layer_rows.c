@@ -183,7 +183,7 @@ static void fill_pairs(struct oj_matches *m, struct oj_pair_values *values)
 TEST(parts_of_a_batch)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     char text[1000];
     open_fixture(&f);
     open_writer(&f);
@@ -202,7 +202,6 @@ TEST(parts_of_a_batch)
     ck_assert_int_eq(
         oj_layer_writer_write(f.writer, &f.batch, -1, &m, NULL, &error),
         OJ_ERR_INTERNAL);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
 
@@ -240,7 +239,7 @@ TEST_LOOP(geometries_of_pairs, 0, 5)
         "LINESTRING (3 4,5 6)|LINESTRING (33 34,35 36)",
         "LINESTRING (1 1,2 2)|MULTIPOINT ((7 7),(8 8))"};
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     char text[1000], rows[1000], first[200], second[200];
     const char *end;
@@ -275,7 +274,6 @@ TEST_LOOP(geometries_of_pairs, 0, 5)
              first, _i == 0 ? "POINT (4 5)" : "-", second);
     ck_assert_str_eq(text, rows);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
 
@@ -283,7 +281,7 @@ TEST_LOOP(geometries_of_pairs, 0, 5)
 TEST(picked_pairs_and_counts)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     char text[1000];
     open_fixture(&f);
@@ -299,7 +297,6 @@ TEST(picked_pairs_and_counts)
     ck_assert_str_eq(text, "p|C|3|7|POINT Z (1 2 3);q|-|0|-|POINT (4 5);"
                            "r|-|0|-|-;s|A|2|-|POINT (6 7);");
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
 
@@ -315,7 +312,7 @@ static oj_status value_of(void *user, int source, int64_t row,
 TEST(values_from_elsewhere)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     int user = 100;
     char text[1000];
@@ -332,13 +329,12 @@ TEST(values_from_elsewhere)
     ck_assert_str_eq(text, "p|C|500|7|POINT Z (1 2 3);q|-|501|-|POINT (4 5);"
                            "r|-|502|-|-;s|A|503|-|POINT (6 7);");
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
 
 TEST(shapes_of_every_kind)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     static const char *const expected[] = {
         "POLYGON ((0 0,1 0,1 1,0 0))", "MULTIPOLYGON (((0 0,1 0,1 1,0 0)))",
@@ -374,7 +370,6 @@ TEST(shapes_of_every_kind)
         CPLFree(wkt);
         OGR_G_DestroyGeometry(geometry);
     }
-    oj_flat_buf_free(&buf);
 }
 
 int main(void)
