@@ -24,7 +24,7 @@ static inline int device_tests_open(const char *name)
         module->describe(0, &device, &why) != OJ_OK ||
         device.why_not[0] != '\0')
     {
-        printf("skipped, %d tests: %s\n", tests.n,
+        printf("skipped, %d tests: %s\n", listed_tests.n,
                device.why_not[0] != '\0' ? device.why_not : why.message);
         return 0;
     }

@@ -17,15 +17,15 @@ static struct
     int first[TESTS_MOST], end[TESTS_MOST];
     int n;
     Suite *suite;
-} tests;
+} listed_tests;
 
 static inline void tests_add(const TTest *test, int first, int end)
 {
-    if (tests.n == TESTS_MOST)
+    if (listed_tests.n == TESTS_MOST)
         abort();
-    tests.test[tests.n] = test;
-    tests.first[tests.n] = first;
-    tests.end[tests.n++] = end;
+    listed_tests.test[listed_tests.n] = test;
+    listed_tests.first[listed_tests.n] = first;
+    listed_tests.end[listed_tests.n++] = end;
 }
 
 /** A test that is run with _i = first ... end - 1; its body follows. */
@@ -45,18 +45,19 @@ static inline void tests_add(const TTest *test, int first, int end)
 static inline TCase *tests_open(const char *name)
 {
     TCase *tcase = tcase_create(name);
-    tests.suite = suite_create(name);
+    listed_tests.suite = suite_create(name);
     tcase_set_timeout(tcase, 0);
-    suite_add_tcase(tests.suite, tcase);
-    for (int i = 0; i < tests.n; i++)
-        tcase_add_loop_test(tcase, tests.test[i], tests.first[i], tests.end[i]);
+    suite_add_tcase(listed_tests.suite, tcase);
+    for (int i = 0; i < listed_tests.n; i++)
+        tcase_add_loop_test(tcase, listed_tests.test[i], listed_tests.first[i],
+                            listed_tests.end[i]);
     return tcase;
 }
 
 /* What main() returns. */
 static inline int tests_run(void)
 {
-    SRunner *runner = srunner_create(tests.suite);
+    SRunner *runner = srunner_create(listed_tests.suite);
     int n_failed;
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);
