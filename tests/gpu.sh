@@ -11,7 +11,7 @@
 # The bundle:
 #   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so,libogrjoin.so.0} \
 #       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
-#       build/tests/{test_cuda_errors,test_cuda_grid,test_cases}
+#       build/tests/test_cuda_{errors,grid,layers} build/tests/test_cases
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 quick=0
@@ -122,16 +122,13 @@ try "unit tests of the backend" test_cuda
 grep 'pairs of random features' "$work/log"
 try "unit tests of the papers' method" test_cuda_quadrant
 try "unit tests of lines and polygons" test_cuda_screen
-if command -v test_cuda_grid >/dev/null; then
-    try "unit tests of layers on grids" test_cuda_grid
-else
-    skip "unit tests of layers on grids: test_cuda_grid is missing"
-fi
-if command -v test_cuda_errors >/dev/null; then
-    try "unit tests of errors" test_cuda_errors
-else
-    skip "unit tests of errors: test_cuda_errors is missing"
-fi
+for program in test_cuda_layers test_cuda_grid test_cuda_errors; do
+    if command -v "$program" >/dev/null; then
+        try "$program" "$program"
+    else
+        skip "$program: it is missing"
+    fi
+done
 try "truth cases on every backend" test_cases
 
 # Answers that other programs gave, too.

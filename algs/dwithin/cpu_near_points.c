@@ -86,7 +86,7 @@ enum near_visit
     VISIT_SCATTER   /* writes them anywhere */
 };
 
-struct near_points_index
+struct close_points_index
 {
     struct oj_relation relation;
     struct oj_options options;
@@ -106,7 +106,7 @@ struct near_points_index
 /* A batch on its way. */
 struct near_points_batch
 {
-    struct near_points_index *self;
+    struct close_points_index *self;
     const struct oj_flat *input;
     struct oj_matches *out;
     struct oj_pair_filter filter;
@@ -251,7 +251,7 @@ static oj_status reserve_partners(struct near_points_worker *worker,
     return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
 }
 
-static int32_t feature_of(const struct near_points_index *self, int32_t id)
+static int32_t feature_of(const struct close_points_index *self, int32_t id)
 {
     return self->feature_of != NULL ? self->feature_of[id] : id;
 }
@@ -263,7 +263,7 @@ static int64_t partners(const struct near_points_batch *b,
                         const struct oj_near_query *q, int64_t row, int32_t *id,
                         double *d2)
 {
-    const struct near_points_index *self = b->self;
+    const struct close_points_index *self = b->self;
     int64_t n = self->kernel->collect(&worker->hood, q, id, d2), kept = 0;
     if (!b->asks_filter)
         return n;
@@ -301,7 +301,7 @@ static oj_status fill_pairs(const struct near_points_batch *b,
                             const struct oj_near_query *q, int64_t row,
                             struct oj_error *err)
 {
-    const struct near_points_index *self = b->self;
+    const struct close_points_index *self = b->self;
     int32_t *join_row = b->out->join_row + b->out->offset[row];
     int64_t n;
     OJ_TRY(reserve_partners(worker, err));
@@ -355,7 +355,7 @@ static void scatter_pairs(struct near_points_batch *b,
                           struct near_points_worker *worker,
                           const struct oj_near_query *q, int64_t row)
 {
-    const struct near_points_index *self = b->self;
+    const struct close_points_index *self = b->self;
     struct oj_matches *out = b->out;
     int64_t n, at;
     if (!take_block(b, worker, worker->hood.n + OJ_NEAR_LANES))
@@ -444,7 +444,7 @@ static oj_status visit_points(int64_t task, int thread, void *user,
                               struct oj_error *err)
 {
     struct near_points_batch *b = user;
-    const struct near_points_index *self = b->self;
+    const struct close_points_index *self = b->self;
     int64_t first =
         task * POINTS_PER_TASK * (b->visit == VISIT_ESTIMATE ? ONE_OF : 1);
     int64_t n = count_visits(b), end = first + POINTS_PER_TASK;
@@ -470,7 +470,7 @@ static oj_status visit_points(int64_t task, int thread, void *user,
 static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
                            struct oj_error *err)
 {
-    struct near_points_index *self = b->self;
+    struct close_points_index *self = b->self;
     int64_t step =
         POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
     b->visit = what;
@@ -486,9 +486,9 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
                            b, err);
 }
 
-static struct near_points_index *unwrap(struct oj_index *index)
+static struct close_points_index *unwrap(struct oj_index *index)
 {
-    return (struct near_points_index *)(void *)index;
+    return (struct close_points_index *)(void *)index;
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -506,7 +506,7 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct near_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = unwrap(wrapped);
     if (self == NULL)
         return;
     if (self->general != NULL)
@@ -527,7 +527,7 @@ static void free_index(struct oj_index *wrapped)
     oj_free(self);
 }
 
-static oj_status make_features_of(struct near_points_index *self,
+static oj_status make_features_of(struct close_points_index *self,
                                   struct oj_error *err)
 {
     int64_t n = self->join_side->n_features;
@@ -539,7 +539,7 @@ static oj_status make_features_of(struct near_points_index *self,
     return OJ_OK;
 }
 
-static oj_status build_index(struct near_points_index *self,
+static oj_status build_index(struct close_points_index *self,
                              const struct oj_index_args *args,
                              struct oj_stats *stats, struct oj_error *err)
 {
@@ -567,7 +567,7 @@ static oj_status make_index(const struct oj_index_args *args,
                             struct oj_index **out, struct oj_stats *stats,
                             struct oj_error *err)
 {
-    struct near_points_index *self = oj_calloc(1, sizeof *self);
+    struct close_points_index *self = oj_calloc(1, sizeof *self);
     oj_status status;
     if (self == NULL)
         return oj_fail_nomem(err, 1, sizeof *self);
@@ -639,7 +639,7 @@ static oj_status visit_twice(struct near_points_batch *b, struct oj_error *err)
 /* Lists in the order of the visit; sets b->is_full when they did not fit. */
 static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
 {
-    struct near_points_index *self = b->self;
+    struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features, n = 0;
     int n_threads = self->options.n_threads;
     OJ_TRY(visit_all(b, VISIT_ESTIMATE, err));
@@ -668,7 +668,7 @@ static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
 
 static void start_batch(struct near_points_batch *b)
 {
-    struct near_points_index *self = b->self;
+    struct close_points_index *self = b->self;
     const struct oj_flat *input = b->input, *join_side = self->join_side;
     for (int t = 0; t < self->options.n_threads; t++)
         self->worker[t].n_seen = 0;
@@ -684,7 +684,7 @@ static void start_batch(struct near_points_batch *b)
 static oj_status join_batch(struct near_points_batch *b, struct oj_stats *stats,
                             struct oj_error *err)
 {
-    struct near_points_index *self = b->self;
+    struct close_points_index *self = b->self;
     double start = oj_clock_seconds(), sorted;
     OJ_TRY(oj_pair_filter_make(&self->relation, b->input, self->join_side,
                                &b->filter, err));
@@ -710,7 +710,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct near_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = unwrap(wrapped);
     struct near_points_batch b;
     oj_status status;
     if (self->general != NULL)

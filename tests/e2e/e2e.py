@@ -6,6 +6,7 @@ its own; Skip(why) leaves it out. main() counts, and ends with 77 when every
 check of the file was skipped.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -293,6 +294,15 @@ class Layer:
         ]
 
 
+def rows(name):
+    return Layer(name).rows
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
 def dump(path, layer=None):
     """All of a layer as text, by FID: two runs are equal when this is."""
     found = Layer(path, layer)
@@ -416,6 +426,12 @@ def lots_file(path="lots.gpkg", n=20, **how):
     ]
     fields = (("use", ogr.OFTString), ("area", ogr.OFTReal))
     return make(path, rows, fields=fields, kind=ogr.wkbMultiPolygon, **how)
+
+
+def layers():
+    points_file()
+    lots_file()
+    return ["points.gpkg", "lots.gpkg"]
 
 
 # --- all checks of a file ------------------------------------------------

@@ -45,6 +45,12 @@ def far_zones_file(path="zones.gpkg", **how):
     return make(path, rows, FIELDS, kind=ogr.wkbMultiPolygon, **how)
 
 
+def inputs_and_zones():
+    inputs_file()
+    far_zones_file()
+    return ("points.gpkg", "zones.gpkg")
+
+
 def inputs_file(path="points.gpkg", n=60, **how):
     rows = [(p, {"id": i}) for i, p in enumerate(random_points(n, size=500.0))]
     rows.insert(7, (None, {"id": 1000}))

@@ -9,12 +9,6 @@ import zipfile
 from e2e import *
 
 
-def layers():
-    points_file()
-    lots_file()
-    return ["points.gpkg", "lots.gpkg"]
-
-
 def check_words():
     w = layers()
     fails("-max_distance", "5", "o.gpkg", *w, op=False, says=["-op nearest", "-op dwithin"])

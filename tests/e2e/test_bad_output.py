@@ -2,22 +2,10 @@
 left behind, and what was there stays byte for byte."""
 
 import contextlib
-import hashlib
 import pwd
 import sqlite3
 
 from e2e import *
-
-
-def layers():
-    points_file()
-    lots_file()
-    return ["points.gpkg", "lots.gpkg"]
-
-
-def digest(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 def check_output_is_an_input():

@@ -11,10 +11,7 @@ except ImportError:
     numpy = None
 
 
-def sides():
-    inputs_file()
-    far_zones_file()
-    return ("points.gpkg", "zones.gpkg")
+sides = inputs_and_zones
 
 
 def memory_copy(layer):

@@ -6,14 +6,7 @@ from dataset import *
 DRIVER = "JOIN"
 
 
-def sides():
-    points_file()
-    lots_file()
-    return ("points.gpkg", "lots.gpkg")
-
-
-def rows(name):
-    return Layer(name).rows
+sides = layers
 
 
 # --- what GDAL is told -------------------------------------------------------------

@@ -6,14 +6,7 @@ import zipfile
 from dataset import *
 
 
-def sides():
-    points_file()
-    lots_file()
-    return ("points.gpkg", "lots.gpkg")
-
-
-def rows(name):
-    return Layer(name).rows
+sides = layers
 
 
 # --- words -----------------------------------------------------------------------

@@ -15,10 +15,7 @@ def grid_files():
     return ("halves.gpkg", "lattice.gpkg")
 
 
-def sides():
-    inputs_file()
-    far_zones_file()
-    return ("points.gpkg", "zones.gpkg")
+sides = inputs_and_zones
 
 
 def compare_all(cases, pair, formats=("gpkg", "fgb", "geojson", "csv")):

@@ -40,10 +40,7 @@ def without_sanitizer():
         raise Skip("a sanitizer needs memory of its own")
 
 
-def sides():
-    points_file()
-    lots_file()
-    return ("points.gpkg", "lots.gpkg")
+sides = layers
 
 
 def endless(*words):

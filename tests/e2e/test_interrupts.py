@@ -48,11 +48,6 @@ def n_bytes(pattern):
     return found
 
 
-def digest(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
 def is_writing(process):
     """Rows are in the temporary file (which FlatGeobuf may hide)."""
 
@@ -75,12 +70,6 @@ def interrupted(process, number=signal.SIGINT):
     same(errors, ["ERROR 1: interrupted"], str(r))
     true(took < 60, f"took {took:.0f} s")
     return r
-
-
-def layers():
-    points_file()
-    lots_file()
-    return ["points.gpkg", "lots.gpkg"]
 
 
 OUTPUTS = [("o.gpkg", []), ("o.fgb", ["-lco", "SPATIAL_INDEX=NO"]), ("o.fgb", []),

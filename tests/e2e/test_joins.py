@@ -6,35 +6,6 @@ import random
 
 from e2e import *
 
-EMPTY = ["GEOMETRYCOLLECTION EMPTY", None, "POLYGON EMPTY"]
-
-
-def shapes_file(path, n=40, seed=5, kinds="plca", **how):
-    """Points, lines, collections and areas in a small square, some on shared
-    coordinates, and three that join nothing."""
-    r = random.Random(seed)
-
-    def xy():
-        return r.randint(0, 20), r.randint(0, 20)
-
-    rows = []
-    for i in range(n):
-        kind = kinds[i % len(kinds)]
-        (x, y), (u, v) = xy(), xy()
-        square = f"({x} {y}, {x + 4} {y}, {x + 4} {y + 4}, {x} {y + 4}, {x} {y})"
-        if kind == "p":
-            shape = f"POINT ({x} {y})"
-        elif kind == "l":
-            shape = f"LINESTRING ({x} {y}, {u + 1} {v}, {u} {v + 2})"
-        elif kind == "c":
-            shape = f"MULTIPOINT ({x} {y}, {u} {v})"
-        else:
-            shape = f"POLYGON ({square})"
-        rows.append((shape, {"name": f"{path[0]}{i}"}))
-    rows += [(shape, {"name": f"{path[0]}none{i}"}) for i, shape in enumerate(EMPTY)]
-    make(path, rows, **how)
-    return Layer(path)
-
 
 def pairs(*words, rc=0, left="name", right="join_name"):
     """The pairs that the command gives, as names."""
@@ -54,71 +25,6 @@ def expected(a, b, holds):
             if is_joinable(x) and is_joinable(y) and holds(x, y, row, other):
                 found.append((row[2]["name"], other[2]["name"]))
     return found
-
-
-PREDICATES = {
-    "intersects": lambda x, y: x.Intersects(y),
-    "within": lambda x, y: x.Within(y),
-    "contains": lambda x, y: x.Contains(y),
-    "touches": lambda x, y: x.Touches(y),
-    "crosses": lambda x, y: x.Crosses(y),
-    "overlaps": lambda x, y: x.Overlaps(y),
-    "equals": lambda x, y: x.Equals(y),
-    "disjoint": lambda x, y: x.Disjoint(y),
-}
-
-
-def check_predicates():
-    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
-    for op, holds in PREDICATES.items():
-        want = expected(a, b, lambda x, y, p, q: holds(x, y))
-        same(pairs("-op", op, "a.gpkg", "b.gpkg"), want, op)
-    same(pairs("a.gpkg", "b.gpkg"), pairs("-op", "intersects", "a.gpkg", "b.gpkg"))
-
-
-def check_predicates_that_ogr_lacks():
-    """By what they have in common with others, and by their patterns."""
-    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
-    covers = set(pairs("-op", "covers", "a.gpkg", "b.gpkg"))
-    covered = set(pairs("-op", "coveredby", "b.gpkg", "a.gpkg"))
-    same(covers, {(q, p) for p, q in covered})
-    true(covers >= set(pairs("-op", "contains", "a.gpkg", "b.gpkg")), "covers")
-    masks = {"within": "T*F**F***", "contains": "T*****FF*", "disjoint": "FF*FF****",
-             "equals": "T*F**FFF*", "contains_properly": "T**FF*FF*"}
-    for op, mask in masks.items():
-        same(pairs("-relate", mask.lower(), "a.gpkg", "b.gpkg"),
-             pairs("-op", op, "a.gpkg", "b.gpkg"), op)
-    boxes = expected(a, b, lambda x, y, p, q: boxes_meet(x.GetEnvelope(), y.GetEnvelope()))
-    same(pairs("-op", "bbox", "a.gpkg", "b.gpkg"), boxes)
-
-
-def boxes_meet(s, t):
-    return s[0] <= t[1] and t[0] <= s[1] and s[2] <= t[3] and t[2] <= s[3]
-
-
-def check_all_are_proved():
-    shapes_file("a.gpkg")
-    shapes_file("b.gpkg", seed=6)
-    for op in [*PREDICATES, "covers", "coveredby", "contains_properly", "bbox"]:
-        r = run("-overwrite", "-op", op, "-validate", "o.gpkg", "a.gpkg", "b.gpkg")
-        same(r.rc, 0, str(r))
-        true("no difference" in r.err and "distance" not in r.err.split("validated")[1],
-             f"joins without a distance: {r}")
-    r = run("-overwrite", "-op", "dwithin", "-max_distance", "2.5", "-validate", "o.gpkg",
-            "a.gpkg", "b.gpkg")
-    true(r.rc == 0 and "with their distances: no difference" in r.err, str(r))
-
-
-def check_dwithin():
-    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
-    for d in (0, 1, 2.5, 100):
-        want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= d)
-        same(pairs("-op", "dwithin", "-max_distance", d, "a.gpkg", "b.gpkg"), want, str(d))
-    want = expected(a, b, lambda x, y, p, q: 1 <= x.Distance(y) <= 2)
-    same(pairs("-op", "dwithin", "-max_distance", 2, "-min_distance", 1, "a.gpkg", "b.gpkg"), want)
-    # A foot in a CRS of US feet, a kilometre.
-    want = expected(a, b, lambda x, y, p, q: x.Distance(y) <= 3.2)
-    same(pairs("-op", "dwithin", "-max_distance", "0.000975362km", "a.gpkg", "b.gpkg"), want)
 
 
 # --- distances in fields, equal attributes, exclusions --------------------
@@ -279,48 +185,6 @@ def summary_of(*words):
 # --- windows, points of features, invalid ones ----------------------------
 
 
-def check_windows():
-    a = shapes_file("a.gpkg")
-
-    def box(x0, y0, x1, y1):
-        if x0 == x1 and y0 == y1:
-            return ogr.CreateGeometryFromWkt(f"POINT ({x0} {y0})")
-        if x0 == x1 or y0 == y1:
-            return ogr.CreateGeometryFromWkt(f"LINESTRING ({x0} {y0}, {x1} {y1})")
-        return ogr.CreateGeometryFromWkt(
-            f"POLYGON (({x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}))")
-
-    boxes = [(0, 0, 10, 10), (5, 5, 5, 5), (3, 0, 3, 20), (100, 100, 101, 101)]
-    words = [w for b in boxes for w in ("-window", *b)]
-    r = run(*words, "o.gpkg", "a.gpkg")
-    same(r.rc, 0, str(r))
-    got = [(row[2]["name"], row[2]["join_fid"]) for row in Layer("o.gpkg").rows]
-    want = [(row[2]["name"], i + 1) for row, x in zip(a.rows, a.shapes()) if is_joinable(x)
-            for i, b in enumerate(boxes) if x.Intersects(box(*b))]
-    same(got, want)
-    run(*words, "-overwrite", "-how", "semi", "o.gpkg", "a.gpkg")
-    same(Layer("o.gpkg").column("name"), list(dict.fromkeys(n for n, _ in want)))
-    run(*words, "-overwrite", "-how", "left", "o.gpkg", "a.gpkg")
-    same(len(Layer("o.gpkg").rows), len(want) + len(a.rows) - len({n for n, _ in want}))
-
-
-def check_windows_of_a_layer():
-    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
-
-    def meets(x, y, p, q):
-        x0, x1, y0, y1 = y.GetEnvelope()
-        corners = f"{x0} {y0}, {x1} {y0}, {x1} {y1}, {x0} {y1}, {x0} {y0}"
-        if x0 < x1 and y0 < y1:
-            wkt = f"POLYGON (({corners}))"
-        elif x0 < x1 or y0 < y1:
-            wkt = f"LINESTRING ({x0} {y0}, {x1} {y1})"
-        else:
-            wkt = f"POINT ({x0} {y0})"
-        return x.Intersects(ogr.CreateGeometryFromWkt(wkt))
-
-    same(pairs("-op", "window", "a.gpkg", "b.gpkg"), expected(a, b, meets))
-
-
 def check_window_crs():
     """Boxes are in the CRS of the join."""
     make("a.gpkg", [("POINT (10 60)", {"name": "in"}), ("POINT (11 60)", {"name": "out"})],
@@ -330,27 +194,6 @@ def check_window_crs():
     x, y, _ = osr.CoordinateTransformation(crs("EPSG:4326"), crs("EPSG:25833")).TransformPoint(10, 60)
     r = run("-overwrite", "-t_srs", "EPSG:25833", "-window", x - 1, y - 1, x + 1, y + 1, "o.gpkg", "a.gpkg")
     same(Layer("o.gpkg").column("name"), ["in"], str(r))
-
-
-def check_points_of_features():
-    a, b = shapes_file("a.gpkg"), shapes_file("b.gpkg", seed=6)
-    words = ["-op", "dwithin", "-max_distance", 2]
-    for option, point in (("-centroid_of", lambda g: g.Centroid()),
-                          ("-point_on_surface_of", lambda g: g.PointOnSurface())):
-        for side in ("input", "join", "both"):
-            def holds(x, y, p, q):
-                u = point(x) if side != "join" else x
-                v = point(y) if side != "input" else y
-                return u.Distance(v) <= 2
-            same(pairs(*words, option, side, "-batch", 9, "a.gpkg", "b.gpkg"),
-                 expected(a, b, holds), f"{option} {side}")
-    # Bit for bit, and the features themselves are written.
-    run("-overwrite", "-op", "nearest", "-centroid_of", "both", "o.gpkg", "a.gpkg", "b.gpkg")
-    got = Layer("o.gpkg")
-    same([w for _, w, _ in got.rows], [w for _, w, _ in a.rows])
-    for x, d in zip(a.shapes(), got.column("join_distance")):
-        if is_joinable(x):
-            same(d, min(x.Centroid().Distance(y.Centroid()) for y in b.shapes() if is_joinable(y)))
 
 
 BOWTIE = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"

@@ -3,12 +3,6 @@
 from e2e import *
 
 
-def layers():
-    points_file()
-    lots_file()
-    return ["points.gpkg", "lots.gpkg"]
-
-
 def check_summary_line():
     words = layers()
     answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows, 50.0)

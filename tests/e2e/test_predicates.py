@@ -106,9 +106,12 @@ def check_windows():
         true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
         same(pairs_of("o.csv", "id", "join_fid"), wanted, "rows in boxes")
     # Every row is kept where that is asked for.
-    r = run(*words, "-how", "anti", "-overwrite", "o.gpkg", a.path)
-    true(r.rc == 0, f"should succeed: {r}")
-    same(Layer("o.gpkg").column("id"), [i for i in range(len(a)) if i not in {p[0] for p in wanted}])
+    met = [i for i in range(len(a)) if i in {p[0] for p in wanted}]
+    lonely = [i for i in range(len(a)) if i not in met]
+    for how, rows in (("anti", lonely), ("semi", met), ("left", sorted([p[0] for p in wanted] + lonely))):
+        r = run(*words, "-how", how, "-overwrite", "o.gpkg", a.path)
+        true(r.rc == 0, f"should succeed: {r}")
+        same(Layer("o.gpkg").column("id"), rows, how)
 
 
 def check_window_of_a_layer():
@@ -236,6 +239,11 @@ def check_representative_points():
     true(r.rc == 0, f"should succeed: {r}")
     kept = {values["id"]: wkb for _, wkb, values in Layer("o.gpkg").rows}
     same(kept, {values["id"]: wkb for _, wkb, values in Layer("a.gpkg").rows})
+    # Bit for bit.
+    run("-op", "nearest", "-centroid_of", "both", "-overwrite", "o.gpkg", a.path, b.path)
+    left, right = ([s.ogr.Centroid() for s in side.shapes if s] for side in (a, b))
+    same([d for d in Layer("o.gpkg").column("join_distance") if d is not None],
+         [min(p.Distance(q) for q in right) for p in left])
 
 
 # --- invalid polygons ---------------------------------------------------------------------
@@ -321,6 +329,9 @@ def check_validation_of_every_join():
         for reference in ("geos", "spatialindex"):
             r = run(*words, "-validate", reference, "-overwrite", "o.gpkg", a.path, b.path)
             same(r.rc, 0, f"{r}")
+            said = r.err.split("validated")[1]
+            has_distances = "-k" in words or words[1] in ("dwithin", "nearest")
+            true("no difference" in said and ("distances" in said) == has_distances, f"{words}: {r}")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ static inline void compare_backends(const struct layer_trial *t,
                                     const char *reference,
                                     struct oj_validation *v)
 {
-    struct oj_matches ours = {0}, theirs = {0};
+    MATCHES ours = {0}, theirs = {0};
     memset(v, 0, sizeof *v);
     v->join_side = &t->join;
     v->input = &t->input;
@@ -76,8 +76,6 @@ static inline void compare_backends(const struct layer_trial *t,
     join_all(t, reference, &theirs);
     check_form(t, &ours);
     must(oj_validation_compare(v, &ours, &theirs, &error));
-    oj_matches_free(&ours);
-    oj_matches_free(&theirs);
     oj_validation_free(v);
 }
 
@@ -135,11 +133,7 @@ static inline struct oj_flat without(const struct oj_flat *flat, int64_t first,
         int64_t fid = flat->fid ? flat->fid[f] : f;
         if (f >= first && f < end_)
             continue;
-        if (oj_flat_is_points(flat))
-            must(oj_flat_buf_add_point(buf, fid, flat->x[f], flat->y[f],
-                                       &error));
-        else
-            add_copy(buf, flat, f, fid);
+        add_copy(buf, flat, f, fid);
     }
     view = oj_flat_buf_view(buf);
     if (flat->fid == NULL)

@@ -2,7 +2,6 @@
 #ifndef RANDOM_COLUMNS_H
 #define RANDOM_COLUMNS_H
 
-#include "../../cuda/index/oj_pair_rule.h"
 #include "../../flatten/base/oj_array.h"
 #include "random_numbers.h"
 #include "references.h"
@@ -71,70 +70,6 @@ static inline void columns_free(struct columns *c)
         oj_free(c->exclude_class[i]);
     }
     oj_free(c->max_distance);
-}
-
-/* --- the rule of a join, as the CUDA module makes it ---------------------- */
-
-struct plain_rule
-{
-    struct oj_pair_rule rule;
-    int64_t *fid;
-    int32_t *on_class, *exclude_class;
-};
-
-static inline int64_t rank_at(const int32_t *tie_rank, int64_t i)
-{
-    return tie_rank != NULL ? tie_rank[i] : i;
-}
-
-static inline int32_t *by_rank(const int32_t *column, const int32_t *tie_rank,
-                               int64_t n)
-{
-    int32_t *out;
-    if (column == NULL)
-        return NULL;
-    out = oj_malloc(n > 0 ? n : 1, sizeof *out);
-    ck_assert_ptr_nonnull(out);
-    for (int64_t i = 0; i < n; i++)
-        out[rank_at(tie_rank, i)] = column[i];
-    return out;
-}
-
-static inline void plain_rule_make(struct plain_rule *p,
-                                   const struct oj_relation *r,
-                                   const struct oj_flat *join,
-                                   const struct oj_flat *input,
-                                   const int32_t *tie_rank)
-{
-    int64_t n = join->n_features;
-    int asks_fids = r->exclude_self || r->unordered_pairs != 0;
-    memset(p, 0, sizeof *p);
-    p->rule = oj_pair_rule_none();
-    p->rule.excludes_self = r->exclude_self;
-    p->rule.unordered = r->unordered_pairs;
-    p->rule.excludes_same = r->exclude_same_geometry && oj_flat_is_points(join);
-    if (asks_fids)
-    {
-        p->fid = oj_malloc(n > 0 ? n : 1, sizeof *p->fid);
-        ck_assert_ptr_nonnull(p->fid);
-        for (int64_t i = 0; i < n; i++)
-            p->fid[rank_at(tie_rank, i)] = join->fid[i];
-        p->rule.row_fid = input->fid;
-    }
-    p->on_class = by_rank(join->on_class, tie_rank, n);
-    p->exclude_class = by_rank(join->exclude_class, tie_rank, n);
-    p->rule.fid = p->fid;
-    p->rule.row_on_class = input->on_class;
-    p->rule.on_class = p->on_class;
-    p->rule.row_exclude_class = input->exclude_class;
-    p->rule.exclude_class = p->exclude_class;
-}
-
-static inline void plain_rule_free(struct plain_rule *p)
-{
-    oj_free(p->fid);
-    oj_free(p->on_class);
-    oj_free(p->exclude_class);
 }
 
 #endif

@@ -222,10 +222,17 @@ static inline void add_some_part(struct oj_flat_buf *buf, const struct scene *s,
     }
 }
 
-/* Copies parts of feature from of a long-form buf as a new feature. */
+/* Adds a feature of a layer in either form, which may be a view of another
+ * buf only. */
 static inline void add_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
                             int64_t feature, int64_t fid)
 {
+    if (oj_flat_is_points(flat))
+    {
+        must(oj_flat_buf_add_point(buf, fid, flat->x[feature], flat->y[feature],
+                                   &error));
+        return;
+    }
     must(oj_flat_buf_begin(buf, fid, &error));
     for (int64_t p = flat->part_offset[feature];
          p < flat->part_offset[feature + 1]; p++)
@@ -289,12 +296,11 @@ static inline void add_join_features(struct oj_flat_buf *buf,
         }
         if (i > 0 && one_in(15) && buf->long_form)
         {
-            struct oj_flat_buf copy = {0};
+            LAYER copy = {0};
             struct oj_flat view = oj_flat_buf_view(buf);
             add_copy(&copy, &view, pick((int)view.n_features), 0);
             view = oj_flat_buf_view(&copy);
             add_copy(buf, &view, 0, buf->n_features);
-            oj_flat_buf_free(&copy);
             continue;
         }
         if (is_short)

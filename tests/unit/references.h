@@ -5,6 +5,7 @@
 
 #include "../../algs/relation/oj_engine.h"
 #include "ogrjoin.h"
+#include "owned.h"
 
 #include <check.h>
 

@@ -53,7 +53,7 @@ static void check_results(struct oj_aggregates *a, uint64_t seed)
     check_some(a, seed, all, N_ALL);
 }
 
-START_TEST(property_all_aggregates)
+TEST(property_all_aggregates)
 {
     static const int64_t memory[] = {0, 1, 3000, 100000};
     for (int m = 0; m < 4; m++)
@@ -81,7 +81,6 @@ START_TEST(property_all_aggregates)
         oj_aggregates_close(a);
     }
 }
-END_TEST
 
 /* ---- some aggregates, and rows put together ------------------------------ */
 
@@ -111,7 +110,7 @@ static int is_a_sum(const struct oj_aggregate *what)
 
 /* Pairs go to their row or to one of three that are merged into it, one of them
  * of other aggregates. */
-START_TEST(property_merged_rows)
+TEST(property_merged_rows)
 {
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
@@ -146,10 +145,9 @@ START_TEST(property_merged_rows)
     oj_aggregates_close(a);
     oj_aggregates_close(other);
 }
-END_TEST
 
 /* Plans without single values go the short way. */
-START_TEST(property_sums)
+TEST(property_sums)
 {
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
@@ -167,9 +165,8 @@ START_TEST(property_sums)
     }
     oj_aggregates_close(a);
 }
-END_TEST
 
-START_TEST(unit_counts)
+TEST(unit_counts)
 {
     const struct oj_aggregate counts[] = {{.kind = OJ_AGG_COUNT},
                                           {.kind = OJ_AGG_COUNT}};
@@ -201,9 +198,8 @@ START_TEST(unit_counts)
     ck_assert(!oj_aggregates_take_sums(a));
     oj_aggregates_close(a);
 }
-END_TEST
 
-START_TEST(unit_integer_sums)
+TEST(unit_integer_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
     static const struct oj_aggregate list[] = {{OJ_AGG_SUM, 0, NULL},
@@ -232,9 +228,8 @@ START_TEST(unit_integer_sums)
     ck_assert_int_eq(value.integer, -3);
     oj_aggregates_close(a);
 }
-END_TEST
 
-START_TEST(unit_wrong_plans)
+TEST(unit_wrong_plans)
 {
     static const struct oj_aggregate wrong[] = {{OJ_AGG_SUM, 2, NULL},
                                                 {OJ_AGG_MEDIAN, 2, NULL},
@@ -251,9 +246,8 @@ START_TEST(unit_wrong_plans)
         ck_assert_ptr_null(a);
     }
 }
-END_TEST
 
-START_TEST(unit_no_room_for_runs)
+TEST(unit_no_room_for_runs)
 {
     struct oj_aggregate_plan plan = make_plan(1);
     struct oj_aggregates *a;
@@ -269,7 +263,6 @@ START_TEST(unit_no_room_for_runs)
     ck_assert_int_eq(status, OJ_ERR_IO);
     oj_aggregates_close(a);
 }
-END_TEST
 
 static oj_status run_all(int64_t memory, struct oj_error *err)
 {
@@ -291,7 +284,7 @@ static oj_status run_all(int64_t memory, struct oj_error *err)
     return status;
 }
 
-START_TEST(memory_every_allocation_fails)
+TEST(memory_every_allocation_fails)
 {
     static const int64_t memory[] = {0, 1, 3000};
     for (int m = 0; m < 3; m++)
@@ -316,18 +309,9 @@ START_TEST(memory_every_allocation_fails)
         must(run_all(memory[m], &error));
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("aggregates");
-    tcase_add_test(tests, property_all_aggregates);
-    tcase_add_test(tests, property_merged_rows);
-    tcase_add_test(tests, property_sums);
-    tcase_add_test(tests, unit_counts);
-    tcase_add_test(tests, unit_integer_sums);
-    tcase_add_test(tests, unit_wrong_plans);
-    tcase_add_test(tests, unit_no_room_for_runs);
-    tcase_add_test(tests, memory_every_allocation_fails);
+    tests_open("aggregates");
     return tests_run();
 }

@@ -30,7 +30,7 @@ static void must(oj_status status)
 }
 
 /* Far more runs than are merged at a time. */
-START_TEST(large_many_runs)
+TEST(large_many_runs)
 {
     struct oj_held *held;
     int64_t n = 0, last = -1;
@@ -71,10 +71,9 @@ START_TEST(large_many_runs)
     ck_assert(sum == 19999u * 10000u);
     oj_held_close(held);
 }
-END_TEST
 
 /* A value longer than any buffer. */
-START_TEST(large_values)
+TEST(large_values)
 {
     static char text[300000];
     struct oj_held *held;
@@ -98,10 +97,9 @@ START_TEST(large_values)
     ck_assert_ptr_null(oj_held_peek(held));
     oj_held_close(held);
 }
-END_TEST
 
 /* Values that quicksort does not like. */
-START_TEST(degenerate_orders)
+TEST(degenerate_orders)
 {
     for (int kind = 0; kind < 4; kind++)
     {
@@ -129,13 +127,9 @@ START_TEST(degenerate_orders)
         oj_held_close(held);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("held values");
-    tcase_add_test(tests, large_many_runs);
-    tcase_add_test(tests, large_values);
-    tcase_add_test(tests, degenerate_orders);
+    tests_open("held values");
     return tests_run();
 }

@@ -176,7 +176,7 @@ static void same_results(struct oj_aggregates *a, struct oj_aggregates *b,
     }
 }
 
-START_TEST(property_sums_of_pairs)
+TEST(property_sums_of_pairs)
 {
     static const struct oj_aggregate aggregates[] = {
         {OJ_AGG_COUNT, 0, NULL},        {OJ_AGG_SUM, 0, NULL},
@@ -216,9 +216,8 @@ START_TEST(property_sums_of_pairs)
     oj_aggregates_close(by_pairs);
     oj_aggregates_close(by_sums);
 }
-END_TEST
 
-START_TEST(unit_plans_that_are_not_summed)
+TEST(unit_plans_that_are_not_summed)
 {
     static const struct oj_aggregate aggregates[] = {
         {OJ_AGG_SUM, 0, NULL}, {OJ_AGG_STDDEV, 0, NULL}, {OJ_AGG_MIN, 0, NULL}};
@@ -233,7 +232,6 @@ START_TEST(unit_plans_that_are_not_summed)
         oj_aggregates_close(a);
     }
 }
-END_TEST
 
 /* Aggregates of the sum of one column. */
 static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
@@ -248,7 +246,7 @@ static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
 }
 
 /* Points joined with a layer without features; kind: degenerate. */
-START_TEST(unit_no_features)
+TEST(unit_no_features)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
     static const int64_t value[] = {4, 2};
@@ -260,12 +258,11 @@ START_TEST(unit_no_features)
     must(oj_aggregates_add_sums(sums, &request, NULL));
     oj_aggregates_close(sums);
 }
-END_TEST
 
 /* --- limbs ---------------------------------------------------------------- */
 
 /* Many rows: several tasks, and the widest window. */
-START_TEST(unit_large_column)
+TEST(unit_large_column)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;
     const int64_t n = 200001;
@@ -302,11 +299,10 @@ START_TEST(unit_large_column)
     oj_aggregates_close(sums);
     oj_free(value);
 }
-END_TEST
 
 /* As full as limbs can be, in both directions, against halves of them added as
  * doubles. */
-START_TEST(unit_full_limbs)
+TEST(unit_full_limbs)
 {
     const int64_t full = INT64_C(0x7fffffff) * INT64_C(0xffffffff);
     random_state = 5;
@@ -344,10 +340,9 @@ START_TEST(unit_full_limbs)
         oj_exact_sum_clear(&expected);
     }
 }
-END_TEST
 
 /* The n-th allocation fails: an error, and nothing is lost. */
-START_TEST(memory_for_sums)
+TEST(memory_for_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;
     static struct summed_rows rows;
@@ -371,16 +366,9 @@ START_TEST(memory_for_sums)
     }
     ck_assert_int_gt(n, 1);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("sum requests");
-    tcase_add_test(tests, property_sums_of_pairs);
-    tcase_add_test(tests, unit_plans_that_are_not_summed);
-    tcase_add_test(tests, unit_no_features);
-    tcase_add_test(tests, unit_large_column);
-    tcase_add_test(tests, unit_full_limbs);
-    tcase_add_test(tests, memory_for_sums);
+    tests_open("sum requests");
     return tests_run();
 }

@@ -49,9 +49,9 @@ static void point(struct oj_flat_buf *buf, int64_t fid, double x, double y)
     ck_assert_int_eq(oj_flat_buf_add_point(buf, fid, x, y, NULL), OJ_OK);
 }
 
-START_TEST(unit_short_form)
+TEST(unit_short_form)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat = oj_flat_buf_view(&buf);
     ck_assert(oj_flat_is_points(&flat));
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
@@ -75,13 +75,11 @@ START_TEST(unit_short_form)
     ck_assert_int_eq(buf.counts.n_empty, 1);
     ck_assert_int_eq(buf.counts.n_not_finite, 2);
     ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_short_form_becomes_long)
+TEST(unit_short_form_becomes_long)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     point(&buf, 1, 1, 2);
     ck_assert_int_eq(oj_flat_buf_add_null(&buf, 2, NULL), OJ_OK);
@@ -126,13 +124,11 @@ START_TEST(unit_short_form_becomes_long)
     end(&buf);
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(flat.n_parts, 2);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_drop_restores)
+TEST(unit_drop_restores)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     oj_flat_buf_drop(&buf);
     point(&buf, 1, 1, 2);
@@ -149,13 +145,11 @@ START_TEST(unit_drop_restores)
     ck_assert_int_eq(flat.n_vertices, 3);
     ck_assert_int_eq(flat.fid[1], 3);
     ck_assert_double_eq(flat.x[1], 20);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_empty_members_and_open_rings)
+TEST(degenerate_empty_members_and_open_rings)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     double *x, *y;
     begin(&buf, 1);
@@ -199,17 +193,15 @@ START_TEST(degenerate_empty_members_and_open_rings)
     end(&buf);
     ck_assert_int_eq(buf.counts.n_empty, 2);
     ck_assert_int_eq(buf.counts.n_empty_members, 4);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_not_finite_takes_the_feature)
+TEST(degenerate_not_finite_takes_the_feature)
 {
     const double bad[] = {
         NAN,        INFINITY, -INFINITY, 1.7976931348623157e308,
         -1.797e308, 1e308,    -1e151,    nextafter(OJ_FLAT_MOST, INFINITY)};
     const int n = 2 * (int)(sizeof bad / sizeof *bad);
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     for (int i = 0; i < n; i++)
     {
         double *x, *y;
@@ -229,17 +221,15 @@ START_TEST(degenerate_not_finite_takes_the_feature)
     ck_assert_int_eq(buf.counts.n_not_finite, n);
     ck_assert_int_eq(buf.counts.n_rings_closed, 0);
     ck_assert_int_eq(buf.part_kinds, 0);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* In both forms: 1e150 itself joins, the next number does not. */
-START_TEST(degenerate_points_beyond_most)
+TEST(degenerate_points_beyond_most)
 {
     static const double ends[] = {1e150, -1e150};
     for (int long_form = 0; long_form < 2; long_form++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         if (long_form)
         {
@@ -263,14 +253,12 @@ START_TEST(degenerate_points_beyond_most)
             oj_flat_vertices(&flat, f + long_form, &first, &stop);
             ck_assert_int_eq(stop - first, f % 3 == 0);
         }
-        oj_flat_buf_free(&buf);
     }
 }
-END_TEST
 
-START_TEST(unit_drop_not_finite)
+TEST(unit_drop_not_finite)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     for (int i = 0; i < 4; i++)
         point(&buf, i, i, i);
@@ -314,14 +302,12 @@ START_TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 4], 60);
     ck_assert_double_eq(flat.x[3 + 10], 8);
     ck_assert_double_eq(flat.x[3 + 19], 8);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
 /* A model that never moves anything: it knows beforehand what stays. */
-START_TEST(property_random_features_like_a_plain_model)
+TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     double *x = malloc(200000 * sizeof *x);
     int64_t n = 0, n_rings = 0, n_parts = 0;
     srand((unsigned)_i + 1);
@@ -378,11 +364,9 @@ START_TEST(property_random_features_like_a_plain_model)
     for (int64_t i = 0; i < n; i++)
         ck_assert(buf.x[i] == x[i] && buf.y[i] == x[i]);
     free(x);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_check_finds_what_is_wrong)
+TEST(unit_check_finds_what_is_wrong)
 {
     int64_t part_offset[] = {0, 1, 2}, ring_offset[] = {0, 1, 2};
     int64_t vertex_offset[] = {0, 4, 6};
@@ -429,7 +413,6 @@ START_TEST(unit_check_finds_what_is_wrong)
     x[2] = NAN; /* no geometry */
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
-END_TEST
 
 static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
 {
@@ -453,11 +436,11 @@ static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
     return oj_flat_buf_add_point(buf, 42, 1, 1, err);
 }
 
-START_TEST(memory_every_allocation_may_fail)
+TEST(memory_every_allocation_may_fail)
 {
     for (int64_t n = 1;; n++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         oj_status status;
         oj_alloc_fail_at(n);
@@ -474,7 +457,6 @@ START_TEST(memory_every_allocation_may_fail)
         point(&buf, 99, 5, 5);
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-        oj_flat_buf_free(&buf);
         if (status == OJ_OK)
         {
             ck_assert_int_eq(flat.n_features, 44);
@@ -483,13 +465,12 @@ START_TEST(memory_every_allocation_may_fail)
         }
     }
 }
-END_TEST
 
 /* Every run of features, as a layer of its own, has their parts, rings and
  * vertices, and those alone. */
-START_TEST(unit_slices)
+TEST(unit_slices)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat_slice slice = {0};
     struct oj_flat flat;
     ck_assert_int_eq(build(&buf, NULL), OJ_OK);
@@ -517,24 +498,10 @@ START_TEST(unit_slices)
         }
     }
     oj_flat_slice_free(&slice);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("flat");
-    tcase_add_test(tests, unit_short_form);
-    tcase_add_test(tests, unit_short_form_becomes_long);
-    tcase_add_test(tests, unit_drop_restores);
-    tcase_add_test(tests, unit_drop_not_finite);
-    tcase_add_test(tests, unit_slices);
-    tcase_add_test(tests, unit_check_finds_what_is_wrong);
-    tcase_add_test(tests, degenerate_empty_members_and_open_rings);
-    tcase_add_test(tests, degenerate_not_finite_takes_the_feature);
-    tcase_add_test(tests, degenerate_points_beyond_most);
-    tcase_add_loop_test(tests, property_random_features_like_a_plain_model, 0,
-                        20);
-    tcase_add_test(tests, memory_every_allocation_may_fail);
+    tests_open("flat");
     return tests_run();
 }

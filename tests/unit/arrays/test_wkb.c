@@ -28,9 +28,9 @@ static int64_t n_parts_of(const struct oj_flat *flat, int64_t i)
     return flat->part_offset[i + 1] - flat->part_offset[i];
 }
 
-START_TEST(unit_every_seed_in_every_form)
+TEST_LOOP(unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     struct wkb w;
     uint32_t flags = wkb_flags(_i / 2);
@@ -60,13 +60,11 @@ START_TEST(unit_every_seed_in_every_form)
     ck_assert_int_eq(buf.counts.n_not_finite, 2);
     ck_assert_int_eq(buf.counts.n_empty_members, 4);
     ck_assert_int_eq(buf.counts.n_rings_closed, 4);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_coordinates_are_those_of_the_bytes)
+TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     struct wkb w = {0};
     w.big_endian = _i;
@@ -90,13 +88,11 @@ START_TEST(unit_coordinates_are_those_of_the_bytes)
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_OK);
     ck_assert(signbit(buf.x[0]));
     ck_assert_double_eq(buf.y[0], 5e-324);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(unit_points_stay_in_the_short_form)
+TEST(unit_points_stay_in_the_short_form)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     struct wkb w;
     for (int f = 0; f < WKB_FLAGS; f++)
@@ -118,13 +114,11 @@ START_TEST(unit_points_stay_in_the_short_form)
         ck_assert_double_eq(flat.x[i + 1], 7);
         ck_assert_double_nan(flat.x[i + 2]);
     }
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_every_cut_is_refused)
+TEST_LOOP(degenerate_every_cut_is_refused, 0, WKB_SEEDS)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     struct wkb w, first;
     wkb_seed(&first, 12, 0, 0);
@@ -144,13 +138,11 @@ START_TEST(degenerate_every_cut_is_refused)
         ck_assert_int_eq(add(&buf, &w, w.n, &err), OJ_ERR_DATA);
         ck_assert_int_eq(buf.n_features, 1);
     }
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_depth_has_a_limit)
+TEST(degenerate_depth_has_a_limit)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_error err;
     for (int depth = OJ_WKB_MAX_DEPTH - 1; depth <= OJ_WKB_MAX_DEPTH + 2;
          depth++)
@@ -171,22 +163,18 @@ START_TEST(degenerate_depth_has_a_limit)
             ck_assert_ptr_nonnull(strstr(err.message, "nested"));
         }
     }
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(degenerate_bad_byte_order)
+TEST(degenerate_bad_byte_order)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct wkb w;
     wkb_seed(&w, 0, 0, 0);
     w.bytes[0] = 2;
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_ERR_DATA);
     wkb_seed(&w, 0, 4000, 0);
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_ERR_DATA);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
 static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
 {
@@ -199,13 +187,13 @@ static oj_status add_all(struct oj_flat_buf *buf, struct oj_error *err)
     return oj_flat_buf_add_null(buf, WKB_SEEDS, err);
 }
 
-START_TEST(memory_every_allocation_may_fail)
+TEST(memory_every_allocation_may_fail)
 {
-    struct oj_flat_buf whole = {0};
+    LAYER whole = {0};
     ck_assert_int_eq(add_all(&whole, NULL), OJ_OK);
     for (int64_t n = 1;; n++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_error err = {OJ_OK, ""};
         struct oj_flat flat;
         oj_status status;
@@ -225,23 +213,13 @@ START_TEST(memory_every_allocation_may_fail)
             ck_assert_int_eq(flat.n_vertices, whole.n_vertices);
             ck_assert_int_gt(n, 7);
         }
-        oj_flat_buf_free(&buf);
         if (status == OJ_OK)
             break;
     }
-    oj_flat_buf_free(&whole);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("wkb");
-    tcase_add_loop_test(tests, unit_every_seed_in_every_form, 0, 2 * WKB_FLAGS);
-    tcase_add_loop_test(tests, unit_coordinates_are_those_of_the_bytes, 0, 2);
-    tcase_add_test(tests, unit_points_stay_in_the_short_form);
-    tcase_add_loop_test(tests, degenerate_every_cut_is_refused, 0, WKB_SEEDS);
-    tcase_add_test(tests, degenerate_depth_has_a_limit);
-    tcase_add_test(tests, degenerate_bad_byte_order);
-    tcase_add_test(tests, memory_every_allocation_may_fail);
+    tests_open("wkb");
     return tests_run();
 }

@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(sizes_that_overflow_are_refused)
+TEST(sizes_that_overflow_are_refused)
 {
     ck_assert_ptr_null(oj_malloc(-1, 8));
     ck_assert_ptr_null(oj_malloc(INT64_MAX, 8));
     ck_assert_ptr_null(oj_malloc(INT64_MAX / 8 + 1, 16));
     ck_assert_ptr_null(oj_malloc((int64_t)PTRDIFF_MAX, 1));
 }
-END_TEST
 
-START_TEST(arrays_start_on_a_cache_line)
+TEST(arrays_start_on_a_cache_line)
 {
     for (int64_t n = 0; n < 200; n++)
     {
@@ -29,9 +28,8 @@ START_TEST(arrays_start_on_a_cache_line)
     }
     oj_free(NULL);
 }
-END_TEST
 
-START_TEST(reserve_keeps_what_is_there)
+TEST(reserve_keeps_what_is_there)
 {
     struct oj_error err = {OJ_OK, ""};
     int32_t *array = NULL;
@@ -48,9 +46,8 @@ START_TEST(reserve_keeps_what_is_there)
         ck_assert_int_eq(array[i], i);
     oj_free(array);
 }
-END_TEST
 
-START_TEST(reserve_that_fails_changes_nothing)
+TEST(reserve_that_fails_changes_nothing)
 {
     struct oj_error err = {OJ_OK, ""};
     int32_t *array = NULL, *before;
@@ -76,9 +73,8 @@ START_TEST(reserve_that_fails_changes_nothing)
         OJ_ERR_NOMEM);
     oj_free(array);
 }
-END_TEST
 
-START_TEST(the_nth_allocation_fails)
+TEST(the_nth_allocation_fails)
 {
     void *arrays[4];
     oj_alloc_fail_at(3);
@@ -92,9 +88,8 @@ START_TEST(the_nth_allocation_fails)
     oj_free(arrays[0]);
     oj_free(arrays[1]);
 }
-END_TEST
 
-START_TEST(matches_in_both_forms)
+TEST(matches_in_both_forms)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_matches matches = {0};
@@ -129,9 +124,8 @@ START_TEST(matches_in_both_forms)
             break;
     }
 }
-END_TEST
 
-START_TEST(errors_carry_status_and_text)
+TEST(errors_carry_status_and_text)
 {
     struct oj_error err = {OJ_OK, ""};
     char longer[4000];
@@ -146,9 +140,8 @@ START_TEST(errors_carry_status_and_text)
     for (int status = OJ_OK; status <= OJ_ERR_INTERNAL + 1; status++)
         ck_assert_uint_gt(strlen(oj_status_name((oj_status)status)), 0);
 }
-END_TEST
 
-START_TEST(relations_that_make_no_sense)
+TEST(relations_that_make_no_sense)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_relation relation = oj_relation_default();
@@ -168,18 +161,9 @@ START_TEST(relations_that_make_no_sense)
     ck_assert_ptr_null(oj_backend_find("abacus"));
     ck_assert_str_eq(oj_backend_at(0)->name, "cpu");
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("array");
-    tcase_add_test(tcase, sizes_that_overflow_are_refused);
-    tcase_add_test(tcase, arrays_start_on_a_cache_line);
-    tcase_add_test(tcase, reserve_keeps_what_is_there);
-    tcase_add_test(tcase, reserve_that_fails_changes_nothing);
-    tcase_add_test(tcase, the_nth_allocation_fails);
-    tcase_add_test(tcase, matches_in_both_forms);
-    tcase_add_test(tcase, errors_carry_status_and_text);
-    tcase_add_test(tcase, relations_that_make_no_sense);
+    tests_open("array");
     return tests_run();
 }

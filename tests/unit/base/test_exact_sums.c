@@ -112,7 +112,7 @@ static void check_case(const char *line, int number)
     }
 }
 
-START_TEST(unit_sums_of_fractions)
+TEST(unit_sums_of_fractions)
 {
     FILE *file = fopen(OJ_TEST_CASES "/exact_sums.txt", "r");
     char line[4096];
@@ -129,11 +129,10 @@ START_TEST(unit_sums_of_fractions)
     fclose(file);
     ck_assert_int_ge(n_cases, 250);
 }
-END_TEST
 
 /* Whole numbers times 2^-30: their sum fits into 128 bits, and so does that of
  * their squares. */
-START_TEST(property_against_integers)
+TEST(property_against_integers)
 {
     for (int trial = 0; trial < 300; trial++)
     {
@@ -161,9 +160,8 @@ START_TEST(property_against_integers)
                             (double)exact_squares + 0.0));
     }
 }
-END_TEST
 
-START_TEST(unit_not_finite)
+TEST(unit_not_finite)
 {
     static const double of[][3] = {{1, (double)INFINITY, 2},
                                    {1, -(double)INFINITY, 2},
@@ -185,9 +183,8 @@ START_TEST(unit_not_finite)
         ck_assert(isnan(oj_exact_sum_deviation(&sum, &squares, 3)));
     }
 }
-END_TEST
 
-START_TEST(degenerate_deviations)
+TEST(degenerate_deviations)
 {
     struct oj_exact_sum sum = {0}, squares = {0};
     ck_assert(isnan(oj_exact_sum_deviation(&sum, &squares, 0)));
@@ -208,9 +205,8 @@ START_TEST(degenerate_deviations)
     oj_exact_sum_clear(&sum);
     oj_exact_sum_clear(&squares);
 }
-END_TEST
 
-START_TEST(memory_for_a_wide_sum)
+TEST(memory_for_a_wide_sum)
 {
     struct oj_exact_sum sum = {0};
     struct oj_error error;
@@ -225,15 +221,9 @@ START_TEST(memory_for_a_wide_sum)
     oj_exact_sum_clear(&sum);
     oj_exact_sum_clear(&sum);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("exact sums");
-    tcase_add_test(tests, unit_sums_of_fractions);
-    tcase_add_test(tests, property_against_integers);
-    tcase_add_test(tests, unit_not_finite);
-    tcase_add_test(tests, degenerate_deviations);
-    tcase_add_test(tests, memory_for_a_wide_sum);
+    tests_open("exact sums");
     return tests_run();
 }

@@ -25,7 +25,7 @@ static void hear(void *user, enum oj_message_kind kind, const char *text)
              text);
 }
 
-START_TEST(sinks_nest_like_brackets)
+TEST(sinks_nest_like_brackets)
 {
     struct heard outer = {""}, inner = {""};
     struct oj_message_sink a = {hear, &outer, NULL, 0, ""};
@@ -56,7 +56,6 @@ START_TEST(sinks_nest_like_brackets)
     CPLPopErrorHandler();
     ck_assert_str_eq(outer.text, "n:one 1|w:two|e:three|n:seven|");
 }
-END_TEST
 
 static void *say_elsewhere(void *user)
 {
@@ -67,7 +66,7 @@ static void *say_elsewhere(void *user)
     return NULL;
 }
 
-START_TEST(threads_have_sinks_of_their_own)
+TEST(threads_have_sinks_of_their_own)
 {
     struct heard here = {""}, there = {""};
     struct oj_message_sink sink = {hear, &here, NULL, 0, ""};
@@ -80,7 +79,6 @@ START_TEST(threads_have_sinks_of_their_own)
     ck_assert_str_eq(here.text, "n:here|");
     ck_assert_str_eq(there.text, "n:elsewhere|");
 }
-END_TEST
 
 static void *is_cancelled(void *user)
 {
@@ -88,7 +86,7 @@ static void *is_cancelled(void *user)
     return NULL;
 }
 
-START_TEST(flags_belong_to_threads)
+TEST(flags_belong_to_threads)
 {
     const int *of_process = oj_cancel_flag();
     int a = 0, b = 0, elsewhere = -1;
@@ -108,9 +106,8 @@ START_TEST(flags_belong_to_threads)
     ck_assert_ptr_eq(oj_cancel_use(NULL), &a);
     ck_assert_ptr_eq(oj_cancel_flag(), of_process);
 }
-END_TEST
 
-START_TEST(texts_become_a_line_of_utf8)
+TEST(texts_become_a_line_of_utf8)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -138,14 +135,9 @@ START_TEST(texts_become_a_line_of_utf8)
         ck_assert_str_eq(text, cases[i][1]);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("messages");
-    tcase_add_test(tests, sinks_nest_like_brackets);
-    tcase_add_test(tests, threads_have_sinks_of_their_own);
-    tcase_add_test(tests, flags_belong_to_threads);
-    tcase_add_test(tests, texts_become_a_line_of_utf8);
+    tests_open("messages");
     return tests_run();
 }

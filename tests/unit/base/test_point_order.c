@@ -49,7 +49,7 @@ static int same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-START_TEST(unit_every_point_once)
+TEST(unit_every_point_once)
 {
     struct oj_point_order order = {0};
     for (int kind = 0; kind < 4; kind++)
@@ -74,9 +74,8 @@ START_TEST(unit_every_point_once)
     }
     oj_point_order_free(&order);
 }
-END_TEST
 
-START_TEST(unit_neighbours_are_close)
+TEST(unit_neighbours_are_close)
 {
     struct oj_point_order order = {0};
     struct oj_flat flat = make_points(0);
@@ -90,9 +89,8 @@ START_TEST(unit_neighbours_are_close)
     ck_assert(after * 20 < before);
     oj_point_order_free(&order);
 }
-END_TEST
 
-START_TEST(degenerate_layers)
+TEST(degenerate_layers)
 {
     struct oj_point_order order = {0};
     struct oj_flat flat = {0};
@@ -112,9 +110,8 @@ START_TEST(degenerate_layers)
               flat.on_class == NULL);
     oj_point_order_free(&order);
 }
-END_TEST
 
-START_TEST(memory_every_allocation_fails)
+TEST(memory_every_allocation_fails)
 {
     for (int64_t i = 1; i <= 8; i++)
     {
@@ -130,14 +127,9 @@ START_TEST(memory_every_allocation_fails)
         oj_point_order_free(&order);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("point order");
-    tcase_add_test(tests, unit_every_point_once);
-    tcase_add_test(tests, unit_neighbours_are_close);
-    tcase_add_test(tests, degenerate_layers);
-    tcase_add_test(tests, memory_every_allocation_fails);
+    tests_open("point order");
     return tests_run();
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-START_TEST(defaults)
+TEST(defaults)
 {
     struct oj_command c = must_parse("-op nearest out.gpkg in.gpkg join.gpkg");
     ck_assert_int_eq(c.op, OJ_OP_NEAREST);
@@ -36,9 +36,8 @@ START_TEST(defaults)
     ck_assert_int_eq(c.has_spat, 0);
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(all_values)
+TEST(all_values)
 {
     struct oj_command c = must_parse(
         "-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
@@ -69,9 +68,8 @@ START_TEST(all_values)
     ck_assert(!oj_command_given(&c, "join_sql"));
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(output_values)
+TEST(output_values)
 {
     struct oj_command c = must_parse(
         "out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
@@ -99,9 +97,8 @@ START_TEST(output_values)
     ck_assert_str_eq(c.a_srs, "D");
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(distances)
+TEST(distances)
 {
     static const struct
     {
@@ -138,10 +135,9 @@ START_TEST(distances)
         oj_command_free(&c);
     }
 }
-END_TEST
 
 /* Which join the options mean, where -op does not say it. */
-START_TEST(the_join_follows_from_the_options)
+TEST(the_join_follows_from_the_options)
 {
     static const struct
     {
@@ -175,9 +171,8 @@ START_TEST(the_join_follows_from_the_options)
         oj_command_free(&c);
     }
 }
-END_TEST
 
-START_TEST(boxes_come_in_fours)
+TEST(boxes_come_in_fours)
 {
     struct oj_command c =
         must_parse("-window -1 2 3 4.5 out -window 1e3 0 1e3 0 in");
@@ -195,9 +190,8 @@ START_TEST(boxes_come_in_fours)
     ck_assert_str_eq(c.input.dataset, "in");
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(sizes_have_units)
+TEST(sizes_have_units)
 {
     static const struct
     {
@@ -220,9 +214,8 @@ START_TEST(sizes_have_units)
         oj_command_free(&c);
     }
 }
-END_TEST
 
-START_TEST(lists_of_words)
+TEST(lists_of_words)
 {
     struct oj_command c = must_parse(
         "-exclude self -exclude field=a=b -on x=y,z -invalid fix -centroid_of "
@@ -239,9 +232,8 @@ START_TEST(lists_of_words)
     ck_assert_int_eq(c.explain, 1);
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(validate_takes_a_backend_or_not)
+TEST(validate_takes_a_backend_or_not)
 {
     struct oj_command c = must_parse("-op nearest -validate a b c");
     ck_assert_str_eq(c.validate, "geos");
@@ -259,10 +251,9 @@ START_TEST(validate_takes_a_backend_or_not)
     ck_assert_str_eq(c.validate, "geos");
     oj_command_free(&c);
 }
-END_TEST
 
 /* Each side has its own kind of point; flags and lists may come again. */
-START_TEST(what_may_be_said_twice)
+TEST(what_may_be_said_twice)
 {
     struct oj_command c =
         must_parse("-centroid_of input -point_on_surface_of join -q -q "
@@ -273,9 +264,8 @@ START_TEST(what_may_be_said_twice)
     ck_assert_str_eq(c.layer_options[1], "B=2");
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(positionals_without_destination)
+TEST(positionals_without_destination)
 {
     struct oj_command c = must_parse("-in_place -op nearest in join");
     ck_assert_ptr_null(c.dst);
@@ -287,9 +277,8 @@ START_TEST(positionals_without_destination)
     ck_assert_double_eq(c.benchmark_seconds, 2.5);
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(help_needs_nothing_else)
+TEST(help_needs_nothing_else)
 {
     struct oj_command c = must_parse("-foo -h");
     ck_assert_int_eq(c.help, 1);
@@ -298,9 +287,8 @@ START_TEST(help_needs_nothing_else)
     ck_assert_int_eq(c.help, 1);
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(a_condition_can_come_from_a_file)
+TEST(a_condition_can_come_from_a_file)
 {
     char name[] = "/tmp/test_command_XXXXXX", line[128];
     int file = mkstemp(name);
@@ -314,10 +302,9 @@ START_TEST(a_condition_can_come_from_a_file)
     oj_command_free(&c);
     unlink(name);
 }
-END_TEST
 
 /* Words that must fail, and what the text must name. */
-START_TEST(errors_say_what_is_wrong)
+TEST(errors_say_what_is_wrong)
 {
     static const struct
     {
@@ -482,33 +469,16 @@ START_TEST(errors_say_what_is_wrong)
         ck_assert_ptr_null(strchr(err.message, '\n'));
     }
 }
-END_TEST
 
-START_TEST(error_text_may_be_unwanted)
+TEST(error_text_may_be_unwanted)
 {
     struct oj_command command;
     const char *words[] = {"-nonsense"};
     ck_assert_int_eq(oj_command_parse(1, words, &command, NULL), OJ_ERR_ARG);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("command");
-    tcase_add_test(tests, defaults);
-    tcase_add_test(tests, all_values);
-    tcase_add_test(tests, output_values);
-    tcase_add_test(tests, distances);
-    tcase_add_test(tests, the_join_follows_from_the_options);
-    tcase_add_test(tests, boxes_come_in_fours);
-    tcase_add_test(tests, sizes_have_units);
-    tcase_add_test(tests, lists_of_words);
-    tcase_add_test(tests, validate_takes_a_backend_or_not);
-    tcase_add_test(tests, what_may_be_said_twice);
-    tcase_add_test(tests, positionals_without_destination);
-    tcase_add_test(tests, help_needs_nothing_else);
-    tcase_add_test(tests, a_condition_can_come_from_a_file);
-    tcase_add_test(tests, errors_say_what_is_wrong);
-    tcase_add_test(tests, error_text_may_be_unwanted);
+    tests_open("command");
     return tests_run();
 }

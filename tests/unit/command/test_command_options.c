@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The backend that joins, or the one that joins again. */
-START_TEST(options_of_some_backends)
+TEST(options_of_some_backends)
 {
     static const char *const lines[] = {
         "-gpu 1 a b c",
@@ -26,7 +26,6 @@ START_TEST(options_of_some_backends)
         oj_command_free(&c);
     }
 }
-END_TEST
 
 /* Words that make the shortest command with option; the value need not fit. */
 static void write_option(const struct oj_option *option, char *line,
@@ -64,7 +63,7 @@ static int is_word_of(const char *list, const char *name)
 
 /* Every option is either read in such a run or an error: none is without
  * effect. A new option has to be put into one of the two lists. */
-START_TEST(no_option_is_without_effect)
+TEST(no_option_is_without_effect)
 {
     static const struct
     {
@@ -111,12 +110,9 @@ START_TEST(no_option_is_without_effect)
         }
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("command_options");
-    tcase_add_test(tests, options_of_some_backends);
-    tcase_add_test(tests, no_option_is_without_effect);
+    tests_open("command_options");
     return tests_run();
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(names_are_unique)
+TEST(names_are_unique)
 {
     const struct oj_option *a, *b;
     for (int i = 0; (a = oj_option_at(i)) != NULL; i++)
@@ -22,7 +22,6 @@ START_TEST(names_are_unique)
         }
     }
 }
-END_TEST
 
 static char *read_text(const char *name)
 {
@@ -60,7 +59,7 @@ static int names_option(const char *text, const char *dash, const char *name)
     return 0;
 }
 
-START_TEST(man_page_names_every_option)
+TEST(man_page_names_every_option)
 {
     char *man = read_text("ogrjoin.1");
     const struct oj_option *option;
@@ -77,12 +76,9 @@ START_TEST(man_page_names_every_option)
     }
     free(man);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("option names");
-    tcase_add_test(tests, names_are_unique);
-    tcase_add_test(tests, man_page_names_every_option);
+    tests_open("option names");
     return tests_run();
 }

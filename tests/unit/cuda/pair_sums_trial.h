@@ -1,12 +1,12 @@
-/** Sums of values by a backend, against sums of its pairs. Include once. */
+/** Sums of values by a backend, against sums of its pairs. Include once, after
+ *  references.h. */
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
 #include "../../../algs/aggregate/oj_aggregate.h"
 #include "../../../algs/aggregate/oj_sum_request.h"
 
-#include "../random_numbers.h"
-#include "../references.h"
+#include "../join_trial.h"
 
 /* Values of every size, some NULL. */
 enum
@@ -87,7 +87,7 @@ static void add_pairs(const struct oj_matches *truth,
 }
 
 static void same_sums(struct oj_aggregates *ours, struct oj_aggregates *truth,
-                      int64_t n, int n_aggregates, uint64_t seed)
+                      int64_t n, int n_aggregates)
 {
     must(oj_aggregates_rewind(ours, &error));
     must(oj_aggregates_rewind(truth, &error));
@@ -114,7 +114,7 @@ static void same_sums(struct oj_aggregates *ours, struct oj_aggregates *truth,
 
 /* truth: the pairs of input. The number of batches that the backend summed. */
 static int try_sums(struct oj_join *join, const struct oj_flat *input,
-                    int64_t n, const struct oj_matches *truth, uint64_t seed)
+                    int64_t n, const struct oj_matches *truth)
 {
     static const struct oj_aggregate aggregates[] = {
         {OJ_AGG_COUNT, 0, NULL}, {OJ_AGG_COUNT_VALUES, 0, NULL},
@@ -141,7 +141,7 @@ static int try_sums(struct oj_join *join, const struct oj_flat *input,
         ck_assert_int_eq(n_pairs, truth->n_pairs);
     }
     add_pairs(truth, &columns, n_turns, expected);
-    same_sums(ours, expected, n, 6, seed);
+    same_sums(ours, expected, n, 6);
     oj_aggregates_close(ours);
     oj_aggregates_close(expected);
     free_columns(&columns);

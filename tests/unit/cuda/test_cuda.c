@@ -4,26 +4,15 @@
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
 #include "../references.h"
 
-#include "../layer_trial.h"
-#include "../random_columns.h"
+#include "../join_trial.h"
 #include "../run_device_tests.h"
 #include "pair_sums_trial.h"
 
 #include <pthread.h>
 
-static uint64_t seed;
 static int64_t n_counted, n_summed;
 
 /* --- layers and joins ----------------------------------------------------- */
-
-struct device_join
-{
-    struct oj_flat_buf join_buf, input_buf;
-    int64_t *fid;
-    struct columns columns;
-    struct oj_flat join, input;
-    struct oj_relation relation;
-};
 
 static struct oj_relation pick_relation(const struct scene *s)
 {
@@ -53,122 +42,46 @@ static struct oj_relation pick_relation(const struct scene *s)
     return r;
 }
 
-static void make_job(struct device_join *job, int most_join, int most_input)
+static void make_job(struct join_trial *job, int most_join, int most_input)
 {
     static const unsigned kinds[] = {
         OJ_PART_POLYGON, OJ_PART_POLYGON,
         OJ_PART_LINE,    OJ_PART_POINT,
         OJ_PART_POINT,   OJ_PART_POINT | OJ_PART_LINE | OJ_PART_POLYGON};
-    struct scene scene;
-    memset(job, 0, sizeof *job);
-    scene = pick_scene();
-    add_join_features(&job->join_buf, &scene, pick(most_join), kinds[pick(6)],
-                      1);
-    job->join = oj_flat_buf_view(&job->join_buf);
-    add_input_points(&job->input_buf, &scene, &job->join, pick(most_input), 0);
-    job->input = oj_flat_buf_view(&job->input_buf);
-    job->fid = pick_fids(job->join.n_features);
-    job->join.fid = job->fid;
+    struct scene scene =
+        trial_make(job, pick(most_join), kinds[pick(6)], 1, pick(most_input));
     job->relation = pick_relation(&scene);
     pick_columns(&job->columns, &job->join, &job->input, &job->relation,
                  scene.scale, 8);
 }
 
 /* Points, and conditions on FIDs only: such data may stay on the device. */
-static int may_stay(const struct device_join *job)
+static int may_stay(const struct join_trial *job)
 {
     return job->input.on_class == NULL && job->input.exclude_class == NULL &&
            job->input.max_distance == NULL;
 }
 
-static void free_job(struct device_join *job)
-{
-    oj_flat_buf_free(&job->join_buf);
-    oj_flat_buf_free(&job->input_buf);
-    columns_free(&job->columns);
-    oj_free(job->fid);
-}
-
-static struct oj_join *open_join(const struct device_join *job,
-                                 const char *backend,
-                                 const struct oj_options *options)
-{
-    struct oj_join *join;
-    must(oj_join_open(&job->join, &job->relation, backend, options, &join,
-                      &error));
-    return join;
-}
-
-/* --- comparing ------------------------------------------------------------ */
-
-static int same_measure(double a, double b)
-{
-    return bits_of(a) == bits_of(b) || (a != a && b != b);
-}
-
-/* Rows first .. of truth against all of ours. */
-static void same(const char *what, const struct oj_matches *ours,
-                 const struct oj_matches *truth, int64_t first)
-{
-    for (int64_t row = 0; row < ours->n_rows; row++)
-    {
-        int64_t i = oj_matches_first(ours, row);
-        int64_t j = oj_matches_first(truth, first + row);
-        int64_t n = oj_matches_end(ours, row) - i;
-        expect(oj_matches_end(truth, first + row) - j == n,
-               "seed %llu, %s: row %d has %d pairs, not %d",
-               (unsigned long long)seed, what, (int)(first + row), (int)n,
-               (int)(oj_matches_end(truth, first + row) - j));
-        for (; n > 0; n--, i++, j++)
-            expect(ours->join_row[i] == truth->join_row[j] &&
-                       same_measure(ours->measure[i], truth->measure[j]),
-                   "seed %llu, %s: row %d: feature %d at %.17g, not %d at "
-                   "%.17g",
-                   (unsigned long long)seed, what, (int)(first + row),
-                   (int)ours->join_row[i], ours->measure[i],
-                   (int)truth->join_row[j], truth->measure[j]);
-    }
-}
-
-static void answer_of_cpu(const struct device_join *job, struct oj_matches *out)
-{
-    const struct oj_options options = {.n_threads = 2};
-    struct oj_join *join = open_join(job, "cpu", &options);
-    must(oj_join_batch(join, &job->input, out, &error));
-    oj_join_close(join);
-}
-
 /* Pairs of a row may come in any order where that was allowed. */
-static void compare_all(struct device_join *job,
+static void compare_all(struct join_trial *job,
                         const struct oj_options *options)
 {
-    struct oj_matches truth = {0}, ours = {0};
-    struct oj_join *join;
     job->relation.any_order = 0;
-    answer_of_cpu(job, &truth);
-    join = open_join(job, "cuda", options);
-    must(oj_join_batch(join, &job->input, &ours, &error));
-    ck_assert_int_eq(ours.n_rows, truth.n_rows);
-    ck_assert_int_eq(ours.n_pairs, truth.n_pairs);
-    ck_assert_int_eq(ours.n_matched, truth.n_matched);
-    same(oj_join_method(join, &job->input), &ours, &truth, 0);
-    oj_matches_free(&ours);
-    oj_matches_free(&truth);
-    oj_join_close(join);
+    trial_compare(job, "cuda", options);
 }
 
 /* The pairs of each join feature, counted by the backend, twice. */
-static void compare_counts(struct device_join *job,
+static void compare_counts(struct join_trial *job,
                            const struct oj_options *options)
 {
-    struct oj_matches truth = {0};
+    MATCHES truth = {0};
     int64_t n = job->join.n_features, n_pairs = 0;
     int64_t *count = oj_calloc(n > 0 ? n : 1, sizeof *count);
     struct oj_join *join;
     ck_assert_ptr_nonnull(count);
     job->relation.any_order = 0;
-    answer_of_cpu(job, &truth);
-    join = open_join(job, "cuda", options);
+    trial_truth(job, &truth);
+    join = trial_open(job, "cuda", options);
     for (int i = 0; i < 2; i++)
     {
         oj_status status =
@@ -188,22 +101,20 @@ static void compare_counts(struct device_join *job,
     for (int64_t f = 0; f < n; f++)
         expect(count[f] == 0, "seed %llu: the count of %d is off by %lld",
                (unsigned long long)seed, (int)f, (long long)count[f]);
-    oj_matches_free(&truth);
     oj_join_close(join);
     oj_free(count);
 }
 
 /* Values of the points, summed by the backend. */
-static void compare_sums(struct device_join *job,
+static void compare_sums(struct join_trial *job,
                          const struct oj_options *options)
 {
-    struct oj_matches truth = {0};
+    MATCHES truth = {0};
     struct oj_join *join;
     job->relation.any_order = 0;
-    answer_of_cpu(job, &truth);
-    join = open_join(job, "cuda", options);
-    n_summed += try_sums(join, &job->input, job->join.n_features, &truth, seed);
-    oj_matches_free(&truth);
+    trial_truth(job, &truth);
+    join = trial_open(job, "cuda", options);
+    n_summed += try_sums(join, &job->input, job->join.n_features, &truth);
     oj_join_close(join);
 }
 
@@ -218,13 +129,13 @@ static struct oj_options pick_options(void)
 
 /* --- tests ---------------------------------------------------------------- */
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     int64_t n_rounds = rounds(150), n_compared = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct oj_options options;
-        struct device_join job;
+        struct join_trial job;
         random_state = seed;
         options = pick_options();
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
@@ -232,7 +143,7 @@ START_TEST(random_layers)
         compare_all(&job, &options);
         compare_counts(&job, &options);
         compare_sums(&job, &options);
-        free_job(&job);
+        trial_free(&job);
     }
     printf("%lld pairs of random features\n", (long long)n_compared);
     if (rounds(150) < 10) /* there need not be such */
@@ -240,15 +151,14 @@ START_TEST(random_layers)
     ck_assert_int_gt(n_counted, 0);
     ck_assert_int_gt(n_summed, 0);
 }
-END_TEST
 
 /* Lists of every length, and more pairs than are allowed. */
-START_TEST(long_lists)
+TEST(long_lists)
 {
     static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
     struct oj_options options = {.n_threads = 2};
-    struct oj_matches ours = {0};
-    struct device_join job = {.relation = oj_relation_default()};
+    MATCHES ours = {0};
+    struct join_trial job = {.relation = oj_relation_default()};
     struct oj_join *join;
     seed = random_state = 3;
     for (int i = 0; i < 6000; i++)
@@ -268,23 +178,21 @@ START_TEST(long_lists)
         compare_sums(&job, &options);
     }
     options.max_batch_pairs = 1000;
-    join = open_join(&job, "cuda", &options);
+    join = trial_open(&job, "cuda", &options);
     ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
                      OJ_ERR_TOO_MANY_PAIRS);
     oj_join_close(join);
-    oj_matches_free(&ours);
-    free_job(&job);
+    trial_free(&job);
 }
-END_TEST
 
 /* All ties of a batch: few, too many for one list, and of many features. */
-START_TEST(all_ties)
+TEST(all_ties)
 {
     static const int n_tied[] = {300, 20000, 300}, n_lines[] = {2, 2, 12};
     const struct oj_options options = {.n_threads = 2};
     for (int i = 0; i < 3; i++)
     {
-        struct device_join job = {.relation = oj_relation_default()};
+        struct join_trial job = {.relation = oj_relation_default()};
         seed = random_state = 5 + (uint64_t)i;
         for (int line = 0; line < n_lines[i]; line++)
             add_line(&job.join_buf, 0, line % 2 == 0 ? 1 : -1, 100,
@@ -292,22 +200,20 @@ START_TEST(all_ties)
         for (int point = 0; point < 20000; point++)
             add_point(&job.input_buf, pick(100),
                       point < n_tied[i] ? 0 : pick(9) + 2);
-        job.join = oj_flat_buf_view(&job.join_buf);
-        job.input = oj_flat_buf_view(&job.input_buf);
+        trial_view(&job);
         job.relation.op = OJ_OP_NEAREST;
         job.relation.max_distance = 50.0;
         job.relation.ties = OJ_TIES_ALL;
         compare_all(&job, &options);
-        free_job(&job);
+        trial_free(&job);
     }
 }
-END_TEST
 
 /* A point in many envelopes, one in none; features without parts. */
-START_TEST(envelopes)
+TEST(envelopes)
 {
     const struct oj_options options = {.n_threads = 2};
-    struct device_join job = {.relation = oj_relation_default()};
+    struct join_trial job = {.relation = oj_relation_default()};
     seed = random_state = 4;
     for (int i = 0; i < 3000; i++)
     {
@@ -320,31 +226,29 @@ START_TEST(envelopes)
     }
     for (int i = 0; i < 5000; i++)
         add_point(&job.input_buf, pick(120) - 30, pick(120) - 30);
-    job.join = oj_flat_buf_view(&job.join_buf);
-    job.input = oj_flat_buf_view(&job.input_buf);
+    trial_view(&job);
     job.relation.op = OJ_OP_BBOX;
     compare_all(&job, &options);
     compare_counts(&job, &options);
-    free_job(&job);
+    trial_free(&job);
 }
-END_TEST
 
-START_TEST(batches_of_any_size)
+TEST(batches_of_any_size)
 {
     static const int64_t sizes[] = {1, 7, 1000, 1 << 20};
     int64_t n_rounds = rounds(6);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         const struct oj_options options = {.n_threads = 2};
-        struct oj_matches truth = {0}, ours = {0};
+        MATCHES truth = {0}, ours = {0};
         struct oj_flat_slice slice = {0};
         struct oj_join *join;
-        struct device_join job;
+        struct join_trial job;
         random_state = seed;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
-        answer_of_cpu(&job, &truth);
-        join = open_join(&job, "cuda", &options);
+        trial_truth(&job, &truth);
+        join = trial_open(&job, "cuda", &options);
         for (int i = 0; i < 4; i++)
         {
             int64_t most = sizes[i] == 1 ? 200 : job.input.n_features;
@@ -355,22 +259,19 @@ START_TEST(batches_of_any_size)
                     break;
                 must(oj_flat_slice_make(&job.input, first, n, &slice, &error));
                 must(oj_join_batch(join, &slice.flat, &ours, &error));
-                same("batch", &ours, &truth, first);
+                same_rows("batch", &ours, &truth, first);
             }
         }
         oj_join_close(join);
         oj_flat_slice_free(&slice);
-        oj_matches_free(&ours);
-        oj_matches_free(&truth);
-        free_job(&job);
+        trial_free(&job);
     }
 }
-END_TEST
 
 /* A join that runs beside others. */
 struct beside
 {
-    const struct device_join *job;
+    const struct join_trial *job;
     struct oj_matches out;
     oj_status status;
     struct oj_error error;
@@ -390,12 +291,12 @@ static void *join_beside(void *user)
     return NULL;
 }
 
-START_TEST(threads_at_once)
+TEST(threads_at_once)
 {
     int64_t n_rounds = rounds(10);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct device_join job[2];
+        struct join_trial job[2];
         struct beside beside[2] = {0};
         pthread_t thread[2];
         random_state = seed;
@@ -410,34 +311,32 @@ START_TEST(threads_at_once)
                 pthread_create(&thread[i], NULL, join_beside, &beside[i]), 0);
         for (int i = 0; i < 2; i++)
         {
-            struct oj_matches truth = {0};
+            MATCHES truth = {0};
             pthread_join(thread[i], NULL);
             ck_assert_msg(beside[i].status == OJ_OK, "%s",
                           beside[i].error.message);
-            answer_of_cpu(&job[i], &truth);
-            same("beside another", &beside[i].out, &truth, 0);
-            oj_matches_free(&truth);
+            trial_truth(&job[i], &truth);
+            same_rows("beside another", &beside[i].out, &truth, 0);
             oj_matches_free(&beside[i].out);
         }
-        free_job(&job[0]);
-        free_job(&job[1]);
+        trial_free(&job[0]);
+        trial_free(&job[1]);
     }
 }
-END_TEST
 
 /* With too little memory on the device there is the same answer, if need be of
  * the CPU. */
-START_TEST(little_memory)
+TEST(little_memory)
 {
     int64_t n_rounds = rounds(4);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct device_join job;
-        struct oj_matches truth = {0}, ours = {0};
+        struct join_trial job;
+        MATCHES truth = {0}, ours = {0};
         random_state = seed;
         make_job(&job, 3000, 20000);
         job.relation.any_order = 0;
-        answer_of_cpu(&job, &truth);
+        trial_truth(&job, &truth);
         for (int64_t bytes = 1 << 8; bytes < (int64_t)1 << 28; bytes *= 4)
         {
             const struct oj_options options = {.n_threads = 2,
@@ -449,20 +348,17 @@ START_TEST(little_memory)
                 status = oj_join_batch(join, &job.input, &ours, &error);
             ck_assert_msg(status == OJ_OK, "seed %llu: %s",
                           (unsigned long long)seed, error.message);
-            same("little memory", &ours, &truth, 0);
+            same_rows("little memory", &ours, &truth, 0);
             oj_join_close(join);
         }
-        oj_matches_free(&ours);
-        oj_matches_free(&truth);
-        free_job(&job);
+        trial_free(&job);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
-    struct device_join job;
-    struct oj_matches ours = {0};
+    struct join_trial job;
+    MATCHES ours = {0};
     struct oj_join *join;
     int cancel = 0;
     const struct oj_options options = {.n_threads = 2, .cancel = &cancel};
@@ -471,17 +367,15 @@ START_TEST(cancelled)
         make_job(&job, 100, 20000);
     while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
            oj_relation_gives_lists(&job.relation));
-    join = open_join(&job, "cuda", &options);
+    join = trial_open(&job, "cuda", &options);
     cancel = 1;
     ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
                      OJ_ERR_CANCELLED);
     cancel = 0;
     must(oj_join_batch(join, &job.input, &ours, &error));
     oj_join_close(join);
-    oj_matches_free(&ours);
-    free_job(&job);
+    trial_free(&job);
 }
-END_TEST
 
 /* --- data that stay on the device ----------------------------------------- */
 
@@ -500,7 +394,7 @@ static void check_one(struct oj_gpu_index *index,
                       const struct oj_gpu_points *points,
                       const struct oj_matches *truth)
 {
-    struct oj_matches ours = {0};
+    MATCHES ours = {0};
     int64_t n = points->n;
     int32_t *row = on_device(index, NULL, n, sizeof *row);
     double *measure = on_device(index, NULL, n, sizeof *measure);
@@ -510,14 +404,13 @@ static void check_one(struct oj_gpu_index *index,
                       n * (int64_t)sizeof *ours.join_row, &error));
     must(module->copy(index, ours.measure, measure,
                       n * (int64_t)sizeof *ours.measure, &error));
-    same("resident", &ours, truth, 0);
+    same_rows("resident", &ours, truth, 0);
     module->release(index, row);
     module->release(index, measure);
-    oj_matches_free(&ours);
 }
 
 static void check_counts(struct oj_gpu_index *index,
-                         const struct device_join *job,
+                         const struct join_trial *job,
                          const struct oj_gpu_points *points,
                          const struct oj_matches *truth)
 {
@@ -546,7 +439,7 @@ static void check_counts(struct oj_gpu_index *index,
     oj_free(count);
 }
 
-START_TEST(resident)
+TEST(resident)
 {
     int64_t n_rounds = rounds(20);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -554,9 +447,9 @@ START_TEST(resident)
         const struct oj_options options = {.n_threads = 2};
         struct oj_stats stats = {0};
         struct oj_gpu_points points;
-        struct oj_matches truth = {0};
+        MATCHES truth = {0};
         struct oj_gpu_index *index;
-        struct device_join job;
+        struct join_trial job;
         int64_t n;
         double seconds[2];
         oj_status status;
@@ -570,16 +463,16 @@ START_TEST(resident)
             !module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
             job.join.n_features == 0)
         {
-            free_job(&job);
+            trial_free(&job);
             continue;
         }
-        answer_of_cpu(&job, &truth);
+        trial_truth(&job, &truth);
         status = module->index(&job.join, NULL, &job.relation, &options, &index,
                                &stats, &error);
         if (status == OJ_ERR_UNSUPPORTED) /* the CPU's */
         {
             oj_matches_free(&truth);
-            free_job(&job);
+            trial_free(&job);
             continue;
         }
         must(status);
@@ -595,25 +488,13 @@ START_TEST(resident)
         module->release(index, (void *)(uintptr_t)points.y);
         module->release(index, (void *)(uintptr_t)points.fid);
         module->free_index(index);
-        oj_matches_free(&truth);
-        free_job(&job);
+        trial_free(&job);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda", 8);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, long_lists);
-    tcase_add_test(tcase, all_ties);
-    tcase_add_test(tcase, envelopes);
-    tcase_add_test(tcase, batches_of_any_size);
-    tcase_add_test(tcase, threads_at_once);
-    tcase_add_test(tcase, little_memory);
-    tcase_add_test(tcase, cancelled);
-    tcase_add_test(tcase, resident);
     return tests_run();
 }

@@ -95,7 +95,7 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     struct stopper stopper = {0, 0.0, 0};
     const struct oj_options options = {.n_threads = 4,
                                        .cancel = &stopper.cancel};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     int64_t n_pairs, *count = oj_calloc(s->join.n_features, sizeof *count);
     struct oj_join *join;
     oj_status status;
@@ -117,12 +117,22 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     ck_assert_msg(end - stopper.at < patience(), "%s: %.2f s", what,
                   end - stopper.at);
     oj_join_close(join);
-    oj_matches_free(&out);
     oj_free(count);
 }
 
+TEST(no_such_device)
+{
+    struct oj_gpu_device device;
+    int n = 0;
+    must(module->count(&n, &error));
+    must(module->describe(n - 1, &device, &error));
+    ck_assert_str_eq(device.why_not, "");
+    ck_assert_int_eq(module->describe(n, &device, &error), OJ_ERR_NO_DEVICE);
+    ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
+}
+
 /* Every point counts with every other: minutes of work. */
-START_TEST(cancelled_counts)
+TEST(cancelled_counts)
 {
     struct failing_join s;
     make_sides(&s, 300000, 300000, 1000);
@@ -131,10 +141,9 @@ START_TEST(cancelled_counts)
     stop_in_time("counts", &s, 1);
     free_sides(&s);
 }
-END_TEST
 
 /* All are equally far, and only the rank decides. */
-START_TEST(cancelled_nearest)
+TEST(cancelled_nearest)
 {
     struct failing_join s;
     make_sides(&s, 300000, 0, 1);
@@ -151,7 +160,6 @@ START_TEST(cancelled_nearest)
     stop_in_time("nearest with ties", &s, 0);
     free_sides(&s);
 }
-END_TEST
 
 /* Features of many long parts between one another's: every box meets every
  * other, and no edges do. */
@@ -167,7 +175,7 @@ static void add_stripes(struct oj_flat_buf *buf, double shift)
     end(buf);
 }
 
-START_TEST(cancelled_lines)
+TEST(cancelled_lines)
 {
     struct failing_join s;
     make_sides(&s, 0, 0, 1);
@@ -182,7 +190,6 @@ START_TEST(cancelled_lines)
     stop_in_time("lines", &s, 0);
     free_sides(&s);
 }
-END_TEST
 
 /* --- an error that stays -------------------------------------------------- */
 
@@ -234,10 +241,10 @@ static void lose_device(const struct failing_join *s)
     module->free_index(index);
 }
 
-START_TEST(lost_device)
+TEST(lost_device)
 {
     struct failing_join s;
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     struct oj_gpu_device device;
     char reason[256];
     make_sides(&s, 500, 3000, 100);
@@ -260,33 +267,12 @@ START_TEST(lost_device)
     must(module->describe(0, &device, &error));
     printf("GPU 0: %s\n", device.why_not);
     ck_assert_str_ne(device.why_not, "");
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     free_sides(&s);
 }
-END_TEST
-
-START_TEST(no_such_device)
-{
-    struct oj_gpu_device device;
-    int n = 0;
-    must(module->count(&n, &error));
-    must(module->describe(n - 1, &device, &error));
-    ck_assert_str_eq(device.why_not, "");
-    ck_assert_int_eq(module->describe(n, &device, &error), OJ_ERR_NO_DEVICE);
-    ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
-}
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_errors", 5);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_errors"))
         return DEVICE_TESTS_SKIPPED;
-    tcase_add_test(tcase, no_such_device);
-    tcase_add_test(tcase, cancelled_counts);
-    tcase_add_test(tcase, cancelled_nearest);
-    tcase_add_test(tcase, cancelled_lines);
-    tcase_add_test(tcase, lost_device);
     return tests_run();
 }

@@ -272,7 +272,7 @@ static void try_all(const struct memory_trial *t)
     free_answer(&truth);
 }
 
-START_TEST(nothing_is_left)
+TEST(nothing_is_left)
 {
     make_layers();
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
@@ -280,16 +280,15 @@ START_TEST(nothing_is_left)
     for (int i = 0; i < N_LAYERS; i++)
         oj_flat_buf_free(&layers[i]);
 }
-END_TEST
 
 /* A join side that cannot be prepared once more has no answers, and none that
  * are wrong. */
-START_TEST(rebuilt_in_part)
+TEST(rebuilt_in_part)
 {
     const struct oj_options options = {.n_threads = 1};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat side, input;
-    struct oj_matches truth = {0}, ours = {0};
+    MATCHES truth = {0}, ours = {0};
     struct oj_stats stats = {0};
     oj_status status = OJ_ERR_NOMEM;
     make_layers();
@@ -320,12 +319,9 @@ START_TEST(rebuilt_in_part)
         module->free_index(index);
     }
     ck_assert_int_gt(truth.n_matched, 0);
-    oj_matches_free(&truth);
-    oj_matches_free(&ours);
     for (int i = 0; i < N_LAYERS; i++)
         oj_flat_buf_free(&layers[i]);
 }
-END_TEST
 
 /* --- halves of a chunk ---------------------------------------------------- */
 
@@ -342,10 +338,10 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
  * pieces, since its pace is not known; then a taking and the next fail, and
  * what there is no memory for is joined by halves. As many pairs are allowed as
  * there are. */
-START_TEST(pieces_and_halves)
+TEST(pieces_and_halves)
 {
     const struct memory_trial t = {.name = "pieces and halves"};
-    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    LAYER join_buf = {0}, input_buf = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
     struct oj_flat join, input;
@@ -381,23 +377,16 @@ START_TEST(pieces_and_halves)
     free_answer(&ours);
     free_answer(&truth);
     columns_free(&columns);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&input_buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = device_tests_open("cuda_memory", 3);
-    if (tcase == NULL)
+    if (!device_tests_open("cuda_memory"))
         return DEVICE_TESTS_SKIPPED;
     if (!find_emulator())
     {
         printf("skipped, 3 tests: the device is not an emulated one\n");
         return DEVICE_TESTS_SKIPPED;
     }
-    tcase_add_test(tcase, nothing_is_left);
-    tcase_add_test(tcase, rebuilt_in_part);
-    tcase_add_test(tcase, pieces_and_halves);
     return tests_run();
 }

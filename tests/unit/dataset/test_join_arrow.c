@@ -61,7 +61,7 @@ static void same_rows(struct row_trial *t, char **options, int64_t batch_rows,
 
 /* ---- rows --------------------------------------------------------------- */
 
-START_TEST(truth_every_how_and_form)
+TEST(truth_every_how_and_form)
 {
     static const enum oj_how hows[] = {OJ_HOW_LEFT, OJ_HOW_INNER, OJ_HOW_SEMI,
                                        OJ_HOW_ANTI};
@@ -79,9 +79,8 @@ START_TEST(truth_every_how_and_form)
         }
     }
 }
-END_TEST
 
-START_TEST(truth_every_geometry)
+TEST(truth_every_geometry)
 {
     static const char *const drivers[] = {"Memory", "GPKG"};
     for (int geometry = OJ_WRITE_INPUT; geometry <= OJ_WRITE_SHAPE; geometry++)
@@ -99,10 +98,9 @@ START_TEST(truth_every_geometry)
         }
     }
 }
-END_TEST
 
 /* More rows than a block, from answers larger than a block and smaller. */
-START_TEST(truth_batches)
+TEST(truth_batches)
 {
     static const char *const most[] = {"1",    "7",  "1000", "1024",
                                        "1025", "-3", "0",    "100000"};
@@ -119,9 +117,8 @@ START_TEST(truth_batches)
         CSLDestroy(options);
     }
 }
-END_TEST
 
-START_TEST(truth_fids)
+TEST(truth_fids)
 {
     for (int i = 0; i < 4; i++)
     {
@@ -135,10 +132,9 @@ START_TEST(truth_fids)
         CSLDestroy(options);
     }
 }
-END_TEST
 
 /* The schema is GDAL's but for the name, and outlives the stream. */
-START_TEST(truth_name_of_fids)
+TEST(truth_name_of_fids)
 {
     struct row_trial t;
     struct trial_stream source;
@@ -168,9 +164,8 @@ START_TEST(truth_name_of_fids)
     free(generic.at);
     trial_close(&t);
 }
-END_TEST
 
-START_TEST(truth_ignored)
+TEST(truth_ignored)
 {
     const char *fields[] = {"i32", "join_text", "dist", NULL, NULL};
     for (int i = 0; i < 2; i++)
@@ -187,9 +182,8 @@ START_TEST(truth_ignored)
         trial_close(&t);
     }
 }
-END_TEST
 
-START_TEST(truth_no_rows)
+TEST(truth_no_rows)
 {
     struct row_trial t;
     trial_open(&t, "Memory", 0, OJ_HOW_LEFT, FORM_ONE, 10);
@@ -199,7 +193,6 @@ START_TEST(truth_no_rows)
     same_rows(&t, NULL, 65536, 1);
     trial_close(&t);
 }
-END_TEST
 
 /* ---- types -------------------------------------------------------------- */
 
@@ -230,7 +223,7 @@ static void add_feature(OGRLayerH layer, OGRFeatureH feature)
 }
 
 /* What the common layers do not have. */
-START_TEST(truth_rare_types)
+TEST(truth_rare_types)
 {
     static const int bits[] = {1, 0, 1, 1}, shorts[] = {-32768, 32767, 0};
     static const double reals[] = {0.1, -2.0, 1e-50};
@@ -269,11 +262,10 @@ START_TEST(truth_rare_types)
     same_rows(&t, NULL, 65536, 1);
     trial_close(&t);
 }
-END_TEST
 
 /* Rows without a value in fields that must have one, and binaries of another
  * width than promised, as GDAL has them. */
-START_TEST(truth_broken_promises)
+TEST(truth_broken_promises)
 {
     GDALDatasetH in = make_memory(wkbNone);
     OGRLayerH layer = first_layer(in);
@@ -301,11 +293,10 @@ START_TEST(truth_broken_promises)
     free(ours.at);
     trial_close(&t);
 }
-END_TEST
 
 /* Days before 1970 and seconds that round to the next minute are where the
  * generic stream of GDAL 3.6 is wrong; all zones. */
-START_TEST(truth_times)
+TEST(truth_times)
 {
     static const int zones[] = {0, 1, 100, 101, 148, 52, 122};
     static const int years[] = {1,    1582, 1900, 1968, 1969,
@@ -332,9 +323,8 @@ START_TEST(truth_times)
     same_rows(&t, NULL, 65536, 0);
     trial_close(&t);
 }
-END_TEST
 
-START_TEST(truth_left_to_gdal)
+TEST(truth_left_to_gdal)
 {
     static const char *const options[][2] = {
         {"TIMEZONE=UTC", NULL}, {"GEOMETRY_ENCODING=WKT", NULL}, {"X", NULL}};
@@ -351,10 +341,9 @@ START_TEST(truth_left_to_gdal)
     }
     trial_close(&t);
 }
-END_TEST
 
 /* Definitions that nobody's layer has. */
-START_TEST(truth_definitions_left_to_gdal)
+TEST(truth_definitions_left_to_gdal)
 {
     const struct oj_write_options options = {0};
     for (int i = 0; i < 3; i++)
@@ -381,25 +370,12 @@ START_TEST(truth_definitions_left_to_gdal)
         OGR_FD_Release(defn);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join as an Arrow stream");
+    tests_open("join as an Arrow stream");
     GDALAllRegister();
     CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
-    tcase_add_test(tcase, truth_every_how_and_form);
-    tcase_add_test(tcase, truth_every_geometry);
-    tcase_add_test(tcase, truth_batches);
-    tcase_add_test(tcase, truth_fids);
-    tcase_add_test(tcase, truth_name_of_fids);
-    tcase_add_test(tcase, truth_ignored);
-    tcase_add_test(tcase, truth_no_rows);
-    tcase_add_test(tcase, truth_rare_types);
-    tcase_add_test(tcase, truth_broken_promises);
-    tcase_add_test(tcase, truth_times);
-    tcase_add_test(tcase, truth_left_to_gdal);
-    tcase_add_test(tcase, truth_definitions_left_to_gdal);
     return tests_run();
 }
 #else

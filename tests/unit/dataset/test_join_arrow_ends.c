@@ -14,7 +14,7 @@
 /* ---- limits, ends and errors -------------------------------------------- */
 
 /* The rows are the same however few bytes a batch may have. */
-START_TEST(truth_limit_of_bytes)
+TEST(truth_limit_of_bytes)
 {
     struct arrow_text all = {0};
     for (int i = 0; i < 4; i++)
@@ -44,9 +44,8 @@ START_TEST(truth_limit_of_bytes)
         trial_close(&t);
     }
 }
-END_TEST
 
-START_TEST(truth_too_large)
+TEST(truth_too_large)
 {
     struct row_trial t;
     struct trial_stream source;
@@ -67,7 +66,6 @@ START_TEST(truth_too_large)
     trial_close(&t);
     CPLSetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
 }
-END_TEST
 
 static oj_status advance_and_fail(void *user, int *there, struct oj_error *err)
 {
@@ -77,7 +75,7 @@ static oj_status advance_and_fail(void *user, int *there, struct oj_error *err)
     return trial_advance(user, there, err);
 }
 
-START_TEST(truth_error_between_answers)
+TEST(truth_error_between_answers)
 {
     struct row_trial t;
     struct trial_stream source;
@@ -109,11 +107,10 @@ START_TEST(truth_error_between_answers)
     close_stream(&source, &stream);
     trial_close(&t);
 }
-END_TEST
 
 /* Never read, read in part, arrays that outlive the stream, and children that
  * somebody has taken. */
-START_TEST(truth_released_early)
+TEST(truth_released_early)
 {
     struct row_trial t;
     struct trial_stream source;
@@ -136,13 +133,12 @@ START_TEST(truth_released_early)
     ck_assert_ptr_null(child.release);
     trial_close(&t);
 }
-END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
 /* Allocations fail one after the other: either all is left to GDAL, or an array
  * is missing, and nothing is leaked. */
-START_TEST(memory_each_allocation_fails)
+TEST(memory_each_allocation_fails)
 {
     struct row_trial t;
     int done = 0;
@@ -178,7 +174,6 @@ START_TEST(memory_each_allocation_fails)
     }
     trial_close(&t);
 }
-END_TEST
 
 /* ---- bytes of geometries ------------------------------------------------ */
 
@@ -211,7 +206,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-START_TEST(random_bytes_of_geometries)
+TEST(random_bytes_of_geometries)
 {
     int n_taken = 0, n_plain = 0;
     for (int i = 0; i < N_SHAPES * 4; i++)
@@ -249,19 +244,12 @@ START_TEST(random_bytes_of_geometries)
     ck_assert_int_gt(n_plain, 30);
     ck_assert_int_gt(n_taken, 1000);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("ends of an Arrow stream");
+    tests_open("ends of an Arrow stream");
     GDALAllRegister();
     CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
-    tcase_add_test(tcase, truth_limit_of_bytes);
-    tcase_add_test(tcase, truth_too_large);
-    tcase_add_test(tcase, truth_error_between_answers);
-    tcase_add_test(tcase, truth_released_early);
-    tcase_add_test(tcase, memory_each_allocation_fails);
-    tcase_add_test(tcase, random_bytes_of_geometries);
     return tests_run();
 }
 #else

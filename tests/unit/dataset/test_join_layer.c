@@ -55,7 +55,7 @@ enum
     ONE_TO_ONE = 1
 };
 
-START_TEST(test_rows)
+TEST_LOOP(test_rows, 0, N_JOINS)
 {
     const char *words = joins[_i];
     struct oj_join_layer *layer = open_well(words);
@@ -88,12 +88,11 @@ START_TEST(test_rows)
     free_rows(&expected);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* ---- counts -----------------------------------------------------------------
  */
 
-START_TEST(test_count)
+TEST_LOOP(test_count, 0, N_JOINS)
 {
     struct oj_join_layer *layer = open_well(joins[_i]);
     struct row_texts rows = next_rows(layer, 7);
@@ -105,13 +104,12 @@ START_TEST(test_count)
     free_rows(&rest);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* ---- single rows
  * ------------------------------------------------------------- */
 
 /* The rows by FID, in the midst of reading them, are the same. */
-START_TEST(test_get)
+TEST_LOOP(test_get, 0, N_JOINS)
 {
     struct oj_join_layer *layer = open_well(joins[_i]);
     OGRFeatureH f, g;
@@ -137,9 +135,8 @@ START_TEST(test_get)
     expect_no_error();
     oj_join_layer_close(layer);
 }
-END_TEST
 
-START_TEST(test_skip_to)
+TEST_LOOP(test_skip_to, 0, N_JOINS)
 {
     struct oj_join_layer *layer = open_well(joins[_i]);
     struct row_texts all = next_rows(layer, -1), one;
@@ -162,7 +159,6 @@ START_TEST(test_skip_to)
     free_rows(&all);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* ---- filters
  * ------------------------------------------------------------------ */
@@ -196,7 +192,7 @@ static struct row_texts rows_in(struct oj_join_layer *layer,
     return rows;
 }
 
-START_TEST(test_box)
+TEST_LOOP(test_box, 0, N_JOINS)
 {
     const OGREnvelope box = {12.0, 23.0, 12.0, 30.0};
     struct oj_join_layer *layer = open_well(joins[_i]);
@@ -219,7 +215,6 @@ START_TEST(test_box)
     free_rows(&expected);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 static int count_rows(struct oj_join_layer *layer)
 {
@@ -229,7 +224,7 @@ static int count_rows(struct oj_join_layer *layer)
     return n;
 }
 
-START_TEST(test_where)
+TEST_LOOP(test_where, 0, 8)
 {
     static const struct
     {
@@ -270,9 +265,8 @@ START_TEST(test_where)
     expect_no_error();
     oj_join_layer_close(layer);
 }
-END_TEST
 
-START_TEST(test_ignored)
+TEST(test_ignored)
 {
     struct oj_join_layer *layer =
         open_well("-op nearest @/points.gpkg @/zones.gpkg");
@@ -301,12 +295,11 @@ START_TEST(test_ignored)
     expect_no_error();
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* ---- what it says of itself
  * ----------------------------------------------------- */
 
-START_TEST(test_description)
+TEST(test_description)
 {
     struct oj_join_layer *layer =
         open_well("-op nearest @/points.gpkg @/zones.gpkg");
@@ -342,12 +335,11 @@ START_TEST(test_description)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 
 /* ---- errors
  * ------------------------------------------------------------------- */
 
-START_TEST(test_failed_open)
+TEST_LOOP(test_failed_open, 0, 9)
 {
     static const struct
     {
@@ -371,7 +363,6 @@ START_TEST(test_failed_open)
     ck_assert_ptr_null(open_join(cases[_i].words));
     expect_one_error(cases[_i].error);
 }
-END_TEST
 
 static void expect_end(struct oj_join_layer *layer)
 {
@@ -380,7 +371,7 @@ static void expect_end(struct oj_join_layer *layer)
         OGR_F_Destroy(f);
 }
 
-START_TEST(test_error_in_the_midst)
+TEST(test_error_in_the_midst)
 {
     struct oj_join_layer *layer = open_well(
         "-op within -max_pairs 250 -batch 50 @/points.gpkg @/zones.gpkg");
@@ -399,7 +390,6 @@ START_TEST(test_error_in_the_midst)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 
 /* The first share of a file. */
 static void cut(const char *name, const char *to, double share)
@@ -417,7 +407,7 @@ static void cut(const char *name, const char *to, double share)
     VSIFree(bytes);
 }
 
-START_TEST(test_error_in_the_join_side)
+TEST(test_error_in_the_join_side)
 {
     struct oj_join_layer *layer;
     cut("zones.fgb", "cut_zones.fgb", 0.7);
@@ -429,9 +419,8 @@ START_TEST(test_error_in_the_join_side)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 
-START_TEST(test_error_in_the_input)
+TEST(test_error_in_the_input)
 {
     struct oj_join_layer *layer;
     cut("points.fgb", "cut_points.fgb", 0.7);
@@ -442,12 +431,11 @@ START_TEST(test_error_in_the_input)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 
 /* ---- the end in between
  * ---------------------------------------------------------- */
 
-START_TEST(test_close_early)
+TEST(test_close_early)
 {
     for (int i = 0; i < 40; i++)
     {
@@ -463,9 +451,8 @@ START_TEST(test_close_early)
     }
     expect_no_error();
 }
-END_TEST
 
-START_TEST(test_two_at_once)
+TEST(test_two_at_once)
 {
     const char *words = "-op nearest -batch 32 @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *a = open_well(words), *b = open_well(words);
@@ -481,12 +468,11 @@ START_TEST(test_two_at_once)
     free_rows(&y);
     free_rows(&z);
 }
-END_TEST
 
 /* ---- aggregates either way
  * --------------------------------------------------------- */
 
-START_TEST(test_aggregates_either_way)
+TEST(test_aggregates_either_way)
 {
     const char *words =
         "-op contains -agg 'count as n, sum(value), median(value), "
@@ -522,13 +508,12 @@ START_TEST(test_aggregates_either_way)
     free_rows(&rows[0]);
     free_rows(&rows[1]);
 }
-END_TEST
 
 /* ---- memory
  * ----------------------------------------------------------------------- */
 
 /* The n-th allocation fails: an error, or the rows. */
-START_TEST(test_memory)
+TEST_LOOP(test_memory, 0, 2)
 {
     const char *words =
         _i == 0 ? "-op nearest -batch 300 @/points.gpkg @/zones.gpkg"
@@ -560,27 +545,10 @@ START_TEST(test_memory)
     ck_assert_int_gt(n_failed, 20);
     free_rows(&expected);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join_layer");
-    tcase_add_unchecked_fixture(tcase, make_layers, remove_layers);
-    tcase_add_loop_test(tcase, test_rows, 0, N_JOINS);
-    tcase_add_loop_test(tcase, test_count, 0, N_JOINS);
-    tcase_add_loop_test(tcase, test_get, 0, N_JOINS);
-    tcase_add_loop_test(tcase, test_skip_to, 0, N_JOINS);
-    tcase_add_loop_test(tcase, test_box, 0, N_JOINS);
-    tcase_add_loop_test(tcase, test_where, 0, 8);
-    tcase_add_test(tcase, test_ignored);
-    tcase_add_test(tcase, test_description);
-    tcase_add_loop_test(tcase, test_failed_open, 0, 9);
-    tcase_add_test(tcase, test_error_in_the_midst);
-    tcase_add_test(tcase, test_error_in_the_join_side);
-    tcase_add_test(tcase, test_error_in_the_input);
-    tcase_add_test(tcase, test_close_early);
-    tcase_add_test(tcase, test_two_at_once);
-    tcase_add_test(tcase, test_aggregates_either_way);
-    tcase_add_loop_test(tcase, test_memory, 0, 2);
+    tcase_add_unchecked_fixture(tests_open("join_layer"), make_layers,
+                                remove_layers);
     return tests_run();
 }

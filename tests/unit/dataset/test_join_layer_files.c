@@ -138,7 +138,7 @@ enum
     N_WAYS = 6
 };
 
-START_TEST(test_edits)
+TEST_LOOP(test_edits, 0, 5 * N_WAYS)
 {
     static const char with_condition[] =
         "-op within -join_where 'random() IS NOT NULL' @/points.gpkg "
@@ -160,10 +160,9 @@ START_TEST(test_edits)
     free_rows(&first);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* Files that are written anew, of drivers that keep what they have read. */
-START_TEST(test_rewritten_files)
+TEST_LOOP(test_rewritten_files, 0, 2 * N_WAYS)
 {
     const char *words = _i < N_WAYS ? "-op within -how inner @/p.csv @/q.csv"
                                     : "-op within -how full @/p.csv @/q.csv";
@@ -185,7 +184,6 @@ START_TEST(test_rewritten_files)
     expect_present_state(layer, words, _i % N_WAYS);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
 #include <ogr_recordbatch.h>
@@ -208,7 +206,7 @@ static int64_t count_arrow_rows(struct oj_join_layer *layer)
     return n;
 }
 
-START_TEST(test_arrow)
+TEST(test_arrow)
 {
     const double x[] = {0, 10, 20};
     struct oj_join_layer *layer;
@@ -223,11 +221,10 @@ START_TEST(test_arrow)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 #endif
 
 /* Two changes within a tick of the clock are two changes. */
-START_TEST(test_young_files)
+TEST(test_young_files)
 {
     const char *words = "-op within -how inner @/p.csv @/q.csv";
     const double x[] = {0, 10}, y[] = {10, 20};
@@ -247,10 +244,9 @@ START_TEST(test_young_files)
     oj_join_layer_close(layer);
     expect_no_error();
 }
-END_TEST
 
 /* What was begun goes on as it was; the next reading is of the new state. */
-START_TEST(test_change_while_reading)
+TEST(test_change_while_reading)
 {
     const char *words = "-op within -batch 16 @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *layer = open_well(words);
@@ -292,10 +288,9 @@ START_TEST(test_change_while_reading)
     free_rows(&rest);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* Rows of the join side that match nothing are read again in the end. */
-START_TEST(test_change_before_the_unmatched)
+TEST(test_change_before_the_unmatched)
 {
     const char *words =
         "-op within -how right -batch 16 @/points.gpkg @/zones.gpkg";
@@ -310,11 +305,10 @@ START_TEST(test_change_before_the_unmatched)
     expect_present_state(layer, words, 5);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* A file that is gone, or has other fields, is an error, again and again, until
  * it is mended. */
-START_TEST(test_spoiled_files)
+TEST_LOOP(test_spoiled_files, 0, 4)
 {
     const char *words = "-op within -how inner @/p.csv @/q.csv";
     const char *name = _i % 2 == 0 ? "p.csv" : "q.csv";
@@ -368,10 +362,9 @@ START_TEST(test_spoiled_files)
     free_rows(&rows);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 /* A further field at the end leaves the others where they are. */
-START_TEST(test_further_field)
+TEST(test_further_field)
 {
     const char *words = "-op within -how inner @/points.gpkg @/zones.gpkg";
     struct oj_join_layer *layer = open_well(words);
@@ -390,21 +383,10 @@ START_TEST(test_further_field)
     free_rows(&after);
     oj_join_layer_close(layer);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join_layer_files");
-    tcase_add_checked_fixture(tcase, make_settled_layers, remove_layers);
-    tcase_add_loop_test(tcase, test_edits, 0, 5 * N_WAYS);
-    tcase_add_loop_test(tcase, test_rewritten_files, 0, 2 * N_WAYS);
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
-    tcase_add_test(tcase, test_arrow);
-#endif
-    tcase_add_test(tcase, test_young_files);
-    tcase_add_test(tcase, test_change_while_reading);
-    tcase_add_test(tcase, test_change_before_the_unmatched);
-    tcase_add_loop_test(tcase, test_spoiled_files, 0, 4);
-    tcase_add_test(tcase, test_further_field);
+    tcase_add_checked_fixture(tests_open("join_layer_files"),
+                              make_settled_layers, remove_layers);
     return tests_run();
 }

@@ -116,7 +116,7 @@ static void check_round(const struct scene *scene)
 {
     struct random_side a, b;
     double *to_interior, *to_boundary;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     side_make(&a, scene, 1 + pick(25), kinds_of_round[pick(5)]);
     side_make(&b, scene, 1 + pick(25), kinds_of_round[pick(5)]);
     to_interior = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
@@ -132,14 +132,13 @@ static void check_round(const struct scene *scene)
         ask_backend(&r, &a.view, &b.view, &m);
         check_answer("backend", seed, &r, &a.view, &b.view, matrix, &m);
     }
-    oj_matches_free(&m);
     oj_free(to_interior);
     oj_free(to_boundary);
     side_free(&a);
     side_free(&b);
 }
 
-START_TEST(plain_way)
+TEST(plain_way)
 {
     int64_t n_rounds = rounds(150);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -150,11 +149,10 @@ START_TEST(plain_way)
         check_round(&scene);
     }
 }
-END_TEST
 
 /* Squares of distances are numbers with few digits, and distances are right to
  * eight of them, or ten: boxes must not tell more than segments. */
-START_TEST(squares_underflow)
+TEST(squares_underflow)
 {
     int64_t n_rounds = rounds(40);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
@@ -165,7 +163,6 @@ START_TEST(squares_underflow)
         check_round(&scene);
     }
 }
-END_TEST
 
 /* --- large features --------------------------------------------------------
  */
@@ -192,11 +189,11 @@ static void add_round(struct oj_flat_buf *buf, double x, double y,
 }
 
 /* Pairs of polygons of 100,000 vertices: apart, crossing, nested, equal. */
-START_TEST(very_large)
+TEST(very_large)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_flat va, vb;
     struct timespec start, now;
     add_round(&a, 0, 0, 10, 0.25, 100000);
@@ -225,22 +222,18 @@ START_TEST(very_large)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     expect(now.tv_sec - start.tv_sec < 20, "%d s",
            (int)(now.tv_sec - start.tv_sec));
-    oj_matches_free(&m);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- batches ---------------------------------------------------------------
  */
 
 /* Every pair within reach, a row at a time and with a bound on the pairs. */
-START_TEST(bounded_batches)
+TEST(bounded_batches)
 {
     struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 50};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches all = {0}, one = {0};
+    MATCHES all = {0}, one = {0};
     struct oj_join *join;
     struct random_side a, b;
     random_state = 5;
@@ -268,20 +261,17 @@ START_TEST(bounded_batches)
                    "row %d", (int)row);
     }
     oj_join_close(join);
-    oj_matches_free(&all);
-    oj_matches_free(&one);
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 /* Very many features in one place: each finds the first of the others without
  * looking at all. */
-START_TEST(one_place)
+TEST_LOOP(one_place, 0, 2)
 {
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_flat view;
     struct timespec start, now;
     for (int i = 0; i < 200000; i++)
@@ -299,15 +289,12 @@ START_TEST(one_place)
                "row %d: FID %d", (int)row, (int)view.fid[m.join_row[row]]);
     expect(now.tv_sec - start.tv_sec < 20, "%d s",
            (int)(now.tv_sec - start.tv_sec));
-    oj_matches_free(&m);
-    oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* --- memory ----------------------------------------------------------------
  */
 
-START_TEST(memory)
+TEST_LOOP(memory, 0, 2)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
@@ -323,20 +310,16 @@ START_TEST(memory)
     }
     r.k = 4;
     r.ties = OJ_TIES_ALL;
-    try_without_memory(&r, &a.view, &b.view);
+    try_without_memory(
+        &(struct memory_join){
+            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
+        10);
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("distances");
-    tcase_add_test(tcase, plain_way);
-    tcase_add_test(tcase, squares_underflow);
-    tcase_add_test(tcase, very_large);
-    tcase_add_test(tcase, bounded_batches);
-    tcase_add_loop_test(tcase, one_place, 0, 2);
-    tcase_add_loop_test(tcase, memory, 0, 2);
+    tests_open("distances");
     return tests_run();
 }

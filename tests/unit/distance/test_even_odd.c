@@ -171,7 +171,7 @@ static void check_intersects(const struct oj_flat *input,
                              const struct oj_flat *join, const double *matrix)
 {
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     relation.op = OJ_OP_INTERSECTS;
     ck_assert(ask("cpu", &relation, input, join, &m));
     for (int64_t a = 0; a < input->n_features; a++)
@@ -186,7 +186,6 @@ static void check_intersects(const struct oj_flat *input,
                    (unsigned long long)seed, (int)a, (int)b, holds);
         }
     }
-    oj_matches_free(&m);
 }
 
 static void check_nearest_points(const struct oj_flat *a,
@@ -213,9 +212,9 @@ static void check_nearest_points(const struct oj_flat *a,
 static void check_round(unsigned kinds_a, int n_a, unsigned kinds_b, int n_b)
 {
     static const char *const backends[] = {"cpu", "quadrant", "cuda"};
-    struct oj_flat_buf input = {0}, join = {0};
+    LAYER input = {0}, join = {0};
     struct oj_flat a, b;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     double *matrix;
     int most_parts = pick(3) ? 1 : 3;
     lattice_step = pick(3) ? 1.0 : ldexp(1.0, pick(40) - 20);
@@ -246,12 +245,9 @@ static void check_round(unsigned kinds_a, int n_a, unsigned kinds_b, int n_b)
         check_intersects(&a, &b, matrix);
     check_nearest_points(&a, &b, matrix);
     oj_free(matrix);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&input);
-    oj_flat_buf_free(&join);
 }
 
-START_TEST(points)
+TEST(points)
 {
     int64_t n_rounds = rounds(150);
     n_answers = n_of_device = n_zero = 0;
@@ -266,9 +262,8 @@ START_TEST(points)
            (long long)n_answers, (long long)n_of_device, (long long)n_zero);
     ck_assert_int_gt(n_zero, 0);
 }
-END_TEST
 
-START_TEST(lines_and_polygons)
+TEST(lines_and_polygons)
 {
     int64_t n_rounds = rounds(150);
     n_zero = 0;
@@ -280,14 +275,10 @@ START_TEST(lines_and_polygons)
     }
     ck_assert_int_gt(n_zero, 0);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase;
     setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
-    tcase = tests_open("even-odd");
-    tcase_add_test(tcase, points);
-    tcase_add_test(tcase, lines_and_polygons);
+    tests_open("even-odd");
     return tests_run();
 }

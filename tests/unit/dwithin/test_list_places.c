@@ -43,7 +43,7 @@ static void check(const int64_t *offset, int64_t n_rows, int left_out)
     }
 }
 
-START_TEST(unit_every_row)
+TEST_LOOP(unit_every_row, 0, 3)
 {
     static const int64_t n_rows[] = {0, 1, 7, 16383, 16384, 16385, 200003};
     struct oj_list_places places = {0};
@@ -63,9 +63,8 @@ START_TEST(unit_every_row)
     }
     oj_list_places_free(&places);
 }
-END_TEST
 
-START_TEST(memory)
+TEST(memory)
 {
     struct oj_list_places places = {0};
     int64_t offset[200];
@@ -81,12 +80,9 @@ START_TEST(memory)
     }
     oj_list_places_free(&places);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("places of scattered lists");
-    tcase_add_loop_test(tcase, unit_every_row, 0, 3);
-    tcase_add_test(tcase, memory);
+    tests_open("places of scattered lists");
     return tests_run();
 }

@@ -82,14 +82,14 @@ static void ask(const struct oj_relation *relation, const struct oj_flat *input,
 /* --- against the plain way -------------------------------------------------
  */
 
-START_TEST(plain_way)
+TEST(plain_way)
 {
     int64_t n_rounds = rounds(300);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene;
         struct random_side a, b;
-        struct oj_matches m = {0};
+        MATCHES m = {0};
         double *matrix;
         int is_self;
         random_state = seed;
@@ -111,14 +111,12 @@ START_TEST(plain_way)
             ask(&r, &a.view, &b.view, 1 + pick(3), &m);
             check_answer("points", seed, &r, &a.view, &b.view, matrix, &m);
         }
-        oj_matches_free(&m);
         oj_free(matrix);
         side_free(&b);
         if (!is_self)
             side_free(&a);
     }
 }
-END_TEST
 
 /* --- scattered lists -------------------------------------------------------
  */
@@ -169,12 +167,12 @@ static void check_same_sets(const struct oj_matches *one,
 
 /* Spread evenly (the estimate holds), or the pairs in one place (it does not);
  * with FIDs in order or not; with a filter or without. */
-START_TEST(scattered)
+TEST_LOOP(scattered, 0, 8)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat va, vb;
     struct oj_relation r = oj_relation_default();
-    struct oj_matches ordered = {0}, any = {0};
+    MATCHES ordered = {0}, any = {0};
     int in_one_place = _i & 1, with_filter = _i & 2, shuffled = _i & 4;
     int n_dense = in_one_place ? 20000 : 0;
     random_state = 77;
@@ -209,21 +207,16 @@ START_TEST(scattered)
         ck_assert_int_eq(any.scattered, !in_one_place);
         check_same_sets(&ordered, &any);
     }
-    oj_matches_free(&ordered);
-    oj_matches_free(&any);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* A layer with itself: the very same arrays, copies of them, and batches give
  * the same. */
-START_TEST(self_join)
+TEST_LOOP(self_join, 0, 2)
 {
-    struct oj_flat_buf a = {0}, copy = {0};
+    LAYER a = {0}, copy = {0};
     struct oj_flat view, copied;
     struct oj_relation r = oj_relation_default();
-    struct oj_matches whole = {0}, other = {0};
+    MATCHES whole = {0}, other = {0};
     struct oj_options options = {.n_threads = 2};
     struct oj_join *join;
     int64_t n_pairs = 0;
@@ -266,12 +259,7 @@ START_TEST(self_join)
     }
     ck_assert_int_eq(n_pairs, whole.n_pairs);
     oj_join_close(join);
-    oj_matches_free(&whole);
-    oj_matches_free(&other);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&copy);
 }
-END_TEST
 
 /* --- odd data --------------------------------------------------------------
  */
@@ -279,19 +267,18 @@ END_TEST
 static void count_is(const struct oj_flat *flat, double d, int64_t n_pairs)
 {
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     r.op = OJ_OP_DWITHIN;
     r.max_distance = d;
     r.unordered_pairs = 1;
     ask(&r, flat, flat, 2, &m);
     expect(m.n_pairs == n_pairs, "%g: %lld pairs, not %lld", d,
            (long long)m.n_pairs, (long long)n_pairs);
-    oj_matches_free(&m);
 }
 
-START_TEST(odd_data)
+TEST(odd_data)
 {
-    struct oj_flat_buf same = {0}, row = {0}, far = {0}, uneven = {0};
+    LAYER same = {0}, row = {0}, far = {0}, uneven = {0};
     struct oj_flat view;
     int64_t n = 0;
     for (int i = 0; i < 2000; i++)
@@ -323,20 +310,15 @@ START_TEST(odd_data)
     add_point(&uneven, NAN, NAN);
     view = oj_flat_buf_view(&uneven);
     count_is(&view, 2.5, n);
-    oj_flat_buf_free(&same);
-    oj_flat_buf_free(&row);
-    oj_flat_buf_free(&far);
-    oj_flat_buf_free(&uneven);
 }
-END_TEST
 
 /* A million points in one place have 10^12 pairs: found out soon. */
-START_TEST(too_many)
+TEST_LOOP(too_many, 0, 2)
 {
-    struct oj_flat_buf same = {0};
+    LAYER same = {0};
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 10000000};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *join;
     struct oj_flat view, one;
     for (int i = 0; i < 1000000; i++)
@@ -353,19 +335,16 @@ START_TEST(too_many)
     must(oj_join_batch(join, &one, &m, &error));
     ck_assert_int_eq(m.n_pairs, 1000000);
     oj_join_close(join);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&same);
 }
-END_TEST
 
 static int stop_now = 1;
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
-    struct oj_flat_buf same = {0};
+    LAYER same = {0};
     struct oj_options options = {.n_threads = 2, .cancel = &stop_now};
     struct oj_relation r = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *join;
     struct oj_flat view;
     for (int i = 0; i < 100000; i++)
@@ -376,16 +355,13 @@ START_TEST(cancelled)
     must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
     ck_assert_int_eq(oj_join_batch(join, &view, &m, &error), OJ_ERR_CANCELLED);
     oj_join_close(join);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&same);
 }
-END_TEST
 
 /* --- parts -----------------------------------------------------------------
  */
 
 /* Squares decide as roots do. */
-START_TEST(squares)
+TEST(squares)
 {
     random_state = 3;
     for (int i = 0; i < 200000; i++)
@@ -401,10 +377,9 @@ START_TEST(squares)
                "least %.17g", d);
     }
 }
-END_TEST
 
 /* Both kernels find the same. */
-START_TEST(kernels)
+TEST(kernels)
 {
     enum
     {
@@ -444,9 +419,8 @@ START_TEST(kernels)
                    round);
     }
 }
-END_TEST
 
-START_TEST(row_order)
+TEST(row_order)
 {
     enum
     {
@@ -485,9 +459,8 @@ START_TEST(row_order)
     }
     oj_row_order_free(&order);
 }
-END_TEST
 
-START_TEST(memory)
+TEST_LOOP(memory, 0, 2)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
     struct oj_relation r = oj_relation_default();
@@ -506,24 +479,16 @@ START_TEST(memory)
     }
     r.op = OJ_OP_DWITHIN;
     r.max_distance = 5.0;
-    try_without_memory(&r, &a.view, &b.view);
+    try_without_memory(
+        &(struct memory_join){
+            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
+        10);
     side_free(&a);
     side_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("near points");
-    tcase_add_test(tcase, plain_way);
-    tcase_add_loop_test(tcase, scattered, 0, 8);
-    tcase_add_loop_test(tcase, self_join, 0, 2);
-    tcase_add_test(tcase, odd_data);
-    tcase_add_loop_test(tcase, too_many, 0, 2);
-    tcase_add_test(tcase, cancelled);
-    tcase_add_test(tcase, squares);
-    tcase_add_test(tcase, kernels);
-    tcase_add_test(tcase, row_order);
-    tcase_add_loop_test(tcase, memory, 0, 2);
+    tests_open("near points");
     return tests_run();
 }

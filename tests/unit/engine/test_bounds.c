@@ -86,12 +86,11 @@ static int for_all_backends(enum oj_op op, const struct oj_flat *join,
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
     {
         struct bounded_join q = make_question(backend, op, join, input);
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         oj_status status;
         if (strncmp(backend->name, "cuda", 4) == 0)
             continue;
         status = ask_rows(&q, 1, &out);
-        oj_matches_free(&out);
         if (status == OJ_ERR_UNSUPPORTED)
             continue;
         must(status);
@@ -104,7 +103,7 @@ static int for_all_backends(enum oj_op op, const struct oj_flat *join,
 static void keeps_to_bound(struct bounded_join *q)
 {
     static const int threads[] = {1, 2, 7};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     q->relation.k = 5;
     q->relation.max_distance = q->backend == oj_backend_find("sphere")
                                    ? 1e6
@@ -123,12 +122,11 @@ static void keeps_to_bound(struct bounded_join *q)
         must(ask_rows(q, 1, &out));
         ck_assert_int_gt(out.n_pairs, 3);
     }
-    oj_matches_free(&out);
 }
 
-START_TEST(bounds)
+TEST_LOOP(bounds, 0, 3)
 {
-    struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
+    LAYER join_buf = {0}, point_buf = {0}, square_buf = {0};
     struct oj_flat join = make_squares(&join_buf, 60, 0.0, 1.0);
     struct oj_flat points = make_points(&point_buf, 40);
     struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
@@ -136,16 +134,12 @@ START_TEST(bounds)
                      4);
     ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, keeps_to_bound),
                      4);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&point_buf);
-    oj_flat_buf_free(&square_buf);
 }
-END_TEST
 
 static void hears_the_flag(struct bounded_join *q)
 {
     static const int raised = 1;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     oj_status status;
     q->relation.max_distance = 1.0;
     q->options.n_threads = 2;
@@ -154,13 +148,12 @@ static void hears_the_flag(struct bounded_join *q)
     ck_assert_msg(status == OJ_ERR_CANCELLED, "%s, -op %s: %s",
                   q->backend->name, oj_op_get(q->relation.op)->name,
                   oj_status_name(status));
-    oj_matches_free(&out);
 }
 
 /* The layers are far apart. */
-START_TEST(cancelled)
+TEST_LOOP(cancelled, 0, 3)
 {
-    struct oj_flat_buf join_buf = {0}, point_buf = {0}, square_buf = {0};
+    LAYER join_buf = {0}, point_buf = {0}, square_buf = {0};
     struct oj_flat join = make_squares(&join_buf, N_JOIN, 100.0, 0.1);
     struct oj_flat points = make_points(&point_buf, N_INPUT);
     struct oj_flat squares = make_squares(&square_buf, N_INPUT, 0.5, 0.1);
@@ -168,11 +161,7 @@ START_TEST(cancelled)
                      4);
     ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, hears_the_flag),
                      4);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&point_buf);
-    oj_flat_buf_free(&square_buf);
 }
-END_TEST
 
 /* --- in the middle of a pair ----------------------------------------------
  */
@@ -212,11 +201,11 @@ static void *raise_late(void *seconds)
 
 /* However late the flag goes up, the answer is whole or there is none: circles
  * in one another are the pair that takes longest. */
-START_TEST(cancelled_in_a_pair)
+TEST(cancelled_in_a_pair)
 {
-    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    LAYER join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct bounded_join q;
     double truth, whole_s;
     struct timespec start, now;
@@ -252,17 +241,10 @@ START_TEST(cancelled_in_a_pair)
         ck_assert_double_eq(out.measure[0], truth);
     }
     ck_assert_int_gt(n_cancelled, 0);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&input_buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("bounds");
-    tcase_add_loop_test(tcase, bounds, 0, 3);
-    tcase_add_loop_test(tcase, cancelled, 0, 3);
-    tcase_add_test(tcase, cancelled_in_a_pair);
+    tests_open("bounds");
     return tests_run();
 }

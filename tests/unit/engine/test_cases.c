@@ -2,6 +2,7 @@
  * moved and scaled where that is exact, which must change no answer.
  * Kind: unit, degenerate. */
 #include "../references.h"
+#include "../run_tests.h"
 
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/base/oj_array.h"
@@ -269,7 +270,7 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
     {
         struct oj_options options = {
             .n_threads = 1, .quadrant_size = 0, .timings = 0, .cancel = NULL};
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         struct oj_join *join;
         oj_status status;
         if (backend == oj_backend_find("sphere") ||      /* another metric */
@@ -285,7 +286,6 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         must(status);
         must(oj_join_batch(join, &input, &out, &error));
         check_answer(c, m, backend->name, &out);
-        oj_matches_free(&out);
         oj_join_close(join);
     }
     free_moved(&join_side);
@@ -307,7 +307,7 @@ static int run_case_moved(const struct truth_case *c)
     return n;
 }
 
-START_TEST(nearest)
+TEST(nearest)
 {
     char line[4096];
     int n_cases = 0, n_runs = 0, number = 0;
@@ -341,19 +341,9 @@ START_TEST(nearest)
     printf("%d cases, run %d times on every backend\n", n_cases, n_runs);
     ck_assert_int_gt(n_cases, 80);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cases");
-    TCase *tcase = tcase_create("cases");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, nearest);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    tests_open("cases");
+    return tests_run();
 }

@@ -52,7 +52,7 @@ static void check_trial(const struct layer_trial *t, const char *reference,
 
 static void check_references(struct layer_trial *t, uint64_t seed)
 {
-    struct oj_flat_buf undisputed = {0};
+    LAYER undisputed = {0};
     check_trial(t, "quadrant", seed);
     if (t->relation.distance_to == OJ_TO_INTERIOR)
     {
@@ -60,13 +60,12 @@ static void check_references(struct layer_trial *t, uint64_t seed)
         t->input = oj_flat_buf_view(&undisputed);
     }
     check_trial(t, "geos", seed);
-    oj_flat_buf_free(&undisputed);
 }
 
 static void run_round(uint64_t seed, const struct scene *given)
 {
     static const int threads[] = {1, 1, 2, 5};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct scene scene;
     struct layer_trial t;
     int64_t *fid;
@@ -84,11 +83,9 @@ static void run_round(uint64_t seed, const struct scene *given)
     must(oj_flat_check(&t.join, &error));
     check_references(&t, seed);
     oj_free(fid);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
 
-START_TEST(random_layers)
+TEST(random_layers)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(600);
@@ -105,10 +102,9 @@ START_TEST(random_layers)
     ck_assert(n < 600 || (n_pairs > 100000 && n_undecided == 0));
     ck_assert(n_rounding * 1000 <= n_rows);
 }
-END_TEST
 
 /* Coordinates whose squares leave the range of single precision. */
-START_TEST(extreme_scales)
+TEST(extreme_scales)
 {
     static const double scales[] = {1e-12, 1e-16,  1e-18,  1e-20, 1e-30,
                                     1e-60, 1e-100, 1e-130, 1e12,  1e18,
@@ -123,7 +119,6 @@ START_TEST(extreme_scales)
         run_round(first + (uint64_t)i, &scene);
     }
 }
-END_TEST
 
 /* The index that a batch of this input needs, in bytes, and its pairs. */
 static int64_t index_bytes(const struct oj_flat *join,
@@ -132,7 +127,7 @@ static int64_t index_bytes(const struct oj_flat *join,
 {
     struct oj_options options = {.n_threads = 1, .input_kinds = input_kinds};
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_join *opened;
     int64_t bytes;
     relation.op = OJ_OP_INTERSECTS;
@@ -140,17 +135,16 @@ static int64_t index_bytes(const struct oj_flat *join,
     must(oj_join_batch(opened, input, &m, &error));
     bytes = oj_join_stats(opened)->index_bytes;
     *n_found = m.n_pairs;
-    oj_matches_free(&m);
     oj_join_close(opened);
     return bytes;
 }
 
 /* Cells for points are made only where points may come; and whatever was
  * expected, all input is answered. */
-START_TEST(indexed_for_what_comes)
+TEST(indexed_for_what_comes)
 {
     const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;
-    struct oj_flat_buf join = {0}, points = {0};
+    LAYER join = {0}, points = {0};
     struct oj_flat a, b;
     int64_t n_usual, n_expected;
     for (int i = 0; i < 40; i++)
@@ -168,16 +162,10 @@ START_TEST(indexed_for_what_comes)
                      index_bytes(&a, &b, 0, &n_usual));
     ck_assert_int_eq(n_expected, n_usual);
     ck_assert_int_eq(n_usual, 40 + 39);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&points);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("engine");
-    tcase_add_test(tcase, random_layers);
-    tcase_add_test(tcase, extreme_scales);
-    tcase_add_test(tcase, indexed_for_what_comes);
+    tests_open("engine");
     return tests_run();
 }

@@ -1,11 +1,11 @@
 /* Every allocation of opening, joining and closing fails in its turn: always
  * "out of memory", nothing kept, and the next call works.
- * Kind: memory. Run with a leak checker it also shows that nothing leaks. */
+ * Kind: memory. */
 #include "../references.h"
 
 #include "../../../algs/reference/oj_validate.h"
 #include "../geos_area.h"
-#include "../random_layers.h"
+#include "../memory_trial.h"
 #include "../run_tests.h"
 
 static struct oj_flat_buf join_side, points, multipoints;
@@ -53,93 +53,27 @@ static void free_layers(void)
     oj_flat_buf_free(&multipoints);
 }
 
-/* Opens, joins and closes once. */
-static oj_status run_once(const char *backend, const struct oj_flat *input,
-                          const struct oj_relation *relation, int n_threads,
-                          struct oj_matches *out)
-{
-    struct oj_options options = {.n_threads = n_threads,
-                                 .quadrant_size = 16,
-                                 .timings = 0,
-                                 .cancel = NULL};
-    struct oj_flat join_view = oj_flat_buf_view(&join_side);
-    struct oj_join *join = NULL;
-    oj_status status;
-    error.message[0] = '\0';
-    status =
-        oj_join_open(&join_view, relation, backend, &options, &join, &error);
-    if (status != OJ_OK)
-    {
-        ck_assert_ptr_null(join);
-        return status;
-    }
-    status = oj_join_batch(join, input, out, &error);
-    if (status != OJ_OK)
-    {
-        /* the same join answers once there is memory again */
-        struct oj_error later;
-        struct oj_matches again = {0};
-        oj_alloc_fail_at(0);
-        ck_assert_int_eq(oj_join_batch(join, input, &again, &later), OJ_OK);
-        ck_assert_int_eq(again.n_rows, input->n_features);
-        oj_matches_free(&again);
-    }
-    oj_join_close(join);
-    return status;
-}
-
-static void check_same(const struct oj_matches *a, const struct oj_matches *b)
-{
-    ck_assert_int_eq(a->n_rows, b->n_rows);
-    ck_assert_int_eq(a->n_entries, b->n_entries);
-    ck_assert_int_eq(a->n_pairs, b->n_pairs);
-    ck_assert_mem_eq(a->join_row, b->join_row,
-                     (size_t)a->n_entries * sizeof *a->join_row);
-    for (int64_t i = 0; i < a->n_entries; i++)
-    {
-        expect(a->join_row[i] < 0 ||
-                   bits_of(a->measure[i]) == bits_of(b->measure[i]),
-               "distance %d", (int)i);
-    }
-}
-
-/* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
 static void fail_in_turn(const char *backend, const struct oj_flat_buf *input,
                          const struct oj_relation *relation, int n_threads)
 {
-    struct oj_flat view = oj_flat_buf_view(input);
-    struct oj_matches truth = {0}, out = {0};
-    int64_t n = 0, n_failed = 0, step = 1;
-    oj_status status;
-    must(run_once(backend, &view, relation, n_threads, &truth));
-    oj_alloc_fail_at(0);
-    do
-    {
-        n += step;
-        oj_alloc_fail_at(n);
-        status = run_once(backend, &view, relation, n_threads, &out);
-        oj_alloc_fail_at(0);
-        if (status == OJ_OK)
-            break;
-        n_failed++;
-        expect(status == OJ_ERR_NOMEM, "%s: allocation %d: %s: %s", backend,
-               (int)n, oj_status_name(status), error.message);
-        expect(error.message[0] != '\0', "%s: allocation %d: no message",
-               backend, (int)n);
-        if (n_failed > 150) /* growing arrays: not every one of them */
-            step = 7;
-    } while (1);
-    ck_assert_int_gt(n_failed, 5);
-    check_same(&truth, &out);
-    oj_matches_free(&truth);
-    oj_matches_free(&out);
+    const struct oj_flat side = oj_flat_buf_view(&join_side);
+    const struct oj_flat rows = oj_flat_buf_view(input);
+    const struct memory_join t = {
+        .backend = backend,
+        .join = &side,
+        .input = &rows,
+        .relation = *relation,
+        .options = {.n_threads = n_threads, .quadrant_size = 16},
+        .n_each = 150}; /* growing arrays: not every one of them */
+    try_without_memory(&t, 5);
 }
 
 static const char *const backends[] = {
     "cpu",         "quadrant",     "geos",
     "geos_sorted", "spatialindex", "spatialindex_collective"};
+#define N_BACKENDS ((int)(sizeof backends / sizeof *backends))
 
-START_TEST(one_to_one)
+TEST_LOOP(one_to_one, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.max_distance = 9.0;
@@ -148,9 +82,8 @@ START_TEST(one_to_one)
     fail_in_turn(backends[_i], &points, &relation, 2);
     free_layers();
 }
-END_TEST
 
-START_TEST(lists)
+TEST_LOOP(lists, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.k = 7;
@@ -160,9 +93,8 @@ START_TEST(lists)
     fail_in_turn(backends[_i], &multipoints, &relation, 2);
     free_layers();
 }
-END_TEST
 
-START_TEST(to_the_boundary)
+TEST_LOOP(to_the_boundary, 0, N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
     relation.distance_to = OJ_TO_BOUNDARY;
@@ -170,14 +102,13 @@ START_TEST(to_the_boundary)
     fail_in_turn(backends[_i], &multipoints, &relation, 1);
     free_layers();
 }
-END_TEST
 
 /* The validation of one answer by another. */
-START_TEST(comparing)
+TEST(comparing)
 {
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches ours = {0}, theirs = {0};
-    struct oj_flat_buf undisputed = {0};
+    MATCHES ours = {0}, theirs = {0};
+    LAYER undisputed = {0};
     struct oj_flat join_view, input;
     oj_status status = OJ_ERR_NOMEM;
     relation.k = 50;
@@ -186,8 +117,14 @@ START_TEST(comparing)
     input = oj_flat_buf_view(&multipoints);
     ck_assert_int_lt(copy_undisputed(&join_view, &input, &undisputed), 50);
     input = oj_flat_buf_view(&undisputed);
-    must(run_once("cpu", &input, &relation, 2, &ours));
-    must(run_once("geos", &input, &relation, 1, &theirs));
+    for (int i = 0; i < 2; i++)
+    {
+        const struct memory_join t = {.backend = i == 0 ? "cpu" : "geos",
+                                      .join = &join_view,
+                                      .input = &input,
+                                      .relation = relation};
+        must(join_once(&t, 2 - i, i == 0 ? &ours : &theirs));
+    }
     for (int64_t n = 1; status != OJ_OK; n++)
     {
         struct oj_validation v;
@@ -202,20 +139,11 @@ START_TEST(comparing)
         ck_assert_int_eq(v.n_differences, 0);
         oj_validation_free(&v);
     }
-    oj_matches_free(&ours);
-    oj_matches_free(&theirs);
-    oj_flat_buf_free(&undisputed);
     free_layers();
 }
-END_TEST
 
 int main(void)
 {
-    int n = (int)(sizeof backends / sizeof *backends);
-    TCase *tcase = tests_open("engine, memory");
-    tcase_add_loop_test(tcase, one_to_one, 0, n);
-    tcase_add_loop_test(tcase, lists, 0, n);
-    tcase_add_loop_test(tcase, to_the_boundary, 0, n);
-    tcase_add_test(tcase, comparing);
+    tests_open("engine, memory");
     return tests_run();
 }

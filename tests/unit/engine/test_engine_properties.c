@@ -85,7 +85,7 @@ static void check_batches(const struct layer_trial *t,
                                  .timings = 0,
                                  .cancel = NULL};
     int64_t *offset = oj_malloc(t->input.n_features + 1, sizeof *offset);
-    struct oj_matches part = {0};
+    MATCHES part = {0};
     struct oj_join *join;
     ck_assert_ptr_nonnull(offset);
     must(oj_join_open(&t->join, &t->relation, "cpu", &options, &join, &error));
@@ -106,7 +106,6 @@ static void check_batches(const struct layer_trial *t,
         }
     }
     oj_join_close(join);
-    oj_matches_free(&part);
     oj_free(offset);
 }
 
@@ -117,11 +116,10 @@ static void check_threads(const struct layer_trial *t,
     for (int i = 0; i < 3; i++)
     {
         struct layer_trial again = *t;
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         again.n_threads = threads[i];
         join_all(&again, "cpu", &out);
         same_answers("threads", truth, &out, 1.0);
-        oj_matches_free(&out);
     }
 }
 
@@ -150,11 +148,7 @@ static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t fid = flat->fid != NULL ? flat->fid[order[i]] : i;
-        if (oj_flat_is_points(flat))
-            must(oj_flat_buf_add_point(buf, fid, flat->x[order[i]],
-                                       flat->y[order[i]], &error));
-        else
-            add_copy(buf, flat, order[i], fid);
+        add_copy(buf, flat, order[i], fid);
     }
     view = oj_flat_buf_view(buf);
     view.fid = flat->fid != NULL ? view.fid : NULL;
@@ -165,15 +159,13 @@ static void check_order_of_input(const struct layer_trial *t,
                                  const struct oj_matches *truth)
 {
     struct layer_trial again = *t;
-    struct oj_flat_buf buf = {0};
-    struct oj_matches out = {0};
+    LAYER buf = {0};
+    MATCHES out = {0};
     int32_t *order = shuffle(t->input.n_features);
     again.input = reorder(&t->input, order, &buf);
     join_all(&again, "cpu", &out);
     for (int64_t row = 0; row < out.n_rows; row++)
         same_row("order of input", truth, order[row], &out, row, NULL, 1.0);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&buf);
     oj_free(order);
 }
 
@@ -195,8 +187,8 @@ static void check_order_of_join(const struct layer_trial *t,
                                 const struct oj_matches *truth)
 {
     struct layer_trial again = *t;
-    struct oj_flat_buf buf = {0};
-    struct oj_matches out = {0};
+    LAYER buf = {0};
+    MATCHES out = {0};
     int64_t n = t->join.n_features;
     int32_t *order, *place;
     if (t->join.fid == NULL || has_repeats(t->join.fid, n))
@@ -210,8 +202,6 @@ static void check_order_of_join(const struct layer_trial *t,
     join_all(&again, "cpu", &out);
     for (int64_t row = 0; row < out.n_rows; row++)
         same_row("order of join", truth, row, &out, row, place, 1.0);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&buf);
     oj_free(order);
     oj_free(place);
 }
@@ -262,7 +252,7 @@ static void check_motions(const struct layer_trial *t,
     {
         const struct axis_motion *m = &motions[i];
         struct layer_trial again = *t;
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         if (m->dx != 0.0 && !can_shift)
             continue;
         again.join = move(m, &t->join);
@@ -270,7 +260,6 @@ static void check_motions(const struct layer_trial *t,
         again.relation.max_distance *= m->sy;
         join_all(&again, "cpu", &out);
         same_answers(m->name, truth, &out, m->sy);
-        oj_matches_free(&out);
         oj_free((void *)(uintptr_t)again.join.x);
         oj_free((void *)(uintptr_t)again.join.y);
         oj_free((void *)(uintptr_t)again.input.x);
@@ -303,14 +292,14 @@ static void pick_relation(const struct scene *s, struct oj_relation *relation)
     relation->distance_to = pick(3) ? OJ_TO_INTERIOR : OJ_TO_BOUNDARY;
 }
 
-START_TEST(nothing_changes_an_answer)
+TEST(nothing_changes_an_answer)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(80);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
-        struct oj_matches truth = {0};
+        LAYER join = {0}, input = {0};
+        MATCHES truth = {0};
         struct scene scene;
         struct layer_trial t;
         int64_t *fid;
@@ -333,13 +322,9 @@ START_TEST(nothing_changes_an_answer)
         check_order_of_join(&t, &truth);
         check_motions(&t, &truth,
                       is_short_binary(&t.join) && is_short_binary(&t.input));
-        oj_matches_free(&truth);
         oj_free(fid);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- special layers --------------------------------------------------------
  */
@@ -359,7 +344,7 @@ static void run_special(const struct oj_flat_buf *join,
     check_form(&t, out);
 }
 
-START_TEST(empty_sides)
+TEST(empty_sides)
 {
     struct oj_flat_buf nothing = {0}, nulls = {0}, points = {0}, join = {0};
     const struct oj_flat_buf *joins[] = {&nothing, &nulls, &join};
@@ -372,25 +357,23 @@ START_TEST(empty_sides)
     add_square(&join, 0, 0, 1, 1);
     for (int c = 0; c < 36; c++)
     {
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         int j = c % 3, i = c / 3 % 3;
         run_special(joins[j], inputs[i], c / 9 % 2 ? 3 : 1,
                     c / 18 ? OJ_TIES_ALL : OJ_TIES_FIRST, &out);
         ck_assert_int_eq(out.n_rows, inputs[i]->n_features);
         ck_assert_int_eq(out.n_pairs, j == 2 && i == 2 ? 10 : 0);
-        oj_matches_free(&out);
     }
     oj_flat_buf_free(&nulls);
     oj_flat_buf_free(&points);
     oj_flat_buf_free(&join);
 }
-END_TEST
 
 /* Thousands of points at one place on both sides: no quadratic work. */
-START_TEST(identical_points)
+TEST(identical_points)
 {
-    struct oj_flat_buf join = {0}, input = {0};
-    struct oj_matches out = {0};
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
     for (int i = 0; i < 50000; i++)
     {
         add_point(&join, 3.0, 4.0);
@@ -406,16 +389,12 @@ START_TEST(identical_points)
     ck_assert_int_eq(out.n_pairs, 200000);
     for (int i = 0; i < 200000; i++)
         expect(out.join_row[i] == i % 4, "pair %d", i);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(all_ties_of_a_heap)
+TEST(all_ties_of_a_heap)
 {
-    struct oj_flat_buf join = {0}, input = {0};
-    struct oj_matches out = {0};
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
     for (int i = 0; i < 3000; i++)
         add_point(&join, 3.0, 4.0);
     for (int i = 0; i < 100; i++)
@@ -425,17 +404,13 @@ START_TEST(all_ties_of_a_heap)
     for (int i = 0; i < 300000; i++)
         expect(out.join_row[i] == i % 3000 && out.measure[i] == 5.0, "pair %d",
                i);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* Many small squares, one huge polygon around, diagonals through all. */
-START_TEST(large_among_small)
+TEST(large_among_small)
 {
-    struct oj_flat_buf join = {0}, input = {0};
-    struct oj_matches out = {0};
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
     struct scene scene = {0.0, 0.0, 1.0, 600, 0, 0.0};
     double middle[2] = {300.0, 300.0};
     struct oj_flat view;
@@ -467,19 +442,15 @@ START_TEST(large_among_small)
         ck_assert_int_eq(out.join_row[row], at);
         ck_assert(at < 0 || bits_of(out.measure[row]) == bits_of(least));
     }
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* A line reaches into the square; the quadrants group points only. */
-START_TEST(questions_that_make_no_sense)
+TEST(questions_that_make_no_sense)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat join_view, input_view;
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_join *handle;
     add_square(&join, 0, 0, 1, 1);
     add_line(&input, 0, 0, 1, 1);
@@ -503,19 +474,15 @@ START_TEST(questions_that_make_no_sense)
     ck_assert_int_eq(
         oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error),
         OJ_ERR_ARG);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     static const int stop = 1;
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat join_view, input_view;
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_options options = {
         .n_threads = 2, .quadrant_size = 0, .timings = 0, .cancel = &stop};
     struct oj_join *handle;
@@ -532,21 +499,10 @@ START_TEST(cancelled)
         oj_join_close(handle);
     }
     ck_assert_int_eq(status, OJ_ERR_CANCELLED);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("engine, properties");
-    tcase_add_test(tcase, nothing_changes_an_answer);
-    tcase_add_test(tcase, empty_sides);
-    tcase_add_test(tcase, identical_points);
-    tcase_add_test(tcase, all_ties_of_a_heap);
-    tcase_add_test(tcase, large_among_small);
-    tcase_add_test(tcase, questions_that_make_no_sense);
-    tcase_add_test(tcase, cancelled);
+    tests_open("engine, properties");
     return tests_run();
 }

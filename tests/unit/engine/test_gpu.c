@@ -19,6 +19,7 @@
 #include "../../../algs/base/oj_exact_sum.h"
 #include "../../../algs/relation/oj_gpu.h"
 #include "../references.h"
+#include "../run_tests.h"
 
 static struct oj_flat_buf join_side, points, lines;
 
@@ -67,7 +68,7 @@ static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
     const struct oj_flat input = oj_flat_buf_view(layer);
     struct oj_join *cpu = open_join("cpu", 0, 0, OJ_OK);
-    struct oj_matches a = {0}, b = {0};
+    MATCHES a = {0}, b = {0};
     must(oj_join_batch(join, &input, &a, &error));
     must(oj_join_batch(cpu, &input, &b, &error));
     ck_assert_int_eq(a.n_rows, b.n_rows);
@@ -80,8 +81,6 @@ static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
             memcmp(&a.measure[i], &b.measure[i], sizeof(double)) == 0 ||
             (a.measure[i] != a.measure[i] && b.measure[i] != b.measure[i]));
     }
-    oj_matches_free(&a);
-    oj_matches_free(&b);
     oj_join_close(cpu);
 }
 
@@ -105,22 +104,20 @@ static void refuses(const char *text)
     oj_join_close(join);
 }
 
-START_TEST(missing)
+TEST(missing)
 {
     set("/nowhere/module.so", "");
     refuses("no CUDA module /nowhere/module.so");
 }
-END_TEST
 
-START_TEST(not_a_library)
+TEST(not_a_library)
 {
     set(__FILE__, "");
     refuses("cannot be loaded");
 }
-END_TEST
 
 /* A module of which a part is missing: one line, wherever it ends. */
-START_TEST(truncated)
+TEST_LOOP(truncated, 0, 33)
 {
     char path[] = "/tmp/oj_module_XXXXXX", command[4096];
     struct stat info;
@@ -134,32 +131,28 @@ START_TEST(truncated)
     refuses("is truncated or no module; build or install it again");
     unlink(path);
 }
-END_TEST
 
-START_TEST(other_library)
+TEST(other_library)
 {
     Dl_info info;
     ck_assert_int_ne(dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info), 0);
     set(info.dli_fname, "");
     refuses("is no CUDA module of ogrjoin");
 }
-END_TEST
 
-START_TEST(other_version)
+TEST(other_version)
 {
     set(OJ_TEST_FAKE_MODULE, "abi");
     refuses("another version");
 }
-END_TEST
 
-START_TEST(no_device)
+TEST(no_device)
 {
     set(OJ_TEST_FAKE_MODULE, "none");
     refuses("no fake device either");
 }
-END_TEST
 
-START_TEST(answers)
+TEST(answers)
 {
     struct oj_join *join;
     struct oj_flat view;
@@ -177,17 +170,15 @@ START_TEST(answers)
     same_as_cpu(join, &points);
     oj_join_close(join);
 }
-END_TEST
 
-START_TEST(no_such_device)
+TEST(no_such_device)
 {
     set(OJ_TEST_FAKE_MODULE, "");
     open_join("cuda", 0, 1 | 1 << 5, OJ_ERR_NO_DEVICE);
     says("no GPU 5");
 }
-END_TEST
 
-START_TEST(all_devices)
+TEST(all_devices)
 {
     struct oj_join *join;
     set(OJ_TEST_FAKE_MODULE, "");
@@ -195,7 +186,6 @@ START_TEST(all_devices)
     same_as_cpu(join, &points);
     oj_join_close(join);
 }
-END_TEST
 
 static char last_reason[512];
 
@@ -228,39 +218,35 @@ static void left_to_cpu(const char *why, int at_once)
     oj_join_close(join);
 }
 
-START_TEST(refused_join_side)
+TEST(refused_join_side)
 {
     set(OJ_TEST_FAKE_MODULE, "refuse");
     left_to_cpu("too large", 1);
 }
-END_TEST
 
-START_TEST(full_device)
+TEST(full_device)
 {
     set(OJ_TEST_FAKE_MODULE, "full");
     left_to_cpu("fake device is full; -memory SIZE", 1);
 }
-END_TEST
 
-START_TEST(crowded_device)
+TEST(crowded_device)
 {
     set(OJ_TEST_FAKE_MODULE, "crowded");
     left_to_cpu("fake device is crowded; a smaller -gpu_batch needs less", 0);
 }
-END_TEST
 
 /* One advice is enough: tiles need no less when others have the memory. */
-START_TEST(held_device)
+TEST(held_device)
 {
     set(OJ_TEST_FAKE_MODULE, "held");
     left_to_cpu("others hold it; end one of them", 1);
     ck_assert_ptr_null(strstr(last_reason, "-memory"));
 }
-END_TEST
 
 /* The module has another method: the answers are a GPU's, and why it is that
  * one can be asked. */
-START_TEST(second_method)
+TEST(second_method)
 {
     struct oj_join *join;
     set(OJ_TEST_FAKE_MODULE, "second");
@@ -275,7 +261,6 @@ START_TEST(second_method)
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     oj_join_close(join);
 }
-END_TEST
 
 /* --- counting ------------------------------------------------------------- */
 
@@ -295,7 +280,7 @@ static struct oj_join *open_equals(const char *backend)
 static void check_counts(struct oj_join *join, const struct oj_flat *input,
                          const int64_t *count, int64_t n)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     int64_t expected[40] = {0};
     must(oj_join_batch(join, input, &m, &error));
     ck_assert_int_gt(m.n_pairs, 0);
@@ -303,10 +288,9 @@ static void check_counts(struct oj_join *join, const struct oj_flat *input,
         expected[m.join_row[i]]++;
     for (int f = 0; f < 40; f++)
         ck_assert_int_eq(count[f], n * expected[f]);
-    oj_matches_free(&m);
 }
 
-START_TEST(counts)
+TEST(counts)
 {
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_flat input = oj_flat_buf_view(&join_side);
@@ -322,10 +306,9 @@ START_TEST(counts)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* What cannot be counted leaves the counts alone, and join() has an answer. */
-START_TEST(no_counts)
+TEST(no_counts)
 {
     static const char *const hows[] = {"crowded", "full", "lost"};
     const struct oj_flat input = oj_flat_buf_view(&join_side);
@@ -353,7 +336,6 @@ START_TEST(no_counts)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* --- summing -------------------------------------------------------------- */
 
@@ -394,7 +376,7 @@ static struct oj_aggregates *open_sums(void)
 static void check_sums(struct oj_join *join, const struct oj_flat *input,
                        struct oj_aggregates *sums, int n)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_exact_sum expected[40] = {{{{0}}, 0, 0, 0, 0}};
     int64_t n_pairs[40] = {0}, n_values[40] = {0};
     must(oj_join_batch(join, input, &m, &error));
@@ -424,10 +406,9 @@ static void check_sums(struct oj_join *join, const struct oj_flat *input,
         ck_assert(memcmp(&sum.real, &b, sizeof b) == 0);
         oj_exact_sum_clear(&expected[f]);
     }
-    oj_matches_free(&m);
 }
 
-START_TEST(sums_of_pairs)
+TEST(sums_of_pairs)
 {
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_aggregate_column columns[] = {
@@ -451,10 +432,9 @@ START_TEST(sums_of_pairs)
         oj_flat_buf_free(&rows);
     }
 }
-END_TEST
 
 /* What cannot be summed leaves the sums alone, and join() has an answer. */
-START_TEST(no_sums)
+TEST(no_sums)
 {
     static const char *const hows[] = {"plain", "crowded", "full", "lost"};
     static const char *const backends[] = {"cpu", "cuda", "auto"};
@@ -483,18 +463,16 @@ START_TEST(no_sums)
     oj_aggregates_close(sums);
     oj_flat_buf_free(&rows);
 }
-END_TEST
 
 /* How the module's joins end: cuda says so, and auto goes on without it. */
 static void join_fails(const char *how, oj_status expected)
 {
     struct oj_join *join;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     const struct oj_flat view = oj_flat_buf_view(&points);
     set(OJ_TEST_FAKE_MODULE, how);
     join = open_join("cuda", 0, 0, OJ_OK);
     ck_assert_int_eq(oj_join_batch(join, &view, &out, &error), expected);
-    oj_matches_free(&out);
     oj_join_close(join);
     join = open_join("auto", 1000000000, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
@@ -504,20 +482,18 @@ static void join_fails(const char *how, oj_status expected)
     oj_join_close(join);
 }
 
-START_TEST(lost_device)
+TEST(lost_device)
 {
     join_fails("lost", OJ_ERR_NO_DEVICE);
 }
-END_TEST
 
-START_TEST(broken_device)
+TEST(broken_device)
 {
     join_fails("broken", OJ_ERR_INTERNAL);
 }
-END_TEST
 
 /* Nobody goes on with a join that is cancelled. */
-START_TEST(stopped_device)
+TEST(stopped_device)
 {
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_flat view = oj_flat_buf_view(&points);
@@ -525,16 +501,14 @@ START_TEST(stopped_device)
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_join(backends[i], 1000000000, 0, OJ_OK);
-        struct oj_matches out = {0};
+        MATCHES out = {0};
         ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
                          OJ_ERR_CANCELLED);
-        oj_matches_free(&out);
         oj_join_close(join);
     }
 }
-END_TEST
 
-START_TEST(small_jobs)
+TEST(small_jobs)
 {
     struct oj_join *join;
     set(OJ_TEST_FAKE_MODULE, "");
@@ -553,9 +527,8 @@ START_TEST(small_jobs)
     same_as_cpu(join, &lines);
     oj_join_close(join);
 }
-END_TEST
 
-START_TEST(devices)
+TEST(devices)
 {
     const struct oj_gpu_module *module;
     struct oj_gpu_device device;
@@ -567,42 +540,10 @@ START_TEST(devices)
     must(module->describe(1, &device, &error));
     ck_assert_str_eq(device.why_not, "it is in use");
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gpu");
-    TCase *tcase = tcase_create("gpu");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_add_checked_fixture(tcase, make_layers, free_layers);
-    tcase_add_test(tcase, missing);
-    tcase_add_test(tcase, not_a_library);
-    tcase_add_loop_test(tcase, truncated, 0, 33);
-    tcase_add_test(tcase, other_library);
-    tcase_add_test(tcase, other_version);
-    tcase_add_test(tcase, no_device);
-    tcase_add_test(tcase, answers);
-    tcase_add_test(tcase, no_such_device);
-    tcase_add_test(tcase, all_devices);
-    tcase_add_test(tcase, refused_join_side);
-    tcase_add_test(tcase, full_device);
-    tcase_add_test(tcase, crowded_device);
-    tcase_add_test(tcase, held_device);
-    tcase_add_test(tcase, second_method);
-    tcase_add_test(tcase, counts);
-    tcase_add_test(tcase, no_counts);
-    tcase_add_test(tcase, sums_of_pairs);
-    tcase_add_test(tcase, no_sums);
-    tcase_add_test(tcase, lost_device);
-    tcase_add_test(tcase, broken_device);
-    tcase_add_test(tcase, stopped_device);
-    tcase_add_test(tcase, small_jobs);
-    tcase_add_test(tcase, devices);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_FORK);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    unsetenv("CK_FORK"); /* a test may kill its process */
+    tcase_add_checked_fixture(tests_open("gpu"), make_layers, free_layers);
+    return tests_run();
 }

@@ -12,6 +12,7 @@
 
 #include "../../../algs/relation/oj_gpu.h"
 #include "../references.h"
+#include "../run_tests.h"
 
 #define MANY 1000000000
 #define SHAPES (OJ_PART_LINE | OJ_PART_POLYGON)
@@ -75,7 +76,7 @@ static void same_as_cpu(struct oj_join *join, enum oj_op op,
 {
     const struct oj_flat input = oj_flat_buf_view(layer);
     struct oj_join *cpu = open_join("cpu", op, 0, 0);
-    struct oj_matches a = {0}, b = {0};
+    MATCHES a = {0}, b = {0};
     must(oj_join_batch(join, &input, &a, &error));
     must(oj_join_batch(cpu, &input, &b, &error));
     ck_assert_int_eq(a.n_pairs, b.n_pairs);
@@ -84,8 +85,6 @@ static void same_as_cpu(struct oj_join *join, enum oj_op op,
         ck_assert_int_eq(a.offset[i], b.offset[i]);
     for (int64_t i = 0; i < a.n_pairs; i++)
         ck_assert_int_eq(a.join_row[i], b.join_row[i]);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
     oj_join_close(cpu);
 }
 
@@ -98,7 +97,7 @@ static void is_on(const struct oj_join *join, const char *backend,
 }
 
 /* The device decides nearly all of these. */
-START_TEST(taken)
+TEST(taken)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
                                      OJ_OP_BBOX};
@@ -116,10 +115,9 @@ START_TEST(taken)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* The CPU decides what a device finds: nothing is gained. */
-START_TEST(left)
+TEST(left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
                                      OJ_OP_OVERLAPS, OJ_OP_CROSSES};
@@ -134,9 +132,8 @@ START_TEST(left)
         oj_join_close(join);
     }
 }
-END_TEST
 
-START_TEST(small)
+TEST(small)
 {
     struct oj_join *join;
     set("");
@@ -150,12 +147,11 @@ START_TEST(small)
     is_on(join, "cpu", "90 rows, 480 vertices: ");
     oj_join_close(join);
 }
-END_TEST
 
 /* How many vertices rows have is known with the first of them. */
-START_TEST(known_by_batch)
+TEST(known_by_batch)
 {
-    struct oj_flat_buf large = {0};
+    LAYER large = {0};
     struct oj_join *join;
     double *xy = oj_malloc(2 * 20001, sizeof *xy);
     ck_assert_ptr_nonnull(xy);
@@ -174,12 +170,10 @@ START_TEST(known_by_batch)
     same_as_cpu(join, OJ_OP_INTERSECTS, &large);
     is_on(join, "cuda", "2000 rows, 4000");
     oj_join_close(join);
-    oj_flat_buf_free(&large);
 }
-END_TEST
 
 /* Kinds are not known, or both come. */
-START_TEST(any_kinds)
+TEST(any_kinds)
 {
     struct oj_join *join;
     set("");
@@ -191,10 +185,9 @@ START_TEST(any_kinds)
     is_on(join, "cuda", " s on a GPU");
     oj_join_close(join);
 }
-END_TEST
 
 /* A process that has used a device does not start it again. */
-START_TEST(started)
+TEST(started)
 {
     static const char estimate[] = "1000000 rows, ";
     struct oj_join *join;
@@ -218,10 +211,9 @@ START_TEST(started)
     ck_assert(after < 0.5 * before);
     oj_join_close(join);
 }
-END_TEST
 
 /* A device that cannot be used, or no more. */
-START_TEST(failing)
+TEST(failing)
 {
     static const char *const hows[] = {"none", "refuse", "full", "lost"};
     static const char *const whys[] = {"no fake device either", "too large",
@@ -239,10 +231,9 @@ START_TEST(failing)
         oj_join_close(join);
     }
 }
-END_TEST
 
 /* Memory may be enough for the next batch. */
-START_TEST(crowded)
+TEST(crowded)
 {
     struct oj_join *join;
     set("crowded");
@@ -252,27 +243,11 @@ START_TEST(crowded)
     same_as_cpu(join, OJ_OP_INTERSECTS, &lines);
     oj_join_close(join);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gpu_shapes");
-    TCase *tcase = tcase_create("gpu_shapes");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_add_checked_fixture(tcase, make_layers, free_layers);
-    tcase_add_test(tcase, taken);
-    tcase_add_test(tcase, left);
-    tcase_add_test(tcase, small);
-    tcase_add_test(tcase, known_by_batch);
-    tcase_add_test(tcase, any_kinds);
-    tcase_add_test(tcase, started);
-    tcase_add_test(tcase, failing);
-    tcase_add_test(tcase, crowded);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_FORK);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    unsetenv("CK_FORK"); /* a test may kill its process */
+    tcase_add_checked_fixture(tests_open("gpu_shapes"), make_layers,
+                              free_layers);
+    return tests_run();
 }

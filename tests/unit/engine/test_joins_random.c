@@ -6,7 +6,9 @@
  * Kind: property. OJ_TEST_SEED=n and OJ_TEST_ROUNDS=n run others, or more, and
  * OJ_TEST_FIRST=n leaves out those before round n. */
 #include "../random_numbers.h"
+#include "../run_tests.h"
 
+#include "../memory_trial.h"
 #include "../plain_pairs.h"
 
 #include "../../../algs/base/oj_boxes.h"
@@ -288,7 +290,7 @@ static void try_backend(const struct random_join_trial *t, const char *backend,
                               .join_side = &t->join,
                               .input = &t->input,
                               .relation = &t->relation};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_join *join;
     must(
         oj_join_open(&t->join, &t->relation, backend, &options, &join, &error));
@@ -301,7 +303,6 @@ static void try_backend(const struct random_join_trial *t, const char *backend,
     counts.n_rounding += v.n_rows_proved;
     counts.n_within_ulps += v.n_within_ulps;
     oj_validation_free(&v);
-    oj_matches_free(&matches);
     oj_join_close(join);
 }
 
@@ -311,7 +312,7 @@ static long from_environment(const char *name, long otherwise)
     return text != NULL ? strtol(text, NULL, 10) : otherwise;
 }
 
-START_TEST(as_all_pairs)
+TEST(as_all_pairs)
 {
     long n_rounds = from_environment("OJ_TEST_ROUNDS", N_ROUNDS);
     long seed = from_environment("OJ_TEST_SEED", 1);
@@ -320,7 +321,7 @@ START_TEST(as_all_pairs)
          round++)
     {
         struct random_join_trial t;
-        struct oj_matches expected = {0};
+        MATCHES expected = {0};
         random_state = (uint64_t)(seed * 1000003 + round);
         make_trial(&t);
         t.by_even_odd = has_distance(&t.relation);
@@ -335,7 +336,6 @@ START_TEST(as_all_pairs)
         try_backend(&t, "geos", 1, &expected, round);
         try_backend(&t, "spatialindex", 1, &expected, round);
         try_backend(&t, "spatialindex_collective", 1, &expected, round);
-        oj_matches_free(&expected);
         free_trial(&t);
     }
     printf("%lld joins, %lld pairs compared; undecided by GEOS: %lld pairs, "
@@ -345,7 +345,6 @@ START_TEST(as_all_pairs)
            (long long)counts.n_undecided_proved, (long long)counts.n_undecided,
            (long long)counts.n_rounding, (long long)counts.n_within_ulps);
 }
-END_TEST
 
 /* --- the largest coordinates ------------------------------------------------
  */
@@ -373,7 +372,7 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
 
 /* The largest coordinates that join, whose squares are near the largest
  * numbers. */
-START_TEST(huge_coordinates)
+TEST(huge_coordinates)
 {
     static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
                                      1e300, 1.7e308, DBL_MAX, INFINITY};
@@ -381,7 +380,7 @@ START_TEST(huge_coordinates)
     for (long round = 0; round < 200; round++)
     {
         struct random_join_trial t;
-        struct oj_matches expected = {0};
+        MATCHES expected = {0};
         random_state = (uint64_t)(77 + round);
         memset(&t, 0, sizeof t);
         for (int i = 0; i < 12; i++)
@@ -414,7 +413,6 @@ START_TEST(huge_coordinates)
         try_backend(&t, "cpu", 1 + pick(3), &expected, round);
         try_backend(&t, "geos", 1, &expected, round);
         try_backend(&t, "spatialindex", 1, &expected, round);
-        oj_matches_free(&expected);
         free_trial(&t);
     }
     printf("%lld joins of huge coordinates, %lld pairs, %lld rows rounded\n",
@@ -422,7 +420,6 @@ START_TEST(huge_coordinates)
            (long long)counts.n_rounding);
     ck_assert_int_gt(counts.n_pairs, 1000);
 }
-END_TEST
 
 /* --- GEOS's own consistency ----------------------------------------------- */
 
@@ -461,7 +458,7 @@ static void ask_three(const struct random_join_trial *t)
     oj_geos_pairs_close(exchanged);
 }
 
-START_TEST(geos_agrees_with_itself)
+TEST(geos_agrees_with_itself)
 {
     long n_rounds = from_environment("OJ_TEST_ROUNDS", N_ROUNDS);
     long seed = from_environment("OJ_TEST_SEED", 1);
@@ -480,78 +477,38 @@ START_TEST(geos_agrees_with_itself)
            (long long)n_same, (long long)n_rounded, (long long)n_raised);
     ck_assert_int_le(n_rounded, n_same / 1000);
 }
-END_TEST
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The n-th allocation fails: a clear error, nothing lost. */
-static void try_without_memory(const struct random_join_trial *t,
-                               const char *backend, int64_t n_pairs)
+TEST(out_of_memory)
 {
-    oj_status status = OJ_ERR_NOMEM;
-    int64_t n = 0;
-    while (status != OJ_OK)
+    static const char *const references[] = {"geos", "spatialindex_collective"};
+    LAYER squares = {0}, between_them = {0};
+    struct oj_flat join, input;
+    for (int i = 0; i < 12; i++)
     {
-        struct oj_options options = {.n_threads = 1, .quadrant_size = 8};
-        struct oj_matches matches = {0};
-        struct oj_join *join = NULL;
-        oj_alloc_fail_at(++n);
-        status = oj_join_open(&t->join, &t->relation, backend, &options, &join,
-                              &error);
-        if (status == OJ_OK)
-            status = oj_join_batch(join, &t->input, &matches, &error);
-        oj_alloc_fail_at(0);
-        if (status != OJ_OK)
-            ck_assert_int_eq(status, OJ_ERR_NOMEM);
-        else
-            ck_assert_int_eq(matches.n_pairs, n_pairs);
-        oj_matches_free(&matches);
-        oj_join_close(join);
+        add_square(&squares, i, 0, i + 1.5, 1);
+        add_square(&between_them, 2 * i, 0.5, 2 * i + 1, 2);
     }
-    ck_assert_int_gt(n, 8);
-}
-
-START_TEST(out_of_memory)
-{
-    for (int op = 0; op < OJ_N_OPS; op++)
+    join = oj_flat_buf_view(&squares);
+    input = oj_flat_buf_view(&between_them);
+    for (int i = 0; i < 2 * OJ_N_OPS; i++)
     {
-        struct random_join_trial t;
-        struct oj_matches expected = {0};
-        memset(&t, 0, sizeof t);
-        t.relation = oj_relation_default();
-        t.relation.op = (enum oj_op)op;
+        struct memory_join t = {
+            .backend = references[i % 2],
+            .join = &join,
+            .input = &input,
+            .relation = oj_relation_default(),
+            .options = {.n_threads = 1, .quadrant_size = 8}};
+        t.relation.op = (enum oj_op)(i / 2);
         t.relation.max_distance = 0.5;
         snprintf(t.relation.mask, sizeof t.relation.mask, "T********");
-        for (int i = 0; i < 12; i++)
-        {
-            add_square(&t.join_buf, i, 0, i + 1.5, 1);
-            add_square(&t.input_buf, 2 * i, 0.5, 2 * i + 1, 2);
-        }
-        t.join = oj_flat_buf_view(&t.join_buf);
-        t.input = oj_flat_buf_view(&t.input_buf);
-        join_all_pairs(&t, &expected);
-        try_without_memory(&t, "geos", expected.n_pairs);
-        try_without_memory(&t, "spatialindex_collective", expected.n_pairs);
-        oj_matches_free(&expected);
-        free_trial(&t);
+        try_without_memory(&t, 7);
     }
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("joins, random");
-    TCase *tcase = tcase_create("property");
-    SRunner *runner = srunner_create(suite);
-    int n_failed;
-    tcase_set_timeout(tcase, 800);
-    tcase_add_test(tcase, as_all_pairs);
-    tcase_add_test(tcase, huge_coordinates);
-    tcase_add_test(tcase, geos_agrees_with_itself);
-    tcase_add_test(tcase, out_of_memory);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_ENV);
-    n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed > 0;
+    tests_open("joins, random");
+    return tests_run();
 }

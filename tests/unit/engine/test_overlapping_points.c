@@ -7,6 +7,7 @@
 
 #include "../../../algs/pair_values/oj_pair_stage.h"
 #include "../../../algs/relation/oj_gpu.h"
+#include "../memory_trial.h"
 #include "../overlapping_layers.h"
 #include "../run_tests.h"
 
@@ -92,7 +93,7 @@ static void check_join(const struct overlapping_points_trial *t,
     struct oj_options options = {.n_threads = 1 + pick(3),
                                  .input_kinds =
                                      one_in(3) ? OJ_PART_POLYGON : 0};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_flat_slice slice = {0};
     struct oj_join *join;
     int64_t n_batches = 1 + pick(3), n_rows = t->input.n_features;
@@ -120,7 +121,6 @@ static void check_join(const struct overlapping_points_trial *t,
         ck_assert_str_eq(oj_join_reason(join), "");
     oj_join_close(join);
     oj_flat_slice_free(&slice);
-    oj_matches_free(&out);
 }
 
 /* FIDs that descend, or ascend; rank is the order of them. */
@@ -179,13 +179,13 @@ static void check_backends(struct overlapping_points_trial *t,
     }
 }
 
-START_TEST(joins)
+TEST(joins)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(12);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join_buf = {0}, input_buf = {0};
+        LAYER join_buf = {0}, input_buf = {0};
         struct overlapping_points_trial t;
         enum oj_location *at;
         int64_t *fid, n_join;
@@ -222,12 +222,9 @@ START_TEST(joins)
         oj_free(classes[1]);
         oj_free(t.rank);
         oj_free(t.truth);
-        oj_flat_buf_free(&join_buf);
-        oj_flat_buf_free(&input_buf);
     }
     ck_assert_int_gt(n_pairs_seen, 100 * n);
 }
-END_TEST
 
 /* --- areas of unions and intersections ------------------------------------ */
 
@@ -241,11 +238,11 @@ struct areas
 static struct areas measure_pair(const char *input_text, const char *first,
                                  const char *second, enum oj_pick_rule rule)
 {
-    struct oj_flat_buf input_buf = {0}, join_buf = {0};
+    LAYER input_buf = {0}, join_buf = {0};
     struct oj_pair_request request = {0};
     struct oj_pair_values values = {0};
     struct oj_pair_stage *stage;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct areas areas;
     add_text(&input_buf, input_text);
     add_text(&join_buf, first);
@@ -276,13 +273,10 @@ static struct areas measure_pair(const char *input_text, const char *first,
     areas.picked = values.is_picked ? values.picked.join_row[0] : -1;
     oj_pair_stage_close(stage);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
-    oj_flat_buf_free(&input_buf);
-    oj_flat_buf_free(&join_buf);
     return areas;
 }
 
-START_TEST(areas_of_unions)
+TEST(areas_of_unions)
 {
     static const char two[] = "0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2";
     static const char mixed[] =
@@ -318,63 +312,42 @@ START_TEST(areas_of_unions)
                          .picked,
                      0);
 }
-END_TEST
 
 /* --- memory and bounds ---------------------------------------------------- */
 
-static oj_status join_once(const struct oj_flat *join_side,
-                           const struct oj_flat *input, int64_t max_pairs)
+TEST(memory)
 {
-    struct oj_options options = {.n_threads = 1};
-    struct oj_relation relation = oj_relation_default();
-    struct oj_matches out = {0};
-    struct oj_join *join;
-    oj_status status;
-    options.max_batch_pairs = max_pairs;
-    relation.op = OJ_OP_WITHIN;
-    status = oj_join_open(join_side, &relation, "cpu", &options, &join, &error);
-    if (status != OJ_OK)
-        return status;
-    status = oj_join_batch(join, input, &out, &error);
-    oj_matches_free(&out);
-    oj_join_close(join);
-    return status;
-}
-
-START_TEST(memory)
-{
-    struct oj_flat_buf join_buf = {0}, input_buf = {0};
+    LAYER join_buf = {0}, input_buf = {0};
     struct oj_flat join, input;
-    int64_t n;
+    struct memory_join t = {.backend = "cpu",
+                            .join = &join,
+                            .input = &input,
+                            .relation = oj_relation_default(),
+                            .options = {.n_threads = 1}};
+    MATCHES out = {0};
     random_state = 3;
     for (int i = 0; i < 10; i++)
         add_random(&join_buf);
     add_grid(&input_buf);
     join = oj_flat_buf_view(&join_buf);
     input = oj_flat_buf_view(&input_buf);
-    oj_alloc_fail_at(0);
-    must(join_once(&join, &input, 0));
-    n = oj_alloc_fail_at(0);
-    ck_assert_int_gt(n, 30);
-    for (int64_t i = 1; i <= n; i++)
+    t.relation.op = OJ_OP_WITHIN;
+    try_without_memory(&t, 30);
+    t.options.max_batch_pairs = 1;
     {
-        oj_alloc_fail_at(i);
-        ck_assert_int_eq(join_once(&join, &input, 0), OJ_ERR_NOMEM);
-        oj_alloc_fail_at(0);
+        struct oj_join *opened;
+        must(oj_join_open(&join, &t.relation, "cpu", &t.options, &opened,
+                          &error));
+        ck_assert_int_eq(oj_join_batch(opened, &input, &out, &error),
+                         OJ_ERR_TOO_MANY_PAIRS);
+        oj_join_close(opened);
     }
-    ck_assert_int_eq(join_once(&join, &input, 1), OJ_ERR_TOO_MANY_PAIRS);
-    oj_flat_buf_free(&join_buf);
-    oj_flat_buf_free(&input_buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("overlapping points");
+    tests_open("overlapping points");
     if (has_device())
         setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
-    tcase_add_test(tcase, joins);
-    tcase_add_test(tcase, areas_of_unions);
-    tcase_add_test(tcase, memory);
     return tests_run();
 }

@@ -177,7 +177,7 @@ static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
     return oj_pipeline_run(&work, &sink, counts, err);
 }
 
-START_TEST(all_batches_arrive_in_order)
+TEST_LOOP(all_batches_arrive_in_order, 0, 4)
 {
     static const int64_t numbers[] = {1, 2, 3, 4, 5, 100, 2000};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -194,11 +194,10 @@ START_TEST(all_batches_arrive_in_order)
         ck_assert_int_le(fake.most_ahead, OJ_PIPELINE_SLOTS);
     }
 }
-END_TEST
 
 /* What does not fit one answer comes in parts, in order, and nothing is read
  * over before its last part is written. */
-START_TEST(too_many_pairs_come_in_parts)
+TEST(too_many_pairs_come_in_parts)
 {
     for (int64_t most = 1; most <= ROWS; most++)
     {
@@ -217,9 +216,8 @@ START_TEST(too_many_pairs_come_in_parts)
         }
     }
 }
-END_TEST
 
-START_TEST(a_bound_of_pairs_ends_the_run)
+TEST(a_bound_of_pairs_ends_the_run)
 {
     struct fake fake = make_fake(10);
     struct oj_pipeline_counts counts;
@@ -231,9 +229,8 @@ START_TEST(a_bound_of_pairs_ends_the_run)
     fake.max_pairs = 10 * ROWS / 2;
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
 }
-END_TEST
 
-START_TEST(empty_input)
+TEST(empty_input)
 {
     struct fake fake = make_fake(0);
     struct oj_pipeline_counts counts;
@@ -242,10 +239,9 @@ START_TEST(empty_input)
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(counts.n_rows, 0);
 }
-END_TEST
 
 /* An error at batch n in each stage, whichever stage is slow. */
-START_TEST(errors_end_the_run)
+TEST_LOOP(errors_end_the_run, 0, 4)
 {
     static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
     static const char *const words[] = {"read", "join", "write"};
@@ -274,10 +270,9 @@ START_TEST(errors_end_the_run)
         }
     }
 }
-END_TEST
 
 /* What fails later fails because of it, or would have. */
-START_TEST(the_first_error_is_told)
+TEST(the_first_error_is_told)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
@@ -288,10 +283,9 @@ START_TEST(the_first_error_is_told)
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_DATA);
     ck_assert_str_eq(err.message, "read 1");
 }
-END_TEST
 
 /* A few rows of very many pairs do not make all later parts small. */
-START_TEST(parts_grow_again)
+TEST(parts_grow_again)
 {
     struct fake fake = make_fake(40);
     struct oj_pipeline_counts counts;
@@ -302,18 +296,16 @@ START_TEST(parts_grow_again)
     ck_assert_int_eq(counts.n_rows, 40 * ROWS);
     ck_assert_int_lt(counts.n_parts, 80);
 }
-END_TEST
 
-START_TEST(error_text_may_be_unwanted)
+TEST(error_text_may_be_unwanted)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
     fake.fail_join = 2;
     ck_assert_int_eq(run(&fake, &counts, NULL), OJ_ERR_NOMEM);
 }
-END_TEST
 
-START_TEST(cancel_flag_ends_the_run)
+TEST_LOOP(cancel_flag_ends_the_run, 0, 4)
 {
     for (int64_t n = 0; n < 6; n++)
     {
@@ -326,9 +318,8 @@ START_TEST(cancel_flag_ends_the_run)
         ck_assert_int_le(counts.n_parts, n + OJ_PIPELINE_SLOTS);
     }
 }
-END_TEST
 
-START_TEST(cancel_before_the_start)
+TEST(cancel_before_the_start)
 {
     struct fake fake = make_fake(10);
     struct oj_pipeline_counts counts;
@@ -338,9 +329,8 @@ START_TEST(cancel_before_the_start)
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(fake.n_read, 0);
 }
-END_TEST
 
-START_TEST(progress_can_stop_the_run)
+TEST(progress_can_stop_the_run)
 {
     struct fake fake = make_fake(1000000);
     struct oj_pipeline_counts counts;
@@ -349,7 +339,6 @@ START_TEST(progress_can_stop_the_run)
     ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
     ck_assert_int_eq(counts.n_parts, 5);
 }
-END_TEST
 
 /* ---- answers that are asked for ----------------------------------------- */
 
@@ -363,7 +352,7 @@ static struct oj_pipeline *open_pipeline(struct fake *fake)
     return p;
 }
 
-START_TEST(answers_are_asked_for)
+TEST(answers_are_asked_for)
 {
     struct fake fake = make_fake(50);
     struct oj_pipeline *p = open_pipeline(&fake);
@@ -386,11 +375,10 @@ START_TEST(answers_are_asked_for)
     ck_assert_int_eq(counts.n_rows, 50 * ROWS);
     ck_assert_int_eq(fake.n_threads, 2);
 }
-END_TEST
 
 /* No more is read than fits the slots, and what was not let go does not count.
  */
-START_TEST(answers_need_not_be_taken)
+TEST(answers_need_not_be_taken)
 {
     for (int n = 0; n < 6; n++)
     {
@@ -412,11 +400,10 @@ START_TEST(answers_need_not_be_taken)
         ck_assert_int_eq(fake.n_threads, 2);
     }
 }
-END_TEST
 
 /* An error comes in its place, again if asked again, and is what close gives.
  */
-START_TEST(an_error_is_asked_for)
+TEST(an_error_is_asked_for)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline *p;
@@ -437,7 +424,6 @@ START_TEST(an_error_is_asked_for)
     ck_assert_str_eq(err.message, "join 0");
     ck_assert_int_eq(oj_pipeline_close(NULL, OJ_ERR_IO, NULL, &err), OJ_ERR_IO);
 }
-END_TEST
 
 static void *raise_soon(void *user)
 {
@@ -447,7 +433,7 @@ static void *raise_soon(void *user)
 }
 
 /* Whoever waits stops, whatever the stages are at. */
-START_TEST(waiting_is_cancelled)
+TEST(waiting_is_cancelled)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline *p;
@@ -466,9 +452,8 @@ START_TEST(waiting_is_cancelled)
                      OJ_ERR_CANCELLED);
     pthread_join(thread, NULL);
 }
-END_TEST
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
     struct fake fake = make_fake(1);
     const struct oj_pipeline_work work = make_work(&fake);
@@ -479,27 +464,10 @@ START_TEST(without_memory)
     oj_alloc_fail_at(0);
     ck_assert_ptr_null(p);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("pipeline");
+    tests_open("pipeline");
     /* The loop variable says which stage is slow; 0: none. */
-    tcase_add_loop_test(tests, all_batches_arrive_in_order, 0, 4);
-    tcase_add_loop_test(tests, errors_end_the_run, 0, 4);
-    tcase_add_loop_test(tests, cancel_flag_ends_the_run, 0, 4);
-    tcase_add_test(tests, too_many_pairs_come_in_parts);
-    tcase_add_test(tests, parts_grow_again);
-    tcase_add_test(tests, the_first_error_is_told);
-    tcase_add_test(tests, a_bound_of_pairs_ends_the_run);
-    tcase_add_test(tests, empty_input);
-    tcase_add_test(tests, error_text_may_be_unwanted);
-    tcase_add_test(tests, cancel_before_the_start);
-    tcase_add_test(tests, progress_can_stop_the_run);
-    tcase_add_test(tests, answers_are_asked_for);
-    tcase_add_test(tests, answers_need_not_be_taken);
-    tcase_add_test(tests, an_error_is_asked_for);
-    tcase_add_test(tests, waiting_is_cancelled);
-    tcase_add_test(tests, without_memory);
     return tests_run();
 }

@@ -114,7 +114,7 @@ static void check_changed(const struct oj_flat *a, const struct oj_flat *b,
     const int n = (int)(sizeof exponents / sizeof *exponents);
     for (int round = 0; round < 3 * n; round++)
     {
-        struct oj_flat_buf to_a = {0}, to_b = {0};
+        LAYER to_a = {0}, to_b = {0};
         struct oj_flat view_a, view_b;
         struct change change = {0};
         change.exponent = exponents[round % n];
@@ -141,8 +141,6 @@ static void check_changed(const struct oj_flat *a, const struct oj_flat *b,
         view_a = oj_flat_buf_view(&to_a);
         view_b = oj_flat_buf_view(&to_b);
         check_matrix(&view_a, &view_b, expected, text);
-        oj_flat_buf_free(&to_a);
-        oj_flat_buf_free(&to_b);
     }
 }
 
@@ -195,7 +193,7 @@ static FILE *open_cases(void)
     return file;
 }
 
-START_TEST(truth_by_hand)
+TEST(truth_by_hand)
 {
     char line[4096], text[4096];
     FILE *file = open_cases();
@@ -204,7 +202,7 @@ START_TEST(truth_by_hand)
     random_state = 4;
     while (fgets(line, sizeof line, file) != NULL)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         struct oj_flat view_a, view_b;
         char *first = strchr(line, ';'), *second;
         if (line[0] == '#' || first == NULL)
@@ -223,8 +221,6 @@ START_TEST(truth_by_hand)
         check_changed(&view_a, &view_b, line, text);
         check_contact(&view_a, &view_b, line, text);
         check_memory(&view_a, &view_b, line);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
         n_cases++;
     }
     fclose(file);
@@ -232,13 +228,12 @@ START_TEST(truth_by_hand)
     printf("%d matrices by hand, each in 28 forms and both orders\n", n_cases);
     ck_assert_int_ge(n_cases, 120);
 }
-END_TEST
 
 /* --- predicates ----------------------------------------------------------- */
 
-START_TEST(predicates_of_a_pair)
+TEST(predicates_of_a_pair)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     struct oj_relation relation = oj_relation_default();
     int holds;
@@ -264,10 +259,7 @@ START_TEST(predicates_of_a_pair)
     ck_assert_int_eq(
         oj_exact_holds(&relation, &view_a, 0, &view_b, 0, &holds, &error),
         OJ_ERR_ARG);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* --- distances ------------------------------------------------------------ */
 
@@ -347,7 +339,7 @@ static int order_of(struct small_fraction squared, int64_t limit)
     return (squared.above > right) - (squared.above < right);
 }
 
-START_TEST(distances_of_lines)
+TEST(distances_of_lines)
 {
     random_state = first_seed();
     for (int64_t round = rounds(20000); round > 0; round--)
@@ -355,7 +347,7 @@ START_TEST(distances_of_lines)
         int size = 2 + pick(60), n[2] = {2 + pick(6), 2 + pick(6)}, at[2][8][2];
         double step = ldexp(1.0, pick(1150) - 700);
         struct small_fraction least = {INT32_MAX, 1};
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         struct oj_flat view_a, view_b;
         for (int i = 0; i < 32; i++)
             at[i / 16][i / 2 % 8][i % 2] = pick(size);
@@ -391,15 +383,12 @@ START_TEST(distances_of_lines)
                        (order_of(least, limit + 1) >= 0),
                    "round %lld: farther than %d", (long long)round, (int)limit);
         }
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
-START_TEST(distances_by_hand)
+TEST(distances_by_hand)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     wkt_open();
     add_shape(&a, "POINT (2 2)");
@@ -450,11 +439,8 @@ START_TEST(distances_by_hand)
     ck_assert_int_eq(
         exact_is_nearer(&view_a, 4, &view_b, 1, OJ_TO_INTERIOR, 5e-324, 0.0),
         1);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
     wkt_close();
 }
-END_TEST
 
 /* --- size ----------------------------------------------------------------- */
 
@@ -476,9 +462,9 @@ static void add_star(struct oj_flat_buf *buf, int n, double x, double y)
     end(buf);
 }
 
-START_TEST(large_polygons)
+TEST(large_polygons)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     struct oj_matrix matrix;
     add_star(&a, 5000, 0.1, 0.2);
@@ -497,18 +483,10 @@ START_TEST(large_polygons)
                      1);
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_BOUNDARY, 124),
                      -1);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("exact_reference");
-    tcase_add_test(tcase, truth_by_hand);
-    tcase_add_test(tcase, predicates_of_a_pair);
-    tcase_add_test(tcase, distances_of_lines);
-    tcase_add_test(tcase, distances_by_hand);
-    tcase_add_test(tcase, large_polygons);
+    tests_open("exact_reference");
     return tests_run();
 }

@@ -43,16 +43,15 @@ static struct simulated_run run(struct simulated_join job, int64_t n_rows)
     return r;
 }
 
-START_TEST(short_jobs_are_two_pieces)
+TEST(short_jobs_are_two_pieces)
 {
     struct simulated_join job = {0.0, 1e-7};
     ck_assert_int_eq(run(job, 500000).n_pieces, 2);
     ck_assert_int_eq(run(job, 1000).n_pieces, 1);
 }
-END_TEST
 
 /* A row may take 1 us to 10 ms of the whole device. */
-START_TEST(pieces_of_slow_rows_are_short)
+TEST(pieces_of_slow_rows_are_short)
 {
     for (double row_s = 1e-6; row_s < 0.011; row_s *= 1.5)
     {
@@ -63,10 +62,9 @@ START_TEST(pieces_of_slow_rows_are_short)
         ck_assert_int_le(r.n_pieces, 400);
     }
 }
-END_TEST
 
 /* Where the walk of one row is what takes long, rows go side by side. */
-START_TEST(pieces_of_long_walks_are_large)
+TEST(pieces_of_long_walks_are_large)
 {
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
     {
@@ -77,10 +75,9 @@ START_TEST(pieces_of_long_walks_are_large)
         ck_assert_double_lt(r.all_s, 2.0 * floor_s + 12.0 * alone_s + 0.1);
     }
 }
-END_TEST
 
 /* A few rows that take very long do not slow what follows for good. */
-START_TEST(pace_recovers)
+TEST(pace_recovers)
 {
     struct oj_cuda_pace pace = {0, 0.0};
     oj_cuda_pace_took(&pace, 256, 0.9);
@@ -88,14 +85,9 @@ START_TEST(pace_recovers)
         oj_cuda_pace_took(&pace, oj_cuda_pace_rows(&pace, 1 << 20), 0.0001);
     ck_assert_int_eq(oj_cuda_pace_rows(&pace, 1 << 20), 1 << 20);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("pace");
-    tcase_add_test(tcase, short_jobs_are_two_pieces);
-    tcase_add_test(tcase, pieces_of_slow_rows_are_short);
-    tcase_add_test(tcase, pieces_of_long_walks_are_large);
-    tcase_add_test(tcase, pace_recovers);
+    tests_open("pace");
     return tests_run();
 }

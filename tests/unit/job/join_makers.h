@@ -159,7 +159,7 @@ struct answers_by_key
 
 static inline void make_answers(struct answers_by_key *a)
 {
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     memset(a, 0, sizeof *a);
     ck_assert_int_eq(fill_points(&a->input, 77, N_INPUT, NULL), OJ_OK);
     a->view = oj_flat_buf_view(&a->input);
@@ -178,7 +178,6 @@ static inline void make_answers(struct answers_by_key *a)
         }
         oj_join_side_free(&side);
     }
-    oj_matches_free(&matches);
 }
 
 static inline int same_answer(const struct answers_by_key *a, int key,

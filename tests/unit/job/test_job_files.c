@@ -21,7 +21,7 @@ static void touch(const char *name)
     settle();
 }
 
-START_TEST(changed_file)
+TEST(changed_file)
 {
     const char *line = "-op intersects";
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
@@ -57,9 +57,8 @@ START_TEST(changed_file)
     ck_assert(!is_found(line, "points.gpkg", "zones.shp"));
     remove_folder();
 }
-END_TEST
 
-START_TEST(changed_while_open)
+TEST(changed_while_open)
 {
     const char *line = "-op intersects";
     struct job_trial t, other;
@@ -81,10 +80,9 @@ START_TEST(changed_while_open)
     close_job(&other);
     remove_folder();
 }
-END_TEST
 
 /* Times that are too young cannot tell the next change. */
-START_TEST(files_too_young)
+TEST(files_too_young)
 {
     struct job_trial t;
     struct oj_join_files files;
@@ -116,7 +114,6 @@ START_TEST(files_too_young)
     close_job(&t);
     remove_folder();
 }
-END_TEST
 
 static void write_text(const char *name, const char *text)
 {
@@ -153,7 +150,7 @@ static int is_found_again(void)
     return is_found("-op nearest", "points.gpkg", "zones.vrt");
 }
 
-START_TEST(vrt)
+TEST(vrt)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();
@@ -180,9 +177,8 @@ START_TEST(vrt)
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     remove_folder();
 }
-END_TEST
 
-START_TEST(no_cache)
+TEST(no_cache)
 {
     const char *line = "-op intersects -on n=n";
     struct job_trial t, other, alone;
@@ -212,9 +208,8 @@ START_TEST(no_cache)
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     remove_folder();
 }
-END_TEST
 
-START_TEST(boxes)
+TEST(boxes)
 {
     struct job_trial t;
     char **words = CSLTokenizeString2("-op window -window 0 0 20 20 -window 5 "
@@ -235,11 +230,10 @@ START_TEST(boxes)
     close_job(&t);
     remove_folder();
 }
-END_TEST
 
 /* ---- failures and threads ----------------------------------------------- */
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     static int flag;
     struct job_trial t;
@@ -261,9 +255,8 @@ START_TEST(cancelled)
     oj_cancel_use(NULL);
     remove_folder();
 }
-END_TEST
 
-START_TEST(failed)
+TEST(failed)
 {
     struct job_trial t;
     make_folder();
@@ -280,9 +273,8 @@ START_TEST(failed)
     }
     remove_folder();
 }
-END_TEST
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
     const char *line = "-op nearest -on n=n -threads 1 -centroid_of join";
     oj_status status = OJ_ERR_NOMEM;
@@ -309,7 +301,6 @@ START_TEST(without_memory)
     close_job(&alone);
     remove_folder();
 }
-END_TEST
 
 struct job_thread
 {
@@ -335,7 +326,7 @@ static void *work(void *user)
     return NULL;
 }
 
-START_TEST(threads)
+TEST(threads)
 {
     static const char *const few[] = {"-op nearest -k 2",
                                       "-op intersects -on t=n",
@@ -366,21 +357,10 @@ START_TEST(threads)
         close_job(&alone[i]);
     remove_folder();
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("job_files");
+    tests_open("job_files");
     GDALAllRegister();
-    tcase_add_test(tcase, changed_file);
-    tcase_add_test(tcase, changed_while_open);
-    tcase_add_test(tcase, files_too_young);
-    tcase_add_test(tcase, vrt);
-    tcase_add_test(tcase, no_cache);
-    tcase_add_test(tcase, boxes);
-    tcase_add_test(tcase, cancelled);
-    tcase_add_test(tcase, failed);
-    tcase_add_test(tcase, without_memory);
-    tcase_add_test(tcase, threads);
     return tests_run();
 }

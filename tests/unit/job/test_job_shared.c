@@ -48,7 +48,7 @@ static const char *const pairs[][2] = {
     {"-op nearest", "-op NEAREST -k 1"},
 };
 
-START_TEST(equal_lines_share)
+TEST(equal_lines_share)
 {
     int n = (int)(sizeof lines / sizeof *lines);
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
@@ -96,9 +96,8 @@ START_TEST(equal_lines_share)
     }
     remove_folder();
 }
-END_TEST
 
-START_TEST(formats_share)
+TEST(formats_share)
 {
     static const char *const files[] = {"zones.gpkg", "zones.fgb",
                                         "zones.geojson", "zones.shp"};
@@ -112,10 +111,9 @@ START_TEST(formats_share)
     }
     remove_folder();
 }
-END_TEST
 
 /* The join side is in the input's CRS. */
-START_TEST(crs_counts)
+TEST(crs_counts)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();
@@ -128,9 +126,8 @@ START_TEST(crs_counts)
                        "zones33.gpkg"));
     remove_folder();
 }
-END_TEST
 
-START_TEST(sphere)
+TEST(sphere)
 {
     const char *line = "-op nearest -k 2 -metric sphere -max_distance 500km";
     struct job_trial alone, first, second;
@@ -149,7 +146,6 @@ START_TEST(sphere)
     close_job(&second);
     remove_folder();
 }
-END_TEST
 
 /* side: what the join side asks for. */
 static void must_not_keep(void (*change)(struct oj_source_options *side))
@@ -185,7 +181,7 @@ static void select_as_ever(struct oj_source_options *side)
     side->sql = "SELECT a.fid, a.geom, a.n FROM things a WHERE a.n < 5";
 }
 
-START_TEST(what_varies_is_not_kept)
+TEST(what_varies_is_not_kept)
 {
     struct job_trial t;
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
@@ -205,9 +201,8 @@ START_TEST(what_varies_is_not_kept)
     }
     remove_folder();
 }
-END_TEST
 
-START_TEST(words_of_selects)
+TEST(words_of_selects)
 {
     ck_assert(!oj_select_may_vary("SELECT a, b FROM c WHERE known > 3"));
     ck_assert(!oj_select_may_vary("date > '2020-01-01' AND \"time\" = 3"));
@@ -226,17 +221,10 @@ START_TEST(words_of_selects)
         "SELECT * FROM a WHERE x < 1.5 OR y > .5", NULL, "CSV"));
     ck_assert(oj_select_may_reach_out("SELECT * FROM a1.1b", NULL, "CSV"));
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("job_shared");
+    tests_open("job_shared");
     GDALAllRegister();
-    tcase_add_test(tcase, words_of_selects);
-    tcase_add_test(tcase, equal_lines_share);
-    tcase_add_test(tcase, formats_share);
-    tcase_add_test(tcase, crs_counts);
-    tcase_add_test(tcase, sphere);
-    tcase_add_test(tcase, what_varies_is_not_kept);
     return tests_run();
 }

@@ -4,7 +4,7 @@
 
 /* ---- what is found, and what goes ---------------------------------------- */
 
-START_TEST(second_finds)
+TEST(second_finds)
 {
     struct oj_join_cache_counts before = oj_join_cache_counts(), after;
     start(NULL);
@@ -19,9 +19,8 @@ START_TEST(second_finds)
     ck_assert_int_eq(after.n_found - before.n_found, 3);
     ck_assert_int_gt(after.n_bytes, 2 * N_POINTS * 24);
 }
-END_TEST
 
-START_TEST(changed_files_replace)
+TEST(changed_files_replace)
 {
     struct maker maker = {.seed = 1};
     struct oj_join_use use = {0};
@@ -38,9 +37,8 @@ START_TEST(changed_files_replace)
     ck_assert_int_eq(n_entries(), 1);
     ck_assert(!take_and_end(1, 2));
 }
-END_TEST
 
-START_TEST(bound)
+TEST(bound)
 {
     struct maker maker = {.seed = 1};
     struct oj_join_use use = {0};
@@ -76,9 +74,8 @@ START_TEST(bound)
     oj_join_use_end(&use);
     ck_assert_int_eq(n_entries(), 0);
 }
-END_TEST
 
-START_TEST(limit)
+TEST(limit)
 {
     int64_t quarter;
     start(NULL);
@@ -95,9 +92,8 @@ START_TEST(limit)
     start("");
     ck_assert_int_eq(oj_join_cache_limit(), quarter);
 }
-END_TEST
 
-START_TEST(not_kept)
+TEST(not_kept)
 {
     struct maker maker = {.seed = 1, .keep = -1};
     struct oj_join_use use = {0}, other = {0};
@@ -128,9 +124,8 @@ START_TEST(not_kept)
     ck_assert_int_eq(oj_join_use_side(&other)->flat.n_features, N_POINTS);
     oj_join_use_end(&other);
 }
-END_TEST
 
-START_TEST(clear_leaves_what_is_used)
+TEST(clear_leaves_what_is_used)
 {
     struct maker maker = {.seed = 1};
     struct oj_join_use use = {0};
@@ -144,16 +139,15 @@ START_TEST(clear_leaves_what_is_used)
     oj_join_use_end(&use);
     ck_assert(take_and_end(1, 0));
 }
-END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
     static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
     struct oj_join_key key = make_key(0, 0);
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     oj_status status = OJ_ERR_NOMEM;
     make_answers(&answer);
     start(NULL);
@@ -179,21 +173,12 @@ START_TEST(without_memory)
     }
     ck_assert(same_answer(&answer, 0, &matches));
     ck_assert_int_eq(n_entries(), 1);
-    oj_matches_free(&matches);
     oj_join_key_free(&key);
     oj_flat_buf_free(&answer.input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join_cache");
-    tcase_add_test(tcase, second_finds);
-    tcase_add_test(tcase, changed_files_replace);
-    tcase_add_test(tcase, bound);
-    tcase_add_test(tcase, limit);
-    tcase_add_test(tcase, not_kept);
-    tcase_add_test(tcase, clear_leaves_what_is_used);
-    tcase_add_test(tcase, without_memory);
+    tests_open("join_cache");
     return tests_run();
 }

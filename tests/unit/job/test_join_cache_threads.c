@@ -39,7 +39,7 @@ static void end_workers(struct cache_thread *workers, int n)
 static void *join_in_rounds(void *user)
 {
     struct cache_thread *w = user;
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     unsigned state = (unsigned)w->number + 1u;
     for (int round = 0; round < w->n_rounds; round++)
     {
@@ -62,7 +62,6 @@ static void *join_in_rounds(void *user)
         w->n_wrong += use.stats.refine_s < 0.0;
         oj_join_use_end(&use);
     }
-    oj_matches_free(&matches);
     return NULL;
 }
 
@@ -86,15 +85,14 @@ static void try_threads(const char *max, int n_keys, int n_rounds)
     oj_flat_buf_free(&answer.input);
 }
 
-START_TEST(threads_one_key)
+TEST(threads_one_key)
 {
     struct oj_join_cache_counts before = oj_join_cache_counts();
     try_threads(NULL, 1, 100);
     ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built, 1);
 }
-END_TEST
 
-START_TEST(threads_some_keys)
+TEST(threads_some_keys)
 {
     struct oj_join_cache_counts before = oj_join_cache_counts();
     try_threads(NULL, N_KEYS, 100);
@@ -102,7 +100,6 @@ START_TEST(threads_some_keys)
     try_threads("150K", N_KEYS, 50); /* room for one or two */
     try_threads("1K", N_KEYS, 50);
 }
-END_TEST
 
 /* One take, held. */
 static void *take_once(void *user)
@@ -124,7 +121,7 @@ static void wait_for_calls(const struct maker *maker, int n)
     }
 }
 
-START_TEST(others_wait)
+TEST(others_wait)
 {
     struct maker maker = {.ms = 300};
     struct cache_thread workers[N_THREADS];
@@ -147,9 +144,8 @@ START_TEST(others_wait)
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 1);
 }
-END_TEST
 
-START_TEST(failure_is_everybodys)
+TEST(failure_is_everybodys)
 {
     struct maker maker = {.ms = 1500, .failure = OJ_ERR_DATA};
     struct cache_thread workers[N_THREADS];
@@ -172,7 +168,6 @@ START_TEST(failure_is_everybodys)
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(0, 0)); /* and the next one tries again */
 }
-END_TEST
 
 static void cancel(struct cache_thread *w)
 {
@@ -180,7 +175,7 @@ static void cancel(struct cache_thread *w)
     oj_join_use_stop(&w->use);
 }
 
-START_TEST(cancelled_maker)
+TEST(cancelled_maker)
 {
     struct maker slow = {.ms = 60000}, quick = {.ms = 0};
     struct cache_thread workers[3];
@@ -223,9 +218,8 @@ START_TEST(cancelled_maker)
     ck_assert_int_eq(slow.n_calls, 0);
     ck_assert_int_eq(n_entries(), 0);
 }
-END_TEST
 
-START_TEST(cancelled_waiter)
+TEST(cancelled_waiter)
 {
     struct maker slow = {.ms = 60000};
     struct cache_thread workers[2];
@@ -247,7 +241,6 @@ START_TEST(cancelled_waiter)
     ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
     ck_assert_int_eq(n_entries(), 0);
 }
-END_TEST
 
 /* ---- batches ------------------------------------------------------------ */
 
@@ -255,8 +248,8 @@ END_TEST
 static void *join_for_long(void *user)
 {
     struct cache_thread *w = user;
-    struct oj_flat_buf input = {0};
-    struct oj_matches matches = {0};
+    LAYER input = {0};
+    MATCHES matches = {0};
     struct oj_flat view;
     w->status = fill_points(&input, 5, 2000000, &w->error);
     view = oj_flat_buf_view(&input);
@@ -265,18 +258,16 @@ static void *join_for_long(void *user)
         __atomic_store_n(&w->is_mine, 1, __ATOMIC_RELAXED);
         w->status = oj_join_use_batch(&w->use, &view, &matches, &w->error);
     }
-    oj_matches_free(&matches);
-    oj_flat_buf_free(&input);
     return NULL;
 }
 
-START_TEST(stopped_batch)
+TEST(stopped_batch)
 {
     static struct answers_by_key answer;
     struct maker maker = {.seed = 0};
     struct cache_thread worker;
     struct oj_join_use other = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     int is_mine;
     memset(&worker, 0, sizeof worker);
     make_answers(&answer);
@@ -306,20 +297,11 @@ START_TEST(stopped_batch)
     oj_join_use_end(&worker.use);
     oj_join_use_end(&other);
     ck_assert(!take_and_end(0, 0));
-    oj_matches_free(&matches);
     oj_flat_buf_free(&answer.input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("join_cache_threads");
-    tcase_add_test(tcase, threads_one_key);
-    tcase_add_test(tcase, threads_some_keys);
-    tcase_add_test(tcase, others_wait);
-    tcase_add_test(tcase, failure_is_everybodys);
-    tcase_add_test(tcase, cancelled_maker);
-    tcase_add_test(tcase, cancelled_waiter);
-    tcase_add_test(tcase, stopped_batch);
+    tests_open("join_cache_threads");
     return tests_run();
 }

@@ -576,7 +576,7 @@ static void print_counts(void)
     fflush(stdout);
 }
 
-START_TEST(all_backends_agree)
+TEST(all_backends_agree)
 {
     int64_t n_rounds = rounds(N_ROUNDS);
     GDALAllRegister();
@@ -591,10 +591,9 @@ START_TEST(all_backends_agree)
     ck_assert_msg(counts.n_failures == 0, "%lld of %lld pairs of layers",
                   (long long)counts.n_failures, (long long)n_rounds);
 }
-END_TEST
 
 int main(void)
 {
-    tcase_add_test(tests_open("random layers"), all_backends_agree);
+    tests_open("random layers");
     return tests_run();
 }

@@ -30,7 +30,7 @@ static struct oj_table *make_table(int n)
     OGRLayerH layer = first_layer(dataset);
     struct oj_read_options options = {0};
     struct oj_read_counts counts;
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table = NULL;
     for (int f = 0; f < N_FIELDS; f++)
         fields[f] = f;
@@ -41,7 +41,6 @@ static struct oj_table *make_table(int n)
     options.n_fields = N_FIELDS;
     must(oj_layer_read_all(layer, &options, &flat, &table, &counts, NULL, NULL,
                            &error));
-    oj_flat_buf_free(&flat);
     GDALClose(dataset);
     return table;
 }
@@ -173,7 +172,7 @@ static void try_batches(const struct whole *w, const struct oj_flat *input,
 {
     struct oj_options options = {.n_threads = 1 + pick(2)};
     struct oj_tiled_join *join;
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_tiled_side side = {0};
     struct oj_flat_slice slice = {0};
     must(oj_tiled_join_open(tiles, relation, NULL, &options, w->fids_are_unique,
@@ -187,7 +186,6 @@ static void try_batches(const struct whole *w, const struct oj_flat *input,
         first += n;
     }
     oj_tiled_join_close(join);
-    oj_matches_free(&matches);
     oj_tiled_side_free(&side);
     oj_flat_slice_free(&slice);
 }
@@ -199,12 +197,12 @@ static int64_t try_round(void)
                                          OJ_PART_POLYGON};
     struct scene s = pick_scene();
     struct whole w = make_whole(&s, kinds[pick(3)]);
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_flat input;
     struct oj_options options = {.n_threads = 1};
     struct oj_relation relation = pick_relation(&s);
     struct oj_join *join;
-    struct oj_matches whole = {0};
+    MATCHES whole = {0};
     struct oj_tiles tiles = {0};
     int64_t n_tiles;
     add_input_points(&points, &s, &w.flat, 1 + pick(60), 0);
@@ -216,13 +214,11 @@ static int64_t try_round(void)
     n_tiles = tiles.n_tiles;
     oj_tiles_close(&tiles);
     oj_join_close(join);
-    oj_matches_free(&whole);
-    oj_flat_buf_free(&points);
     free_whole(&w);
     return n_tiles;
 }
 
-START_TEST(tiles_change_no_answer)
+TEST_LOOP(tiles_change_no_answer, 0, 8)
 {
     int64_t n_tiles = 0;
     for (int round = 0; round < 30; round++)
@@ -232,7 +228,6 @@ START_TEST(tiles_change_no_answer)
     }
     ck_assert_int_gt(n_tiles, 100);
 }
-END_TEST
 
 static oj_status use_all(const struct whole *w, const struct oj_flat *input,
                          struct oj_error *err)
@@ -241,7 +236,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
     struct oj_options options = {.n_threads = 1};
     struct oj_tiles tiles = {0};
     struct oj_tiled_join *join = NULL;
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_tiled_side side = {0};
     oj_status status = make_tiles(w, 20000, &tiles, err);
     if (status == OJ_OK)
@@ -251,16 +246,15 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
         status = oj_tiled_join_batch(join, input, &matches, &side, err);
     oj_tiled_join_close(join);
     oj_tiles_close(&tiles);
-    oj_matches_free(&matches);
     oj_tiled_side_free(&side);
     return status;
 }
 
-START_TEST(memory_ends_anywhere)
+TEST(memory_ends_anywhere)
 {
     struct scene s = {0.0, 0.0, 1.0, 100, 1, 0.0};
     struct whole w = make_whole(&s, OJ_PART_POLYGON);
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_flat input;
     int64_t n;
     add_input_points(&points, &s, &w.flat, 20, 0);
@@ -274,16 +268,12 @@ START_TEST(memory_ends_anywhere)
         ck_assert_int_eq(use_all(&w, &input, &error), OJ_ERR_NOMEM);
         oj_alloc_fail_at(0);
     }
-    oj_flat_buf_free(&points);
     free_whole(&w);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("tiled join");
+    tests_open("tiled join");
     GDALAllRegister();
-    tcase_add_loop_test(tests, tiles_change_no_answer, 0, 8);
-    tcase_add_test(tests, memory_ends_anywhere);
     return tests_run();
 }

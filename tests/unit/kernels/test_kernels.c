@@ -35,7 +35,7 @@ static void check_triple(const struct triple *t)
            ours, turned, reversed, truth);
 }
 
-START_TEST(orientation_on_lattices)
+TEST(orientation_on_lattices)
 {
     static const double scales[] = {1, 0x1p-30, 0x1p40, 0.1, 1e-7, 1e7, 3};
     static const double offsets[] = {0, 1, 1e7, 0x1p52, -1e-7, 1.0 / 3};
@@ -51,9 +51,8 @@ START_TEST(orientation_on_lattices)
         check_triple(&t);
     }
 }
-END_TEST
 
-START_TEST(orientation_of_all_small_triples)
+TEST(orientation_of_all_small_triples)
 {
     for (int code = 0; code < 4096 * 64; code++)
     {
@@ -69,7 +68,6 @@ START_TEST(orientation_of_all_small_triples)
                "triple %d", code);
     }
 }
-END_TEST
 
 /* c computed on the line through a and b, or just beside it */
 static void put_on_line(struct triple *t)
@@ -96,7 +94,7 @@ static int is_in_range(const struct triple *t)
     return 1;
 }
 
-START_TEST(orientation_near_lines)
+TEST(orientation_near_lines)
 {
     static const int limits[][2] = {{-60, 60}, {0, 1}, {20, 24}, {-460, 460}};
     seed = random_state = first_seed();
@@ -123,7 +121,6 @@ START_TEST(orientation_near_lines)
             check_triple(&t);
     }
 }
-END_TEST
 
 /* --- distances --------------------------------------------------------------
  */
@@ -197,7 +194,7 @@ static void compare_distance(const GEOSGeometry *line, const double end[4],
            ours, theirs);
 }
 
-START_TEST(distances_as_geos_has_them)
+TEST(distances_as_geos_has_them)
 {
     seed = random_state = first_seed();
     open_geos();
@@ -241,7 +238,6 @@ START_TEST(distances_as_geos_has_them)
     close_geos();
     printf("%lld distances without an answer\n", (long long)n_nan);
 }
-END_TEST
 
 /* --- point in ring ----------------------------------------------------------
  */
@@ -326,7 +322,7 @@ static void pick_near_ring(const struct test_ring *ring, double *x, double *y)
     }
 }
 
-START_TEST(locations_as_geos_has_them)
+TEST(locations_as_geos_has_them)
 {
     static struct test_ring ring;
     static const double moves[][2] = {{1, 0},    {1, 1e7},   {1e-7, 0},
@@ -360,12 +356,11 @@ START_TEST(locations_as_geos_has_them)
     printf("%lld locations that GEOS rounds\n", (long long)n_misjudged);
     ck_assert(n_misjudged < n);
 }
-END_TEST
 
 /* --- Morton codes -----------------------------------------------------------
  */
 
-START_TEST(morton_codes)
+TEST(morton_codes)
 {
     random_state = first_seed();
     for (int i = 0; i < 100000; i++)
@@ -385,16 +380,9 @@ START_TEST(morton_codes)
     ck_assert_uint_eq(oj_morton_column(7.99, 0.0, 1.0), 7);
     ck_assert_uint_eq(oj_morton_column(65535.5, 0.0, 1.0), 65535);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("kernels");
-    tcase_add_test(tcase, orientation_of_all_small_triples);
-    tcase_add_test(tcase, orientation_on_lattices);
-    tcase_add_test(tcase, orientation_near_lines);
-    tcase_add_test(tcase, distances_as_geos_has_them);
-    tcase_add_test(tcase, locations_as_geos_has_them);
-    tcase_add_test(tcase, morton_codes);
+    tests_open("kernels");
     return tests_run();
 }

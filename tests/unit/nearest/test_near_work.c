@@ -81,12 +81,12 @@ static struct layer_trial trial_of(const struct oj_flat_buf *join,
     return t;
 }
 
-START_TEST(more_than_there_are)
+TEST(more_than_there_are)
 {
     for (int c = 0; c < 4; c++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
-        struct oj_matches few = {0}, many = {0};
+        LAYER join = {0}, input = {0};
+        MATCHES few = {0}, many = {0};
         int64_t n_in_reach = 1 + c / 2;
         double reach = c % 2 ? 9000.0 : INFINITY;
         struct join_work least, most;
@@ -111,13 +111,8 @@ START_TEST(more_than_there_are)
         expect(most.n_candidates <= 4 * least.n_candidates + 600 * 64,
                "%d: %lld candidates instead of %lld", c,
                (long long)most.n_candidates, (long long)least.n_candidates);
-        oj_matches_free(&few);
-        oj_matches_free(&many);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- copies --------------------------------------------------------------- */
 
@@ -139,9 +134,9 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
 
 /* Of 2,000 copies the index keeps what it keeps of few, and others with holes
  * come after them. */
-START_TEST(stacks)
+TEST(stacks)
 {
-    struct oj_flat_buf input = {0};
+    LAYER input = {0};
     struct join_work work[2];
     for (int i = 0; i < 400; i++)
         add_point(&input, i % 20 + 0.25, i / 20 + 0.25);
@@ -149,10 +144,10 @@ START_TEST(stacks)
     {
         int64_t k = c < 2 ? 1 : 3;
         int with_hole = c % 2;
-        struct oj_matches out = {0}, few = {0};
+        MATCHES out = {0}, few = {0};
         for (int many = 0; many < 2; many++)
         {
-            struct oj_flat_buf join = {0};
+            LAYER join = {0};
             struct layer_trial t;
             add_stack(&join, 10.0, with_hole, many ? 2000 : 40);
             add_square(&join, 0, 0, 5, 5);
@@ -160,7 +155,6 @@ START_TEST(stacks)
                 add_stack(&join, 0.1 * i, 1, 1);
             t = trial_of(&join, &input, k, 30.0);
             (void)join_on("cpu", &t, many ? &out : &few, &work[many]);
-            oj_flat_buf_free(&join);
         }
         ck_assert_int_eq(out.n_pairs, few.n_pairs);
         for (int64_t i = 0; i < out.n_pairs; i++)
@@ -174,12 +168,8 @@ START_TEST(stacks)
         expect(work[1].index_bytes <= 2 * work[0].index_bytes,
                "%d: %lld bytes instead of %lld", c,
                (long long)work[1].index_bytes, (long long)work[0].index_bytes);
-        oj_matches_free(&out);
-        oj_matches_free(&few);
     }
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* --- as near -------------------------------------------------------------- */
 
@@ -215,10 +205,10 @@ static void check_ties(const struct layer_trial *t,
 
 /* Squares side by side, some of them several times, with holes or across
  * others, and points on all their corners, edges and middles. */
-START_TEST(all_that_are_as_near)
+TEST(all_that_are_as_near)
 {
     static const char *const backends[] = {"cpu", "cuda"};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     for (int i = 0; i < 49; i++)
     {
         double x = i % 7 * 10.0, y = i / 7 * 10.0;
@@ -242,25 +232,18 @@ START_TEST(all_that_are_as_near)
         t.relation.distance_to = c / 4 ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
         for (int b = 0; b < 2; b++)
         {
-            struct oj_matches out = {0};
+            MATCHES out = {0};
             struct join_work work;
             if (b == 1 && c != 3 && c != 5)
                 continue; /* an emulated device takes long */
             if (join_on(backends[b], &t, &out, &work))
                 check_ties(&t, &out, backends[b]);
-            oj_matches_free(&out);
         }
     }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("work of nearest joins");
-    tcase_add_test(tcase, more_than_there_are);
-    tcase_add_test(tcase, stacks);
-    tcase_add_test(tcase, all_that_are_as_near);
+    tests_open("work of nearest joins");
     return tests_run();
 }

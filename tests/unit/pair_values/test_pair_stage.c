@@ -19,7 +19,7 @@
 
 /* ---- scores ------------------------------------------------------------- */
 
-START_TEST(scores_keep_the_order_of_numbers)
+TEST(scores_keep_the_order_of_numbers)
 {
     const double ascending[] = {-INFINITY, -DBL_MAX, -1.5,    -DBL_MIN,
                                 -5e-324,   0.0,      5e-324,  DBL_MIN,
@@ -41,7 +41,6 @@ START_TEST(scores_keep_the_order_of_numbers)
     ck_assert(oj_score_reversed(INT64_MAX) > OJ_NO_SCORE);
     ck_assert(oj_score_reversed(OJ_NO_SCORE) == OJ_NO_SCORE);
 }
-END_TEST
 
 /* ---- picking ------------------------------------------------------------ */
 
@@ -56,7 +55,7 @@ static void fill_lists(struct oj_matches *m, const int64_t *offset, int n_rows,
     m->n_pairs = n;
 }
 
-START_TEST(the_greatest_score_wins)
+TEST(the_greatest_score_wins)
 {
     const int64_t offset[] = {0, 3, 3, 5, 6};
     const int32_t join_row[] = {2, 0, 1, 1, 2, 0};
@@ -65,7 +64,7 @@ START_TEST(the_greatest_score_wins)
     const int64_t of_entry[] = {1, 2, 2, OJ_NO_SCORE, OJ_NO_SCORE, 0};
     const int32_t rank[] = {2, 1, 0};
     struct oj_pick_scores scores = {0};
-    struct oj_matches m = {0}, out = {0};
+    MATCHES m = {0}, out = {0};
     fill_lists(&m, offset, 4, join_row, measure);
 
     must(oj_pick(&m, &scores, &out, &error)); /* the least ordinal */
@@ -100,16 +99,13 @@ START_TEST(the_greatest_score_wins)
     must(oj_pick(&out, &scores, &m, &error)); /* of one pair: that one */
     ck_assert_int_eq(m.join_row[0], 0);
     ck_assert_int_eq(m.join_row[1], -1);
-    oj_matches_free(&m);
-    oj_matches_free(&out);
 }
-END_TEST
 
 /* ---- measures ----------------------------------------------------------- */
 
-START_TEST(areas_and_lengths)
+TEST(areas_and_lengths)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     const double far = 1e8; /* a square of 2 less one of 1, far off */
     double square[] = {far,     far, far + 2, far, far + 2,
@@ -131,11 +127,9 @@ START_TEST(areas_and_lengths)
     ck_assert_uint_eq(oj_flat_kinds(&flat, 0), OJ_PART_POLYGON | OJ_PART_LINE);
     ck_assert_uint_eq(oj_flat_kinds(&flat, 1), 0);
     ck_assert(oj_flat_area(&flat, 1) == 0.0);
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
-START_TEST(bearings)
+TEST(bearings)
 {
     ck_assert(oj_bearing(1, 1, 1, 9) == 0.0);
     ck_assert(oj_bearing(1, 1, 9, 1) == 90.0);
@@ -145,7 +139,6 @@ START_TEST(bearings)
     ck_assert(oj_bearing(0, 0, -1e-300, 1) < 360.0);
     ck_assert(oj_bearing(0, 0, -1e-300, 1) >= 0.0);
 }
-END_TEST
 
 /* ---- nearest points ----------------------------------------------------- */
 
@@ -170,7 +163,7 @@ static void free_layers(void)
 }
 
 /* The distance is GEOS's; the points lie on their features, that far apart. */
-START_TEST(nearest_points_agree_with_geos)
+TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
 {
     struct oj_relation relation = oj_relation_default();
     struct oj_nearest_work work = {0};
@@ -216,12 +209,11 @@ START_TEST(nearest_points_agree_with_geos)
     oj_nearest_work_free(&work);
     free_layers();
 }
-END_TEST
 
 /* Of equal places the first: in part order, then in segment order. */
-START_TEST(the_first_of_equal_places)
+TEST(the_first_of_equal_places)
 {
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat flat_a, flat_b;
     struct oj_nearest_work work = {0};
     struct oj_nearest_points p;
@@ -267,10 +259,7 @@ START_TEST(the_first_of_equal_places)
                                 &p, &error));
     ck_assert(p.distance == 2.0 && p.bx == -2.0 && p.by == 0.0);
     oj_nearest_work_free(&work);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 /* ---- the stage ---------------------------------------------------------- */
 
@@ -359,9 +348,9 @@ static void expect_same(const struct oj_pair_values *a,
 }
 
 /* The same with any number of threads; picked pairs have the best overlap. */
-START_TEST(threads_change_nothing)
+TEST_LOOP(threads_change_nothing, 0, 5)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     build_layers(77 + (uint64_t)_i, 50, 50);
     make_matches(&m, 50, 50);
     for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
@@ -375,14 +364,12 @@ START_TEST(threads_change_nothing)
         oj_pair_values_free(&first);
         oj_pair_values_free(&second);
     }
-    oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
-START_TEST(picked_pairs_are_the_best_of_all)
+TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
 {
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values all = {0}, picked = {0};
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
     struct oj_flat a, b;
@@ -419,18 +406,16 @@ START_TEST(picked_pairs_are_the_best_of_all)
     }
     oj_pair_values_free(&all);
     oj_pair_values_free(&picked);
-    oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
 /* Every allocation fails in its turn, in GEOS none. */
-START_TEST(out_of_memory)
+TEST_LOOP(out_of_memory, 0, 8)
 {
     const enum oj_pick_rule rules[] = {OJ_PICK_ALL, OJ_PICK_LARGEST_OVERLAP,
                                        OJ_PICK_NEAREST, OJ_PICK_SMALLEST_AREA};
     struct oj_pair_request request = ask_all(rules[_i / 2], 1 + _i % 2);
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values expected = {0};
     int64_t n;
     build_layers(5, 7, 7);
@@ -456,15 +441,13 @@ START_TEST(out_of_memory)
         oj_pair_values_free(&values);
     }
     oj_pair_values_free(&expected);
-    oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
-START_TEST(cancel_stops)
+TEST(cancel_stops)
 {
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     int cancel = 1;
     build_layers(5, 30, 30);
@@ -472,23 +455,11 @@ START_TEST(cancel_stops)
     request.cancel = &cancel;
     ck_assert_int_eq(run_once(&request, &m, &values), OJ_ERR_CANCELLED);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     free_layers();
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("pair stage");
-    tcase_add_test(tcase, scores_keep_the_order_of_numbers);
-    tcase_add_test(tcase, the_greatest_score_wins);
-    tcase_add_test(tcase, areas_and_lengths);
-    tcase_add_test(tcase, bearings);
-    tcase_add_loop_test(tcase, nearest_points_agree_with_geos, 0, 8);
-    tcase_add_test(tcase, the_first_of_equal_places);
-    tcase_add_loop_test(tcase, threads_change_nothing, 0, 5);
-    tcase_add_loop_test(tcase, picked_pairs_are_the_best_of_all, 0, 5);
-    tcase_add_loop_test(tcase, out_of_memory, 0, 8);
-    tcase_add_test(tcase, cancel_stops);
+    tests_open("pair stage");
     return tests_run();
 }

@@ -142,8 +142,8 @@ static inline void add_wild_polygon(struct oj_flat_buf *buf,
     add_ring(buf, c.n + 1, c.xy);
 }
 
-static inline void add_some_line(struct oj_flat_buf *buf,
-                                 const struct shape_lattice *l)
+static inline void add_lattice_line(struct oj_flat_buf *buf,
+                                    const struct shape_lattice *l)
 {
     struct corners c = {0, {0}};
     int n = 2 + pick(one_in(4) ? 40 : 4);
@@ -163,8 +163,8 @@ static inline void add_some_line(struct oj_flat_buf *buf,
     add_ring(buf, c.n, c.xy);
 }
 
-static inline void add_some_point(struct oj_flat_buf *buf,
-                                  const struct shape_lattice *l)
+static inline void add_lattice_point(struct oj_flat_buf *buf,
+                                     const struct shape_lattice *l)
 {
     double xy[2] = {place(l, pick(l->size + 1)), place(l, pick(l->size + 1))};
     if (one_in(4))
@@ -177,9 +177,9 @@ static inline void add_some(struct oj_flat_buf *buf,
                             const struct shape_lattice *l, unsigned kind)
 {
     if (kind == OJ_PART_POINT)
-        add_some_point(buf, l);
+        add_lattice_point(buf, l);
     else if (kind == OJ_PART_LINE)
-        add_some_line(buf, l);
+        add_lattice_line(buf, l);
     else if (one_in(8))
         add_wild_polygon(buf, l);
     else
@@ -212,35 +212,6 @@ static inline void add_shapes(struct oj_flat_buf *buf,
             add_some(buf, l, mixed ? some_kind() : kind);
         end(buf);
     }
-}
-
-/* Feature i of another layer, whole. */
-static inline void copy_feature(struct oj_flat_buf *buf,
-                                const struct oj_flat *flat, int64_t i)
-{
-    int64_t fid = flat->fid[i];
-    if (oj_flat_is_points(flat))
-    {
-        must(oj_flat_buf_add_point(buf, fid, flat->x[i], flat->y[i], &error));
-        return;
-    }
-    must(oj_flat_buf_begin(buf, fid, &error));
-    for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1]; p++)
-    {
-        add_part(buf, (enum oj_part_kind)flat->part_kind[p]);
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            int64_t v = flat->vertex_offset[r];
-            int64_t n = flat->vertex_offset[r + 1] - v;
-            double *x, *y;
-            must(oj_flat_buf_ring(buf, &error));
-            must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
-            memcpy(x, flat->x + v, (size_t)n * sizeof *x);
-            memcpy(y, flat->y + v, (size_t)n * sizeof *y);
-        }
-    }
-    must(oj_flat_buf_end(buf, &error));
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "../../../algs/relation/oj_engine.h"
 #include "../../../flatten/base/oj_array.h"
-#include "../plain_meet.h"
+#include "../memory_trial.h"
 #include "../run_tests.h"
 #include "random_shapes.h"
 
@@ -121,17 +121,17 @@ static void check_cuts(const struct oj_relation *relation,
     struct oj_options options = {.n_threads = 1};
     struct oj_index *index;
     struct oj_stats stats = {0};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     must(oj_cpu_predicate.index(
         &(struct oj_index_args){join_side, NULL, *relation, options}, &index,
         &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
     {
-        struct oj_flat_buf part = {0};
+        LAYER part = {0};
         struct oj_flat view;
         int64_t end = first == 0 ? cut : input->n_features;
         for (int64_t i = first; i < end; i++)
-            copy_feature(&part, input, i);
+            add_copy(&part, input, i, input->fid[i]);
         view = oj_flat_buf_view(&part);
         must(oj_cpu_predicate.join(index, &view, &out, &stats, &error));
         for (int64_t i = first; i < end; i++)
@@ -141,36 +141,9 @@ static void check_cuts(const struct oj_relation *relation,
             check_features(out.join_row + out.offset[i - first],
                            whole->join_row + whole->offset[i], n);
         }
-        oj_flat_buf_free(&part);
         first = end;
     }
-    oj_matches_free(&out);
     oj_cpu_predicate.free_index(index);
-}
-
-static int64_t n_screened[OJ_SAID_NOTHING + 1];
-
-/* With candidates from a screen the pairs are the same. */
-static void check_screened(const struct oj_relation *relation,
-                           const struct oj_flat *input,
-                           const struct oj_flat *join_side,
-                           const struct oj_matches *truth)
-{
-    struct oj_options options = {.n_threads = 1 + pick(3)};
-    struct oj_screen_rule rule;
-    struct plain_screen screen;
-    struct oj_matches m = {0};
-    if (oj_flat_is_points(input) || oj_flat_is_points(join_side) ||
-        !oj_screen_rule_of(relation, &rule))
-        return;
-    plain_screen_make(&screen, join_side, &rule);
-    options.screen = &screen.screen;
-    must(run_family(relation, input, join_side, &options, &m));
-    check_same(truth, &m);
-    for (int i = 0; i <= OJ_SAID_NOTHING; i++)
-        n_screened[i] += screen.n_said[i];
-    plain_screen_free(&screen);
-    oj_matches_free(&m);
 }
 
 static void check_join(const struct oj_relation *relation,
@@ -178,17 +151,14 @@ static void check_join(const struct oj_relation *relation,
                        const struct oj_flat *join_side, uint64_t seed)
 {
     struct oj_options one = {.n_threads = 1}, three = {.n_threads = 3};
-    struct oj_matches m = {0}, other = {0};
+    MATCHES m = {0}, other = {0};
     must(run_family(relation, input, join_side, &one, &m));
     check_pairs(relation, input, join_side, &m, seed);
-    check_screened(relation, input, join_side, &m);
     must(run_family(relation, input, join_side, &three, &other));
     check_same(&m, &other);
     if (one_in(3))
         check_cuts(relation, input, join_side, &m,
                    1 + pick((int)input->n_features - 1));
-    oj_matches_free(&m);
-    oj_matches_free(&other);
 }
 
 static struct shape_lattice some_lattice(void)
@@ -203,13 +173,13 @@ static struct shape_lattice some_lattice(void)
     return l;
 }
 
-START_TEST(every_join)
+TEST(every_join)
 {
     uint64_t seed = first_seed();
     n_checked = n_held = 0;
     for (int64_t round = rounds(6); round > 0; round--, seed++)
     {
-        struct oj_flat_buf a = {0}, b = {0}, points = {0};
+        LAYER a = {0}, b = {0}, points = {0};
         struct oj_flat sides[3];
         struct shape_lattice l;
         random_state = seed;
@@ -232,24 +202,18 @@ START_TEST(every_join)
             check_join(&relation, &sides[2], &sides[second], seed);
             check_join(&relation, &sides[0], &sides[2], seed);
         }
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
-        oj_flat_buf_free(&points);
     }
     ck_assert_int_gt(n_held, n_checked / 50);
-    ck_assert_int_gt(n_screened[OJ_SAID_APART], 0);
-    ck_assert_int_gt(n_screened[OJ_SAID_MEETS], 0);
 }
-END_TEST
 
 /* Pairs of the layer with itself that an exclusion takes out are those that are
  * missing. */
-START_TEST(exclusions)
+TEST(exclusions)
 {
-    struct oj_flat_buf a = {0};
+    LAYER a = {0};
     struct oj_flat view;
     struct oj_options options = {.n_threads = 2};
-    struct oj_matches all = {0}, some = {0};
+    MATCHES all = {0}, some = {0};
     struct oj_relation relation = oj_relation_default();
     struct shape_lattice l = {8, 0.0, 1.0};
     int32_t class_of[60];
@@ -276,19 +240,15 @@ START_TEST(exclusions)
                                      class_of[row] == class_of[f]);
         }
     }
-    oj_matches_free(&all);
-    oj_matches_free(&some);
-    oj_flat_buf_free(&a);
 }
-END_TEST
 
-START_TEST(bounds)
+TEST(bounds)
 {
-    struct oj_flat_buf a = {0}, one = {0};
+    LAYER a = {0}, one = {0};
     struct oj_flat view, single;
     const int raised = 1;
     struct oj_options options = {.n_threads = 2, .max_batch_pairs = 8};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_relation relation = oj_relation_default();
     for (int i = 0; i < 30; i++)
         add_square(&a, 0, 0, 1 + i, 1 + i);
@@ -304,55 +264,30 @@ START_TEST(bounds)
     options.cancel = &raised;
     ck_assert_int_eq(run_family(&relation, &view, &view, &options, &out),
                      OJ_ERR_CANCELLED);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&one);
 }
-END_TEST
 
-/* The n-th allocation fails, n = 1, 2, 3 ... until none does. */
-START_TEST(memory)
+TEST_LOOP(memory, 0, 5)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_DISJOINT, OJ_OP_RELATE,
                                      OJ_OP_TOUCHES};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_flat input, join_side;
-    struct oj_options options = {.n_threads = 1 + (_i & 1)};
-    struct oj_relation relation;
-    struct oj_matches truth = {0};
     struct shape_lattice l = {12, 0.0, 1.0};
-    oj_status status = OJ_ERR_NOMEM;
     random_state = 9;
     add_shapes(&a, &l, 30);
     add_shapes(&b, &l, 30);
     input = oj_flat_buf_view(&a);
     join_side = oj_flat_buf_view(&b);
-    relation = some_relation(ops[_i / 2]);
-    must(run_family(&relation, &input, &join_side, &options, &truth));
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        struct oj_matches out = {0};
-        error.message[0] = '\0';
-        oj_alloc_fail_at(n);
-        status = run_family(&relation, &input, &join_side, &options, &out);
-        oj_alloc_fail_at(0);
-        expect(status == OJ_OK ||
-                   (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
-               "allocation %d: %s: %s", (int)n, oj_status_name(status),
-               error.message);
-        if (status == OJ_OK)
-        {
-            ck_assert_int_gt(n, 10);
-            check_same(&truth, &out);
-        }
-        oj_matches_free(&out);
-    }
-    oj_matches_free(&truth);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
+    for (int n_threads = 1; n_threads <= 2; n_threads++)
+        try_without_memory(
+            &(struct memory_join){.backend = "cpu",
+                                  .join = &join_side,
+                                  .input = &input,
+                                  .relation = some_relation(ops[_i]),
+                                  .options = {.n_threads = n_threads}},
+            10);
 }
-END_TEST
 
 static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
                      double size)
@@ -372,17 +307,17 @@ static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
 
 /* Coordinates whose products over- or underflow: what is said of a row does not
  * depend on the rows before it. */
-START_TEST(extreme_sizes)
+TEST_LOOP(extreme_sizes, 0, 6)
 {
     static const double sizes[] = {1e300, 1e-300, 1e140, 1e-140, 1e120, 1.0};
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_TOUCHES,
                                      OJ_OP_COVEREDBY, OJ_OP_CROSSES};
-    struct oj_flat_buf a = {0}, b = {0};
+    LAYER a = {0}, b = {0};
     struct oj_options options = {.n_threads = 1};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat_slice slice = {0};
     struct oj_flat input, join_side;
-    struct oj_matches all = {0}, one = {0};
+    MATCHES all = {0}, one = {0};
     double size = sizes[_i];
     random_state = 11;
     for (int i = 0; i < 300; i++)
@@ -416,21 +351,11 @@ START_TEST(extreme_sizes)
                 ck_assert_int_eq(one.join_row[i], all.join_row[first + i]);
         }
     }
-    oj_matches_free(&all);
-    oj_matches_free(&one);
     oj_flat_slice_free(&slice);
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&b);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("predicates");
-    tcase_add_test(tcase, every_join);
-    tcase_add_test(tcase, exclusions);
-    tcase_add_test(tcase, bounds);
-    tcase_add_loop_test(tcase, extreme_sizes, 0, 6);
-    tcase_add_loop_test(tcase, memory, 0, 10);
+    tests_open("predicates");
     return tests_run();
 }

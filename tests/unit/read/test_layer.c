@@ -67,7 +67,7 @@ static oj_status copy_layer(OGRLayerH from, OGRLayerH to,
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     int64_t n = 0;
     oj_status status = oj_layer_reader_open(from, options, &reader, err);
     ck_assert_int_eq(status, OJ_OK);
@@ -89,7 +89,6 @@ static oj_status copy_layer(OGRLayerH from, OGRLayerH to,
         ck_assert_int_eq(oj_layer_writer_rows(writer), n);
     if (counts != NULL)
         *counts = *oj_layer_reader_counts(reader);
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
@@ -105,7 +104,7 @@ static const char *temporary(const char *extension)
 
 /* ---- the way of rows ---------------------------------------------------- */
 
-START_TEST(endtoend_every_type_and_null_and_unset)
+TEST_LOOP(endtoend_every_type_and_null_and_unset, 99, 101)
 {
     GDALDatasetH in = make_layer("Memory", "", N_FIELDS, wkbPoint, NULL);
     GDALDatasetH out = make_layer("Memory", "", N_FIELDS, wkbPoint, NULL);
@@ -120,7 +119,6 @@ START_TEST(endtoend_every_type_and_null_and_unset)
     GDALClose(in);
     GDALClose(out);
 }
-END_TEST
 
 struct format
 {
@@ -142,7 +140,7 @@ enum
     N_FILTERED = 4 /* those that tell a column's type without being told */
 };
 
-START_TEST(endtoend_stream_and_loop_are_the_same)
+TEST_LOOP(endtoend_stream_and_loop_are_the_same, 0, 4 * N_STREAMS)
 {
     static const int64_t batches[] = {1, 7, 1000, 70000};
     const struct format *format = &formats[_i % N_STREAMS];
@@ -174,9 +172,8 @@ START_TEST(endtoend_stream_and_loop_are_the_same)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
-START_TEST(endtoend_every_type_through_formats)
+TEST_LOOP(endtoend_every_type_through_formats, 0, N_FORMATS)
 {
     const struct format *format = &formats[_i];
     const char *path = temporary(format->extension);
@@ -221,11 +218,10 @@ START_TEST(endtoend_every_type_through_formats)
     GDALClose(back);
     GDALDeleteDataset(NULL, path);
 }
-END_TEST
 
 /* ---- shapes ------------------------------------------------------------- */
 
-START_TEST(endtoend_every_shape)
+TEST(endtoend_every_shape)
 {
     GDALDatasetH in =
         make_layer("GPKG", temporary("gpkg"), 1, wkbUnknown, no_index);
@@ -279,9 +275,8 @@ START_TEST(endtoend_every_shape)
     GDALClose(in);
     VSIUnlink(temporary("gpkg"));
 }
-END_TEST
 
-START_TEST(endtoend_promote_to_multi)
+TEST(endtoend_promote_to_multi)
 {
     GDALDatasetH in = make_layer("Memory", "", 1, wkbUnknown, NULL);
     GDALDatasetH out = make_layer("Memory", "", 1, wkbUnknown, NULL);
@@ -291,7 +286,7 @@ START_TEST(endtoend_promote_to_multi)
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     OGRFeatureH feature;
     add_shapes(first_layer(in), N_SHAPES);
     add_points(first_layer(in), 3, 0);
@@ -319,18 +314,16 @@ START_TEST(endtoend_promote_to_multi)
                   type != wkbPolygon);
         OGR_F_Destroy(feature);
     }
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
     GDALClose(in);
     GDALClose(out);
 }
-END_TEST
 
 /* ---- which rows and columns --------------------------------------------- */
 
-START_TEST(unit_limit_and_filters)
+TEST_LOOP(unit_limit_and_filters, 0, 2 * N_FILTERED)
 {
     const struct format *format = &formats[_i / 2];
     const char *path = temporary(format->extension);
@@ -379,15 +372,14 @@ START_TEST(unit_limit_and_filters)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 /* A box that only the boxes of two lines touch: not their rows. */
-START_TEST(unit_spatial_filter_is_exact)
+TEST(unit_spatial_filter_is_exact)
 {
     const char *path = temporary("gpkg");
     GDALDatasetH in = make_layer("GPKG", path, 1, wkbLineString, NULL);
     struct oj_read_options options;
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table;
     struct oj_read_counts counts;
     add_row(first_layer(in), 0, "LINESTRING (0 0,10 10)");
@@ -401,11 +393,9 @@ START_TEST(unit_spatial_filter_is_exact)
     ck_assert_int_eq(flat.n_features, 1);
     ck_assert_int_eq(flat.fid[0], 2);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 struct pairs
 {
@@ -471,7 +461,7 @@ static void describe(OGRLayerH layer, char *text, size_t size)
     }
 }
 
-START_TEST(unit_how_and_lists)
+TEST_LOOP(unit_how_and_lists, 0, 4)
 {
     static const char *const expected[] = {
         "0 2 0.5 1;0 1 0.75 2;1 - - -;2 3 0 1;3 - - -;",
@@ -488,7 +478,7 @@ START_TEST(unit_how_and_lists)
     struct oj_layer_reader *reader;
     struct oj_layer_writer *writer;
     struct oj_batch batch = {0};
-    struct oj_matches matches = {0};
+    MATCHES matches = {0};
     struct oj_flat side;
     struct pairs p;
     char text[500];
@@ -551,29 +541,17 @@ START_TEST(unit_how_and_lists)
         OGR_F_Destroy(in);
         OGR_F_Destroy(join);
     }
-    oj_matches_free(&matches);
     oj_batch_free(&batch);
     oj_layer_writer_close(writer);
     oj_layer_reader_close(reader);
     close_pairs(&p);
 }
-END_TEST
 
 /* ---- main --------------------------------------------------------------- */
 
 int main(void)
 {
-    TCase *tests = tests_open("layer");
+    tests_open("layer");
     GDALAllRegister();
-    tcase_add_loop_test(tests, endtoend_every_type_and_null_and_unset, 99, 101);
-    tcase_add_loop_test(tests, endtoend_stream_and_loop_are_the_same, 0,
-                        4 * N_STREAMS);
-    tcase_add_loop_test(tests, endtoend_every_type_through_formats, 0,
-                        N_FORMATS);
-    tcase_add_test(tests, endtoend_every_shape);
-    tcase_add_test(tests, endtoend_promote_to_multi);
-    tcase_add_loop_test(tests, unit_limit_and_filters, 0, 2 * N_FILTERED);
-    tcase_add_test(tests, unit_spatial_filter_is_exact);
-    tcase_add_loop_test(tests, unit_how_and_lists, 0, 4);
     return tests_run();
 }

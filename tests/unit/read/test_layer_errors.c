@@ -68,7 +68,7 @@ static GDALDatasetH make_points(const char *driver, const char *path, int n)
 /* ---- broken files ------------------------------------------------------- */
 
 /* Blobs in a GeoPackage: "GP", version, flags, SRS, then WKB. */
-START_TEST(degenerate_broken_geometry_names_its_feature)
+TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
 {
     static const char *const blobs[] = {
         "X'4750000100000000'",                           /* nothing */
@@ -98,7 +98,6 @@ START_TEST(degenerate_broken_geometry_names_its_feature)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 /* kind 0: bytes missing at the end, 1: zeros, 2: noise in the middle, without
  * the star that marks a deleted row in a DBF file. */
@@ -125,7 +124,7 @@ static void damage(const char *path, int kind)
     VSIFCloseL(file);
 }
 
-START_TEST(degenerate_broken_files_are_never_short_layers)
+TEST_LOOP(degenerate_broken_files_are_never_short_layers, 0, 24)
 {
     static const struct
     {
@@ -161,9 +160,8 @@ START_TEST(degenerate_broken_files_are_never_short_layers)
         GDALClose(in);
     GDALDeleteDataset(NULL, files[f].path);
 }
-END_TEST
 
-START_TEST(degenerate_layers_without_rows_geometry_or_fields)
+TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
 {
     static const char *const drivers[] = {"GPKG", "FlatGeobuf", "Memory"};
     static const char *const paths[] = {"/vsimem/none.gpkg", "/vsimem/none.fgb",
@@ -185,11 +183,10 @@ START_TEST(degenerate_layers_without_rows_geometry_or_fields)
         VSIUnlink(paths[d]);
     }
 }
-END_TEST
 
 /* ---- rows that cannot be written ---------------------------------------- */
 
-START_TEST(degenerate_refused_rows_say_why)
+TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
 {
     const char *path = "/vsimem/refused.gpkg";
     GDALDatasetH in = make_layer("Memory", "", 1, wkbPoint, NULL);
@@ -240,7 +237,6 @@ START_TEST(degenerate_refused_rows_say_why)
     GDALClose(out);
     VSIUnlink(path);
 }
-END_TEST
 
 /* ---- reprojection ------------------------------------------------------- */
 
@@ -253,7 +249,7 @@ static OGRSpatialReferenceH crs(int code)
 }
 
 /* Row 2 is no place on Earth, row 3 has no geometry, row 4 an empty one. */
-START_TEST(degenerate_reprojection)
+TEST_LOOP(degenerate_reprojection, 0, 4)
 {
     static const char *const shapes[] = {"POINT (10 50)",
                                          "POINT (11 51)",
@@ -332,7 +328,6 @@ START_TEST(degenerate_reprojection)
     OSRDestroySpatialReference(to);
     GDALClose(in);
 }
-END_TEST
 
 /* ---- threads, memory, cancel -------------------------------------------- */
 
@@ -344,7 +339,7 @@ static void *free_batches(void *batches)
 }
 
 /* Slices of the same chunk end on two threads at once. */
-START_TEST(unit_batches_end_on_other_threads)
+TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
 {
     static const char *const drivers[] = {"GPKG", "FlatGeobuf"};
     const char *path = _i / 2 ? "/vsimem/threads.fgb" : "/vsimem/threads.gpkg";
@@ -374,12 +369,11 @@ START_TEST(unit_batches_end_on_other_threads)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
                            struct oj_error *err)
 {
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table = NULL;
     struct oj_read_counts counts;
     int64_t n;
@@ -388,12 +382,11 @@ static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
     if (status == OJ_OK)
         ck_assert_int_eq(oj_table_rows(table), flat.n_features);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     OJ_TRY(status);
     return read_layer(layer, o, &n, err);
 }
 
-START_TEST(memory_every_allocation_may_fail)
+TEST_LOOP(memory_every_allocation_may_fail, 0, 3)
 {
     const char *path = "/vsimem/memory.gpkg";
     GDALDatasetH in =
@@ -428,7 +421,6 @@ START_TEST(memory_every_allocation_may_fail)
     GDALClose(in);
     VSIUnlink(path);
 }
-END_TEST
 
 static int stop_at_once(int64_t n_rows, void *user)
 {
@@ -436,7 +428,7 @@ static int stop_at_once(int64_t n_rows, void *user)
     return 1;
 }
 
-START_TEST(unit_progress_and_flag_stop_reading)
+TEST(unit_progress_and_flag_stop_reading)
 {
     GDALDatasetH in = make_points("Memory", "", 3000);
     struct oj_read_options options = reading(0, 1000);
@@ -454,22 +446,10 @@ START_TEST(unit_progress_and_flag_stop_reading)
                      OJ_ERR_CANCELLED);
     GDALClose(in);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("layer errors");
+    tests_open("layer errors");
     GDALAllRegister();
-    tcase_add_loop_test(tests, degenerate_broken_geometry_names_its_feature, 0,
-                        16);
-    tcase_add_loop_test(tests, degenerate_broken_files_are_never_short_layers,
-                        0, 24);
-    tcase_add_loop_test(
-        tests, degenerate_layers_without_rows_geometry_or_fields, 0, 2);
-    tcase_add_loop_test(tests, degenerate_refused_rows_say_why, 0, 2);
-    tcase_add_loop_test(tests, degenerate_reprojection, 0, 4);
-    tcase_add_loop_test(tests, unit_batches_end_on_other_threads, 0, 4);
-    tcase_add_test(tests, unit_progress_and_flag_stop_reading);
-    tcase_add_loop_test(tests, memory_every_allocation_may_fail, 0, 3);
     return tests_run();
 }

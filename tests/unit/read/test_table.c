@@ -29,14 +29,14 @@ static struct oj_read_options reading(int use_arrow)
 }
 
 /* Every value comes out of the table as it was in the feature. */
-START_TEST(unit_tables_give_back_what_they_got)
+TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
 {
     GDALDatasetH in =
         make_layer(_i ? "GPKG" : "Memory", "/vsimem/table.gpkg",
                    _i ? N_SIMPLE_FIELDS : N_FIELDS, wkbPoint, NULL);
     OGRLayerH layer = first_layer(in);
     struct oj_read_options options = reading(_i == 2);
-    struct oj_flat_buf flat = {0};
+    LAYER flat = {0};
     struct oj_table *table;
     struct oj_read_counts counts;
     struct oj_setter setters[N_FIELDS];
@@ -83,11 +83,9 @@ START_TEST(unit_tables_give_back_what_they_got)
         oj_setter_free(&setters[f]);
     OGR_F_Destroy(copy);
     oj_table_free(table);
-    oj_flat_buf_free(&flat);
     GDALClose(in);
     VSIUnlink("/vsimem/table.gpkg");
 }
-END_TEST
 
 /* A value of one type into a field of another; the answer as OGR's text, NULL
  * as "-". The field held something before. */
@@ -125,7 +123,7 @@ static const char *convert(OGRFieldType from, const OGRField *raw,
     return text;
 }
 
-START_TEST(unit_numbers_become_other_numbers_and_text)
+TEST(unit_numbers_become_other_numbers_and_text)
 {
     OGRField v;
     memset(&v, 0, sizeof v);
@@ -162,9 +160,8 @@ START_TEST(unit_numbers_become_other_numbers_and_text)
     v.Real = -2.0;
     ck_assert_str_eq(convert(OFTReal, &v, OFTInteger, OFSTNone), "-2");
 }
-END_TEST
 
-START_TEST(unit_subtypes_keep_their_range)
+TEST(unit_subtypes_keep_their_range)
 {
     OGRField v;
     memset(&v, 0, sizeof v);
@@ -173,9 +170,8 @@ START_TEST(unit_subtypes_keep_their_range)
     v.Integer = 100000;
     ck_assert_str_eq(convert(OFTInteger, &v, OFTInteger, OFSTInt16), "32767");
 }
-END_TEST
 
-START_TEST(degenerate_text_that_is_no_number_or_date)
+TEST(degenerate_text_that_is_no_number_or_date)
 {
     OGRField v;
     memset(&v, 0, sizeof v);
@@ -189,9 +185,8 @@ START_TEST(degenerate_text_that_is_no_number_or_date)
     v.String = "abc";
     ck_assert_str_eq(convert(OFTString, &v, OFTBinary, OFSTNone), "616263");
 }
-END_TEST
 
-START_TEST(unit_times_and_lists)
+TEST(unit_times_and_lists)
 {
     int ints[] = {1, -2};
     GIntBig longs[] = {1LL << 40, 3};
@@ -236,9 +231,8 @@ START_TEST(unit_times_and_lists)
     ck_assert_str_eq(convert(OFTStringList, &v, OFTStringList, OFSTJSON),
                      "(2:x,y)");
 }
-END_TEST
 
-START_TEST(degenerate_null_and_unset)
+TEST(degenerate_null_and_unset)
 {
     OGRField v;
     OGR_RawField_SetNull(&v);
@@ -248,17 +242,10 @@ START_TEST(degenerate_null_and_unset)
                                     OFSTNone, NULL, -1, NULL),
                      OJ_ERR_INTERNAL);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("table");
+    tests_open("table");
     GDALAllRegister();
-    tcase_add_loop_test(tests, unit_tables_give_back_what_they_got, 0, 3);
-    tcase_add_test(tests, unit_numbers_become_other_numbers_and_text);
-    tcase_add_test(tests, unit_subtypes_keep_their_range);
-    tcase_add_test(tests, degenerate_text_that_is_no_number_or_date);
-    tcase_add_test(tests, unit_times_and_lists);
-    tcase_add_test(tests, degenerate_null_and_unset);
     return tests_run();
 }

@@ -68,7 +68,7 @@ static struct oj_relation within(double distance)
 /* --- answers known by hand -------------------------------------------------
  */
 
-START_TEST(all_rows_are_there)
+TEST(all_rows_are_there)
 {
     static const char *const names[] = {"geos", "GEOS_sorted", "spatialindex",
                                         "spatialindex_collective", "quadrant"};
@@ -79,13 +79,12 @@ START_TEST(all_rows_are_there)
         ck_assert(backend->is_reference);
     }
 }
-END_TEST
 
-START_TEST(polygon_with_hole)
+TEST(polygon_with_hole)
 {
     double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
     double hole[] = {4, 4, 4, 8, 8, 8, 8, 4, 4, 4};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = within(3.0);
     begin(&join);
     add_part(&join, OJ_PART_POLYGON);
@@ -118,14 +117,11 @@ START_TEST(polygon_with_hole)
                                         {5, 0, 13.000001 - 10},
                                         {6, 0, 5},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(ties_follow_rank)
+TEST(ties_follow_rank)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = within(10.0);
     const int32_t rank[] = {2, 1, 0, 3};
     add_square(&join, 0, 0, 5, 5); /* four squares that meet in 5, 5 */
@@ -168,14 +164,11 @@ START_TEST(ties_follow_rank)
                                         {1, 0, 0},
                                         {1, 1, 0},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(k_larger_than_layer)
+TEST(k_larger_than_layer)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     relation.k = 5;
     add_line(&join, 0, 0, 10, 0);
@@ -189,16 +182,13 @@ START_TEST(k_larger_than_layer)
               (struct reference_pair[]){{0, 0, 1}, last});
     relation.max_distance = 0;
     check_all(&join, &input, &relation, NULL, &last);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(multipoints_and_collections)
+TEST(multipoints_and_collections)
 {
     double p0[] = {100, 0}, p1[] = {0, 3}, p2[] = {50, 50};
     double line[] = {0, 0, 10, 0};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     begin(&join); /* a collection of a point far off and a line */
     add_part(&join, OJ_PART_POINT);
@@ -224,12 +214,9 @@ START_TEST(multipoints_and_collections)
                                         {2, 0, 1},
                                         {2, 1, sqrt(54.0 * 54.0 + 46.0 * 46.0)},
                                         last});
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(empty_layers)
+TEST(empty_layers)
 {
     struct oj_flat_buf empty = {0}, nulls = {0}, points = {0};
     struct oj_relation relation = oj_relation_default();
@@ -250,13 +237,12 @@ START_TEST(empty_layers)
     oj_flat_buf_free(&nulls);
     oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* Thousands of features in one place, others and some points very far away:
  * the search must find its way and end. */
-START_TEST(identical_and_far)
+TEST(identical_and_far)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     for (int i = 0; i < 6000; i++)
         add_point(&join, 7, 7);
@@ -281,17 +267,14 @@ START_TEST(identical_and_far)
         expected[503] = last;
         check_all(&join, &input, &relation, NULL, expected);
     }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* GEOS has no ring of two vertices and no line of one: they are given to it
  * with their last vertex repeated, and all backends decide as the others do. */
-START_TEST(too_few_vertices_for_geos)
+TEST(too_few_vertices_for_geos)
 {
     double ring[] = {0, 0, 0, 0};
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat join_view, input_view;
     const struct oj_backend *backend;
     begin(&join);
@@ -327,14 +310,11 @@ START_TEST(too_few_vertices_for_geos)
             oj_matches_free(&out);
         }
     }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
-START_TEST(cancel_stops)
+TEST(cancel_stops)
 {
-    struct oj_flat_buf points = {0};
+    LAYER points = {0};
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
@@ -359,14 +339,12 @@ START_TEST(cancel_stops)
         backend->engines[0]->free_index(index);
         oj_matches_free(&out);
     }
-    oj_flat_buf_free(&points);
 }
-END_TEST
 
 /* The papers' method knows points; the others take anything. */
-START_TEST(lines_as_input)
+TEST(lines_as_input)
 {
-    struct oj_flat_buf lines = {0};
+    LAYER lines = {0};
     struct oj_flat view;
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {
@@ -397,73 +375,10 @@ START_TEST(lines_as_input)
         backend->engines[0]->free_index(index);
         oj_matches_free(&out);
     }
-    oj_flat_buf_free(&lines);
 }
-END_TEST
-
-/* The n-th allocation fails: a clear error, nothing lost, no crash. */
-START_TEST(out_of_memory)
-{
-    struct oj_flat_buf join = {0}, input = {0};
-    struct oj_flat join_view, input_view;
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {
-        .n_threads = 2, .quadrant_size = 4, .timings = 0, .cancel = NULL};
-    const struct oj_backend *backend;
-    for (int i = 0; i < 40; i++)
-    {
-        add_square(&join, 2.0 * i, 0, 2.0 * i + 1, 1);
-        add_point(&input, 3.0 * i, 5);
-    }
-    join_view = oj_flat_buf_view(&join);
-    input_view = oj_flat_buf_view(&input);
-    relation.k = 3;
-    for (int b = 0; (backend = reference_at(b)) != NULL; b++)
-    {
-        oj_status status = OJ_ERR_NOMEM;
-        int64_t n = 0;
-        while (status != OJ_OK)
-        {
-            struct oj_stats stats;
-            struct oj_matches out;
-            struct oj_index *index = NULL;
-            memset(&stats, 0, sizeof stats);
-            memset(&out, 0, sizeof out);
-            oj_alloc_fail_at(++n);
-            status = backend->engines[0]->index(
-                &(struct oj_index_args){&join_view, NULL, relation, options},
-                &index, &stats, &error);
-            if (status == OJ_OK)
-                status = backend->engines[0]->join(index, &input_view, &out,
-                                                   &stats, &error);
-            oj_alloc_fail_at(0);
-            if (status != OJ_OK)
-                ck_assert_int_eq(status, OJ_ERR_NOMEM);
-            else
-                ck_assert_int_eq(out.n_pairs, 120);
-            backend->engines[0]->free_index(index);
-            oj_matches_free(&out);
-        }
-        ck_assert_int_gt(n, 8);
-    }
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
-}
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("references");
-    tcase_add_test(tcase, all_rows_are_there);
-    tcase_add_test(tcase, polygon_with_hole);
-    tcase_add_test(tcase, ties_follow_rank);
-    tcase_add_test(tcase, k_larger_than_layer);
-    tcase_add_test(tcase, multipoints_and_collections);
-    tcase_add_test(tcase, empty_layers);
-    tcase_add_test(tcase, identical_and_far);
-    tcase_add_test(tcase, too_few_vertices_for_geos);
-    tcase_add_test(tcase, out_of_memory);
-    tcase_add_test(tcase, cancel_stops);
-    tcase_add_test(tcase, lines_as_input);
+    tests_open("references");
     return tests_run();
 }

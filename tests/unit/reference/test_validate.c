@@ -17,11 +17,27 @@ static void must(oj_status status)
         ck_abort_msg("%s: %s", oj_status_name(status), error.message);
 }
 
+/* Two answers and their comparison, empty before each test. */
+static struct oj_matches a, b;
+static struct oj_validation v;
+
+static void free_answers(void)
+{
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    oj_validation_free(&v);
+    memset(&v, 0, sizeof v);
+}
+
+static void compare(void)
+{
+    must(oj_validation_compare(&v, &a, &b, &error));
+}
+
 /* A one-to-one answer of n rows: row i has feature 10 i at distance i + 0.5,
  * but for row 3, which has none. */
 static void make_single(struct oj_matches *m, int64_t n)
 {
-    memset(m, 0, sizeof *m);
     must(oj_matches_reserve(m, n, n, 0, &error));
     for (int64_t i = 0; i < n; i++)
     {
@@ -43,37 +59,45 @@ static void make_lists(struct oj_matches *m)
     memcpy(m->measure, measure, sizeof measure);
 }
 
-static void swap_pairs(struct oj_matches *m, int64_t a, int64_t b)
+static void make_both(int64_t n)
 {
-    int32_t join_row = m->join_row[a];
-    double measure = m->measure[a];
-    m->join_row[a] = m->join_row[b];
-    m->measure[a] = m->measure[b];
-    m->join_row[b] = join_row;
-    m->measure[b] = measure;
+    make_single(&a, n);
+    make_single(&b, n);
 }
 
-static void check_first(const struct oj_validation *v,
-                        enum oj_difference_kind kind, int64_t row, int32_t ours,
+static void make_both_lists(void)
+{
+    make_lists(&a);
+    make_lists(&b);
+}
+
+static void swap_pairs(struct oj_matches *m, int64_t i, int64_t j)
+{
+    int32_t join_row = m->join_row[i];
+    double measure = m->measure[i];
+    m->join_row[i] = m->join_row[j];
+    m->measure[i] = m->measure[j];
+    m->join_row[j] = join_row;
+    m->measure[j] = measure;
+}
+
+static void check_first(enum oj_difference_kind kind, int64_t row, int32_t ours,
                         int32_t reference)
 {
-    ck_assert_int_ge(v->n_first, 1);
-    ck_assert_int_eq(v->first[0].kind, kind);
-    ck_assert_int_eq(v->first[0].input_row, row);
-    ck_assert_int_eq(v->first[0].join_row_ours, ours);
-    ck_assert_int_eq(v->first[0].join_row_reference, reference);
-    ck_assert_int_eq(isnan(v->first[0].measure_ours), ours < 0);
-    ck_assert_int_eq(isnan(v->first[0].measure_reference), reference < 0);
+    ck_assert_int_ge(v.n_first, 1);
+    ck_assert_int_eq(v.first[0].kind, kind);
+    ck_assert_int_eq(v.first[0].input_row, row);
+    ck_assert_int_eq(v.first[0].join_row_ours, ours);
+    ck_assert_int_eq(v.first[0].join_row_reference, reference);
+    ck_assert_int_eq(isnan(v.first[0].measure_ours), ours < 0);
+    ck_assert_int_eq(isnan(v.first[0].measure_reference), reference < 0);
 }
 
-START_TEST(same_answers)
+TEST(same_answers)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
-    must(oj_validation_compare(&v, &a, &b, &error));
-    must(oj_validation_compare(&v, &a, &b, &error));
+    make_both(6);
+    compare();
+    compare();
     ck_assert_int_eq(v.n_rows, 12);
     ck_assert_int_eq(v.n_pairs, 10);
     ck_assert_int_eq(v.n_differences, 0);
@@ -81,142 +105,92 @@ START_TEST(same_answers)
     ck_assert_int_eq(v.n_first, 0);
     oj_matches_free(&a);
     oj_matches_free(&b);
-    make_lists(&a);
-    make_lists(&b);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    make_both_lists();
+    compare();
     ck_assert_int_eq(v.n_rows, 15);
     ck_assert_int_eq(v.n_pairs, 15);
     ck_assert_int_eq(v.n_differences, 0);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(missing_pair)
+TEST(missing_pair)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    make_both(6);
+    compare();
     a.join_row[2] = -1;
     a.measure[2] = NAN;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 1);
-    check_first(&v, OJ_DIFFERENCE_MISSING, 8, -1, 20); /* second batch */
+    check_first(OJ_DIFFERENCE_MISSING, 8, -1, 20); /* second batch */
     ck_assert(v.first[0].measure_reference == 2.5);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(extra_pair)
+TEST(extra_pair)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     a.join_row[3] = 4;
     a.measure[3] = 1.0;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 1);
-    check_first(&v, OJ_DIFFERENCE_EXTRA, 3, 4, -1);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
+    check_first(OJ_DIFFERENCE_EXTRA, 3, 4, -1);
 }
-END_TEST
 
-START_TEST(other_feature)
+TEST(other_feature)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     a.join_row[1] = 11; /* at the same distance: a tie broken otherwise */
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 1);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(last_bit_of_distance)
+TEST(last_bit_of_distance)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     a.measure[5] = nextafter(a.measure[5], 0.0);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 1);
-    check_first(&v, OJ_DIFFERENCE_DISTANCE, 5, 50, 50);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
+    check_first(OJ_DIFFERENCE_DISTANCE, 5, 50, 50);
 }
-END_TEST
 
-START_TEST(lists_differ)
+TEST(lists_differ)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_lists(&a);
-    make_lists(&b);
+    make_both_lists();
     swap_pairs(&a, 1, 2); /* the two at distance 2: order only */
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 1);
-    check_first(&v, OJ_DIFFERENCE_ORDER, 0, 9, 3);
+    check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
     b.offset[1] = b.offset[2] = 2; /* its last pair goes to row 2 */
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 3);
     ck_assert_int_eq(v.n_rows, 6);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* A join without a measure: only the sets count, and NaN equals NaN. */
-START_TEST(no_measure)
+TEST(no_measure)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_lists(&a);
-    make_lists(&b);
+    make_both_lists();
     for (int i = 0; i < 5; i++)
     {
         a.measure[i] = NAN;
         b.measure[i] = -NAN;
     }
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 0);
     a.join_row[4] = 8;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 2);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* A row that either of the two could not decide is no row that differs. */
-START_TEST(undecided_on_either_side)
+TEST(undecided_on_either_side)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     a.undecided = oj_malloc(1, sizeof *a.undecided);
     b.undecided = oj_malloc(2, sizeof *b.undecided);
     ck_assert(a.undecided != NULL && b.undecided != NULL);
@@ -226,16 +200,12 @@ START_TEST(undecided_on_either_side)
     b.n_undecided = 2;
     a.join_row[1] = 12;
     a.join_row[4] = -1;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 4);
     ck_assert_int_eq(v.n_rows, 8);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* List form: three rows of two pairs, 10 to 15. */
 static void make_pairs(struct oj_matches *m)
@@ -263,12 +233,10 @@ static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
 
 /* A pair that either could not decide is left out, and no other of its row; a
  * feature of -1 stands for all of the row. */
-START_TEST(undecided_pairs)
+TEST(undecided_pairs)
 {
     static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
     static int32_t features_a[] = {10, 12, 40}, features_b[] = {10, 41, -1};
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     make_pairs(&a);
     make_pairs(&b);
     a.join_row[0] = 9; /* sorts before the pair that is left out */
@@ -276,7 +244,7 @@ START_TEST(undecided_pairs)
     set_undecided(&a, 3, rows_a, features_a);
     set_undecided(&b, 3, rows_b, features_b);
     a.join_row[4] = 70; /* of the row that is left out as a whole */
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 1);
     ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
@@ -285,26 +253,20 @@ START_TEST(undecided_pairs)
     /* 12 is left out, whatever the reference says; 13 is not */
     b.join_row[2] = 8;
     b.join_row[3] = 12;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.first[0].join_row_reference, 8);
     ck_assert_int_eq(v.first[1].join_row_ours, 13);
     set_undecided(&a, 0, NULL, NULL);
     set_undecided(&b, 0, NULL, NULL);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* The reference may answer a part of the rows. */
-START_TEST(part_of_the_rows)
+TEST(part_of_the_rows)
 {
     static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
     static int32_t features_a[] = {10, 12}, features_b[] = {12, 14};
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     make_pairs(&a);
     make_pairs(&b);
     set_undecided(&a, 2, rows_a, features_a);
@@ -322,15 +284,11 @@ START_TEST(part_of_the_rows)
     ck_assert_int_eq(v.n_rows_seen, 2);
     set_undecided(&a, 0, NULL, NULL);
     set_undecided(&b, 0, NULL, NULL);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* Distances between lines may be two ulps off, and a pair at a bound may be on
  * either side of it; those of points may not. */
-START_TEST(some_ulps_between_lines)
+TEST(some_ulps_between_lines)
 {
     static const double x[] = {0, 1, 2, 3}, y[] = {0, 0, 0, 0};
     static const int64_t two[] = {0, 1, 2}, vertices[] = {0, 2, 4};
@@ -348,46 +306,37 @@ START_TEST(some_ulps_between_lines)
                            .y = y};
     struct oj_flat points = {.n_features = 2, .n_vertices = 2, .x = x, .y = y};
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 8.0;
-    make_single(&a, 2);
-    make_single(&b, 2);
+    make_both(2);
     a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
     v.join_side = v.input = &flat;
     v.relation = &relation;
     b.measure[0] = 1.0;
     a.measure[0] = nextafter(nextafter(1.0, 9.0), 9.0);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
     a.join_row[1] = -1; /* at 8, as far as may be, or just beyond */
     b.measure[1] = 8.0;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 3);
     a.measure[0] = nextafter(a.measure[0], 9.0);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 1);
     v.input = &points;
     b.measure[0] = nextafter(a.measure[0], 9.0);
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* The two forms of one answer are the same answer. */
-START_TEST(forms_mix)
+TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     make_single(&a, 5);
     memset(&b, 0, sizeof b);
     must(oj_matches_reserve(&b, 5, 4, 1, &error));
@@ -397,39 +346,28 @@ START_TEST(forms_mix)
         b.join_row[i] = a.join_row[i < 3 ? i : 4];
         b.measure[i] = a.measure[i < 3 ? i : 4];
     }
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_pairs, 8);
     ck_assert_int_eq(v.n_differences, 0);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(undecided_rows)
+TEST(undecided_rows)
 {
     static int64_t undecided[] = {1, 4};
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     a.join_row[1] = 99;
     a.join_row[4] = -1;
     a.join_row[5] = 98;
     b.undecided = undecided;
     b.n_undecided = 2;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_undecided, 2);
     ck_assert_int_eq(v.n_rows, 4);
     ck_assert_int_eq(v.n_rows_different, 1);
     ck_assert_int_eq(v.first[0].input_row, 5);
     b.undecided = NULL;
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 static oj_status count_reports(const struct oj_difference *difference,
                                void *user, struct oj_error *err)
@@ -441,33 +379,26 @@ static oj_status count_reports(const struct oj_difference *difference,
     return OJ_OK;
 }
 
-START_TEST(every_difference_is_reported)
+TEST(every_difference_is_reported)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     int64_t n = 0;
-    make_single(&a, 501);
-    make_single(&b, 501);
+    make_both(501);
     for (int64_t i = 0; i < 501; i++)
         a.measure[i] += 1.0;
     v.report = count_reports;
     v.user = &n;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(n, 500);
     ck_assert_int_eq(v.n_differences, 500);
     ck_assert_int_eq(v.n_first, OJ_N_FIRST_DIFFERENCES);
     ck_assert_int_eq(v.first[9].input_row, 10); /* row 3 has no pair */
     ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error), OJ_ERR_IO);
     ck_assert_str_eq(error.message, "the report is full");
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* The point lies exactly on the slanted edge; in double-double arithmetic it
  * does not, so GEOS has it in the hole. */
-START_TEST(rounding_of_geos)
+TEST(rounding_of_geos)
 {
     static const double ring_x[] = {-2,
                                     2,
@@ -495,8 +426,6 @@ START_TEST(rounding_of_geos)
     static const double x[] = {0.099999900000000003}, y[] = {0.2};
     struct oj_flat join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches a = {0}, b = {0};
-    struct oj_validation v = {0};
     join.n_features = join.n_parts = 1;
     join.n_rings = 2;
     join.n_vertices = 10;
@@ -519,35 +448,30 @@ START_TEST(rounding_of_geos)
     v.join_side = &join;
     v.input = &input;
     v.relation = &relation;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
     ck_assert_str_eq(oj_difference_kind_name(v.first[0].kind), "proved");
     relation.distance_to = OJ_TO_BOUNDARY;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_rows_proved, 2);
     a.measure[0] = 1e-17; /* and now it is ours that is wrong */
     b.measure[0] = 0.0;
-    must(oj_validation_compare(&v, &a, &b, &error));
+    compare();
     ck_assert_int_eq(v.n_rows_proved, 2);
     ck_assert_int_eq(v.n_differences, 1);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 /* The reference errs in the nearest feature and so has another one, which is as
  * near and comes after it: ours, which has the first of them, is right. */
-START_TEST(ties_after_an_error)
+TEST(ties_after_an_error)
 {
     static const double at[] = {0, 0, 0}, origin[] = {0};
     static const int64_t orders[2][3] = {{7, 8, 9}, {8, 7, 9}};
     struct oj_flat join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
-    struct oj_matches a = {0}, b = {0};
     join.n_features = join.n_vertices = 3;
     input.n_features = input.n_vertices = 1;
     join.part_kinds = input.part_kinds = OJ_PART_POINT;
@@ -560,68 +484,34 @@ START_TEST(ties_after_an_error)
     a.measure[0] = b.measure[0] = 0.0;
     for (int i = 0; i < 3; i++)
     {
-        struct oj_validation v = {
+        oj_validation_free(&v);
+        v = (struct oj_validation){
             .join_side = &join, .input = &input, .relation = &relation};
         join.fid = i < 2 ? orders[i] : NULL;
-        must(oj_validation_compare(&v, &a, &b, &error));
+        compare();
         ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], i == 1 ? 1 : 2);
         ck_assert_int_eq(v.n_differences, i == 1);
-        oj_validation_free(&v);
     }
-    oj_matches_free(&a);
-    oj_matches_free(&b);
 }
-END_TEST
 
-START_TEST(other_number_of_rows)
+TEST(other_number_of_rows)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
     make_single(&a, 6);
     make_single(&b, 5);
     ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error),
                      OJ_ERR_INTERNAL);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
-    struct oj_matches a, b;
-    struct oj_validation v = {0};
-    make_single(&a, 6);
-    make_single(&b, 6);
+    make_both(6);
     oj_alloc_fail_at(1);
     ck_assert_int_eq(oj_validation_compare(&v, &a, &b, &error), OJ_ERR_NOMEM);
     oj_alloc_fail_at(0);
-    oj_matches_free(&a);
-    oj_matches_free(&b);
-    oj_validation_free(&v);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("validate");
-    tcase_add_test(tcase, same_answers);
-    tcase_add_test(tcase, missing_pair);
-    tcase_add_test(tcase, extra_pair);
-    tcase_add_test(tcase, other_feature);
-    tcase_add_test(tcase, last_bit_of_distance);
-    tcase_add_test(tcase, lists_differ);
-    tcase_add_test(tcase, no_measure);
-    tcase_add_test(tcase, undecided_on_either_side);
-    tcase_add_test(tcase, undecided_pairs);
-    tcase_add_test(tcase, part_of_the_rows);
-    tcase_add_test(tcase, some_ulps_between_lines);
-    tcase_add_test(tcase, forms_mix);
-    tcase_add_test(tcase, undecided_rows);
-    tcase_add_test(tcase, every_difference_is_reported);
-    tcase_add_test(tcase, rounding_of_geos);
-    tcase_add_test(tcase, ties_after_an_error);
-    tcase_add_test(tcase, other_number_of_rows);
-    tcase_add_test(tcase, out_of_memory);
+    tcase_add_checked_fixture(tests_open("validate"), NULL, free_answers);
     return tests_run();
 }

@@ -34,7 +34,7 @@ static void check_mark(const char *text, int is_marked)
 {
     for (int n_threads = 1; n_threads < 4; n_threads++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         uint8_t *mark = NULL;
         add_square(&buf, 0, 0, 1, 1);
@@ -47,11 +47,10 @@ static void check_mark(const char *text, int is_marked)
             ck_assert_msg(mark[0] == 0 && mark[1] == 1 && mark[2] == 0, "%s",
                           text);
         oj_free(mark);
-        oj_flat_buf_free(&buf);
     }
 }
 
-START_TEST(marks)
+TEST(marks)
 {
     /* areas that overlap */
     check_mark("0 0 5 0 5 5 0 5 0 0|3 2 8 2 8 7 3 7 3 2", 1);
@@ -95,7 +94,6 @@ START_TEST(marks)
     check_mark("0 0 4 0 4 4 0 4 0 0 4 0 4 4 0 4 0 0", 1);
     check_mark("0 0 4 0 4 4 0 4 0 0 5 5 0 0", 0);
 }
-END_TEST
 
 /* Islands around a coast of many vertices, all within its box; then one more on
  * the land, or across the coast. */
@@ -127,11 +125,11 @@ static void add_coast(struct oj_flat_buf *buf, int n, int extra)
     oj_free(xy);
 }
 
-START_TEST(coasts)
+TEST(coasts)
 {
     for (int extra = 0; extra < 3; extra++)
     {
-        struct oj_flat_buf buf = {0};
+        LAYER buf = {0};
         struct oj_flat flat;
         uint8_t *mark = NULL;
         add_coast(&buf, 5000, 0);
@@ -141,20 +139,18 @@ START_TEST(coasts)
         ck_assert_int_eq(mark != NULL, extra > 0);
         ck_assert(mark == NULL || (mark[0] == 0 && mark[1] == 1));
         oj_free(mark);
-        oj_flat_buf_free(&buf);
     }
 }
-END_TEST
 
 /* What is not marked is what even-odd over all rings says; and
  * the exact reference agrees with the plain one. */
-START_TEST(locations)
+TEST(locations)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(60);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join_buf = {0}, input_buf = {0};
+        LAYER join_buf = {0}, input_buf = {0};
         struct oj_flat join, input;
         uint8_t *mark = NULL;
         seed = random_state = first + (uint64_t)i;
@@ -180,20 +176,14 @@ START_TEST(locations)
             }
         }
         oj_free(mark);
-        oj_flat_buf_free(&join_buf);
-        oj_flat_buf_free(&input_buf);
     }
     ck_assert_int_gt(n_marked, n);
     ck_assert_int_gt(n_unmarked_several, n / 2);
     ck_assert_int_gt(n_surrounded, n);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("overlapping parts");
-    tcase_add_test(tcase, marks);
-    tcase_add_test(tcase, coasts);
-    tcase_add_test(tcase, locations);
+    tests_open("overlapping parts");
     return tests_run();
 }

@@ -190,7 +190,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
 
 #define N 40
 
-START_TEST(random_pairs)
+TEST_LOOP(random_pairs, 0, 8)
 {
     uint64_t seed = first_seed() + (uint64_t)_i;
     struct oj_relate_scratch scratch;
@@ -224,11 +224,9 @@ START_TEST(random_pairs)
     printf("%lld pairs, %lld of them nice\n", (long long)n_pairs,
            (long long)n_nice);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("relate");
-    tcase_add_loop_test(tcase, random_pairs, 0, 8);
+    tests_open("relate");
     return tests_run();
 }

@@ -183,7 +183,7 @@ static int64_t pick_size(void)
     return (int64_t)(64.0 * exp2(between(0.0, 6.3)));
 }
 
-START_TEST(same_as_edge_by_edge)
+TEST(same_as_edge_by_edge)
 {
     static const double moves[][3] = {
         {1, 0, 0},      {1, 1e7, -1e7},    {1e-7, 0, 0},
@@ -206,10 +206,9 @@ START_TEST(same_as_edge_by_edge)
     ck_assert(n < 100 || (n_at[OJ_OUTSIDE] > n && n_at[OJ_INSIDE] > n &&
                           n_at[OJ_ON_BOUNDARY] > n));
 }
-END_TEST
 
 /* Whole numbers, every point of the lattice and between. */
-START_TEST(every_place_of_small_lattices)
+TEST(every_place_of_small_lattices)
 {
     uint64_t first = first_seed();
     for (int64_t i = rounds(60); i > 0; i--)
@@ -235,10 +234,9 @@ START_TEST(every_place_of_small_lattices)
         oj_rings_free(&rings);
     }
 }
-END_TEST
 
 /* Sizes at which squares and reciprocals leave the range of double. */
-START_TEST(extreme_sizes)
+TEST(extreme_sizes)
 {
     static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
                                     1e20,   1e130,  1e137,  1e154,  1e300};
@@ -253,13 +251,12 @@ START_TEST(extreme_sizes)
         check_ring(60);
     }
 }
-END_TEST
 
 /* What the rows of a frame say of an edge: every point of the edge that is in
  * the frame is in one of the columns of its row.  Edges of any length and
  * slope, next to flat and next to steep ones, also of other sizes than the
  * frame. */
-START_TEST(edges_stay_in_their_columns)
+TEST(edges_stay_in_their_columns)
 {
     static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
     uint64_t first = first_seed();
@@ -306,10 +303,9 @@ START_TEST(edges_stay_in_their_columns)
     }
     ck_assert(n_narrow > n / 10);
 }
-END_TEST
 
 /* Several rings side by side: even-odd over all of them. */
-START_TEST(several_rings)
+TEST(several_rings)
 {
     static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};
     static double x[4 * RING_CAPACITY], y[4 * RING_CAPACITY];
@@ -355,15 +351,9 @@ START_TEST(several_rings)
         oj_edge_grid_free(&grid);
     }
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("ring grid");
-    tcase_add_test(tcase, same_as_edge_by_edge);
-    tcase_add_test(tcase, every_place_of_small_lattices);
-    tcase_add_test(tcase, extreme_sizes);
-    tcase_add_test(tcase, edges_stay_in_their_columns);
-    tcase_add_test(tcase, several_rings);
+    tests_open("ring grid");
     return tests_run();
 }

@@ -147,7 +147,7 @@ static struct oj_class_field field_at(int f)
 }
 
 /* Every pair of types, every pair of rows of a stride. */
-START_TEST(property_classes_are_equal_where_values_are)
+TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 {
     struct class_side a = read_side(1), b = read_side(2);
     const struct oj_row_values left = {a.table, NULL}, right = {b.table, NULL};
@@ -179,10 +179,9 @@ START_TEST(property_classes_are_equal_where_values_are)
     free_side(&a);
     free_side(&b);
 }
-END_TEST
 
 /* All four fields at once: equal where each is. Not inserted: no class. */
-START_TEST(unit_several_fields)
+TEST(unit_several_fields)
 {
     struct class_side a = read_side(3);
     const struct oj_row_values values = {a.table, NULL};
@@ -215,9 +214,8 @@ START_TEST(unit_several_fields)
     oj_classes_free(classes);
     free_side(&a);
 }
-END_TEST
 
-START_TEST(memory_every_allocation_fails_once)
+TEST(memory_every_allocation_fails_once)
 {
     struct class_side a = read_side(4);
     const struct oj_row_values values = {a.table, NULL};
@@ -240,15 +238,10 @@ START_TEST(memory_every_allocation_fails_once)
     }
     free_side(&a);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("classes");
+    tests_open("classes");
     GDALAllRegister();
-    tcase_add_loop_test(tests, property_classes_are_equal_where_values_are, 0,
-                        N_FIELDS * N_FIELDS);
-    tcase_add_test(tests, unit_several_fields);
-    tcase_add_test(tests, memory_every_allocation_fails_once);
     return tests_run();
 }

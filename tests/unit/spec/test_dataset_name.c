@@ -42,7 +42,7 @@ static const char *split(const char *text, char *out)
     return out;
 }
 
-START_TEST(words_are_split_as_a_shell_splits_them)
+TEST(words_are_split_as_a_shell_splits_them)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -74,9 +74,8 @@ START_TEST(words_are_split_as_a_shell_splits_them)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(split(cases[i][0], out), cases[i][1]);
 }
-END_TEST
 
-START_TEST(joined_words_are_split_into_the_same)
+TEST(joined_words_are_split_into_the_same)
 {
     static const char letters[] = "ab '\"\\\n\t$`|&;<>()*?~#=%\xC3\xBC-/.";
     unsigned seed = 17;
@@ -110,9 +109,8 @@ START_TEST(joined_words_are_split_into_the_same)
         oj_free(line);
     }
 }
-END_TEST
 
-START_TEST(files_say_what_they_should)
+TEST(files_say_what_they_should)
 {
     static const char *const good[][2] = {
         {"{\"type\":\"ogrjoin\",\"command_line\":\"a b\"}", "a b"},
@@ -137,9 +135,8 @@ START_TEST(files_say_what_they_should)
         oj_spec_file_free(&spec);
     }
 }
-END_TEST
 
-START_TEST(broken_files_are_one_line_of_error)
+TEST(broken_files_are_one_line_of_error)
 {
     static const char *const bad[][2] = {
         {" ", "JSON object"},
@@ -185,7 +182,6 @@ START_TEST(broken_files_are_one_line_of_error)
     ck_assert_int_ne(oj_spec_file_parse(deep, "f.x", &spec, &err), OJ_OK);
     ck_assert_ptr_nonnull(strstr(err.message, "deep"));
 }
-END_TEST
 
 static void check_resolved(const char *folder, const char *name,
                            const char *expected)
@@ -197,7 +193,7 @@ static void check_resolved(const char *folder, const char *name,
     oj_free(path);
 }
 
-START_TEST(plain_paths_alone_are_relative)
+TEST(plain_paths_alone_are_relative)
 {
     check_resolved("", "a.gpkg", "a.gpkg");
     check_resolved("d", "a.gpkg", "d/a.gpkg");
@@ -217,10 +213,9 @@ START_TEST(plain_paths_alone_are_relative)
     check_resolved("d", "a b/10:30.gpkg", "d/a b/10:30.gpkg");
     check_resolved("/vsimem/d", "a.gpkg", "/vsimem/d/a.gpkg");
 }
-END_TEST
 
 /* What is written in a file in a folder leads to the same place from there. */
-START_TEST(paths_seen_from_a_folder_lead_back)
+TEST(paths_seen_from_a_folder_lead_back)
 {
     char base[] = "/tmp/oj_names_XXXXXX", here[4096], path[4200];
     static const char *const folders[] = {"",   ".",      "x",    "x/y",
@@ -265,9 +260,8 @@ START_TEST(paths_seen_from_a_folder_lead_back)
     snprintf(path, sizeof path, "rm -r %s", base);
     ck_assert_int_eq(system(path), 0);
 }
-END_TEST
 
-START_TEST(names_are_told_by_their_letters)
+TEST(names_are_told_by_their_letters)
 {
     ck_assert_int_eq(oj_dataset_name_is_words("JOIN:"), 1);
     ck_assert_int_eq(oj_dataset_name_is_words("join:a b"), 1);
@@ -281,9 +275,8 @@ START_TEST(names_are_told_by_their_letters)
     ck_assert_int_eq(oj_sql_is_keyword("Join"), 1);
     ck_assert_int_eq(oj_sql_is_keyword("joined"), 0);
 }
-END_TEST
 
-START_TEST(words_of_a_dataset)
+TEST(words_of_a_dataset)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_command c = {0};
@@ -312,9 +305,8 @@ START_TEST(words_of_a_dataset)
     ck_assert_int_eq(c.n_windows, 1);
     oj_command_free(&c);
 }
-END_TEST
 
-START_TEST(words_that_are_none_of_a_dataset)
+TEST(words_that_are_none_of_a_dataset)
 {
     static const char *const bad[][2] = {
         {"", "0 datasets given, 2 needed: JOIN:[options] input_ds join_ds"},
@@ -352,9 +344,8 @@ START_TEST(words_that_are_none_of_a_dataset)
         ck_assert_ptr_null(c.words);
     }
 }
-END_TEST
 
-START_TEST(conditions_that_all_drivers_understand_alike)
+TEST(conditions_that_all_drivers_understand_alike)
 {
     static const char *const plain[] = {
         "n = 1",
@@ -426,21 +417,10 @@ START_TEST(conditions_that_all_drivers_understand_alike)
         ck_assert_msg(oj_where_is_plain(other[i], defn) == 0, "%s", other[i]);
     OGR_FD_Release(defn);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tests = tests_open("dataset names");
+    tests_open("dataset names");
     GDALAllRegister();
-    tcase_add_test(tests, words_are_split_as_a_shell_splits_them);
-    tcase_add_test(tests, joined_words_are_split_into_the_same);
-    tcase_add_test(tests, files_say_what_they_should);
-    tcase_add_test(tests, broken_files_are_one_line_of_error);
-    tcase_add_test(tests, plain_paths_alone_are_relative);
-    tcase_add_test(tests, paths_seen_from_a_folder_lead_back);
-    tcase_add_test(tests, names_are_told_by_their_letters);
-    tcase_add_test(tests, words_of_a_dataset);
-    tcase_add_test(tests, words_that_are_none_of_a_dataset);
-    tcase_add_test(tests, conditions_that_all_drivers_understand_alike);
     return tests_run();
 }

@@ -51,7 +51,7 @@ static void expect_point(const struct oj_flat_buf *a,
 {
     struct oj_flat va = oj_flat_buf_view(a), vb = oj_flat_buf_view(b);
     struct oj_pair_values values = {0};
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     double got[3];
     find(&va, &vb, 1, &m, &values);
     got[0] = value_of(&values, OJ_PAIR_NEAREST_X, 0);
@@ -63,7 +63,6 @@ static void expect_point(const struct oj_flat_buf *a,
                                  : fabs(got[2] - bearing_or_nan) < 1e-10,
            "bearing %.17g, not %.17g", got[2], bearing_or_nan);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
 }
 
 /* --- known answers --------------------------------------------------------
@@ -71,7 +70,7 @@ static void expect_point(const struct oj_flat_buf *a,
 
 /* Found elsewhere, to fifty digits, by searching the arc for the least
  * haversine. */
-START_TEST(known_feet)
+TEST(known_feet)
 {
     static const struct
     {
@@ -105,7 +104,7 @@ START_TEST(known_feet)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        struct oj_flat_buf a = {0}, b = {0}, c = {0};
+        LAYER a = {0}, b = {0}, c = {0};
         add_point(&a, known[i].p[0], known[i].p[1]);
         add_line(&b, known[i].a[0], known[i].a[1], known[i].b[0],
                  known[i].b[1]);
@@ -115,16 +114,12 @@ START_TEST(known_feet)
                      known[i].bearing);
         expect_point(&a, &c, known[i].foot[0], known[i].foot[1],
                      known[i].bearing);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
-        oj_flat_buf_free(&c);
     }
 }
-END_TEST
 
 /* Courses between places: great circles, along the equator, along a meridian,
  * from a pole; published ones first (Los Angeles, New York: 66 degrees). */
-START_TEST(known_bearings)
+TEST(known_bearings)
 {
     static const struct
     {
@@ -157,15 +152,12 @@ START_TEST(known_bearings)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         add_point(&a, known[i].x0, known[i].y0);
         add_point(&b, known[i].x1, known[i].y1);
         expect_point(&a, &b, known[i].x1, known[i].y1, known[i].bearing);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
 }
-END_TEST
 
 /* By the textbook's formula. */
 static double bearing_between(double x0, double y0, double x1, double y1)
@@ -177,10 +169,10 @@ static double bearing_between(double x0, double y0, double x1, double y1)
 }
 
 /* Vertices come as they are written, feet as the ends of their edge. */
-START_TEST(longitudes)
+TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};
-    struct oj_flat_buf a = {0}, east = {0}, west = {0}, box = {0}, inside = {0};
+    LAYER a = {0}, east = {0}, west = {0}, box = {0}, inside = {0};
     add_point(&a, 0, 10);
     add_line(&east, 350, 0, 370, 0);
     add_line(&west, -10, 0, 10, 0);
@@ -195,13 +187,7 @@ START_TEST(longitudes)
     oj_flat_buf_free(&inside);
     add_point(&inside, -177, -2.5);
     expect_point(&inside, &box, 182, -2, bearing_between(-177, -2.5, 182, -2));
-    oj_flat_buf_free(&a);
-    oj_flat_buf_free(&east);
-    oj_flat_buf_free(&west);
-    oj_flat_buf_free(&box);
-    oj_flat_buf_free(&inside);
 }
-END_TEST
 
 /* --- random ones ----------------------------------------------------------
  */
@@ -246,16 +232,16 @@ static void check_pair(const struct oj_flat *join, int64_t feature,
                miss(ax, ay, bearing, metres, bx, by));
 }
 
-START_TEST(random_pairs)
+TEST(random_pairs)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
                                      OJ_PART_POLYGON, 7};
     int64_t n_rounds = rounds(150), n_pairs = 0;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
-        struct oj_flat_buf a = {0}, b = {0};
+        LAYER a = {0}, b = {0};
         struct oj_pair_values values = {0}, other = {0};
-        struct oj_matches m = {0};
+        MATCHES m = {0};
         struct oj_flat va, vb;
         struct region region;
         random_state = seed;
@@ -284,20 +270,12 @@ START_TEST(random_pairs)
         }
         oj_pair_values_free(&values);
         oj_pair_values_free(&other);
-        oj_matches_free(&m);
-        oj_flat_buf_free(&a);
-        oj_flat_buf_free(&b);
     }
     ck_assert_int_gt(n_pairs, 500);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("sphere_points");
-    tcase_add_test(tcase, known_feet);
-    tcase_add_test(tcase, known_bearings);
-    tcase_add_test(tcase, longitudes);
-    tcase_add_test(tcase, random_pairs);
+    tests_open("sphere_points");
     return tests_run();
 }

@@ -5,7 +5,7 @@
 #include "../references.h"
 
 #include "../../../algs/relation/oj_engine.h"
-#include "../random_layers.h"
+#include "../memory_trial.h"
 
 #include "../run_tests.h"
 #include "plain_rings.h"
@@ -24,7 +24,7 @@ static void check_trial(const struct points_trial *t, int n_threads,
     struct oj_relation relation = *t->relation;
     struct oj_stats stats;
     struct oj_index *index;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     memset(&stats, 0, sizeof stats);
     relation.share_lists = may_share_lists(t->join) && pick(2);
     options.n_input = pick(3) ? 1000 << pick(18) : 0;
@@ -41,7 +41,6 @@ static void check_trial(const struct points_trial *t, int n_threads,
         must(family->join(index, &view, &out, &stats, &error));
         check_matches(t, first, n, &out);
     }
-    oj_matches_free(&out);
     family->free_index(index);
 }
 
@@ -86,13 +85,13 @@ static struct oj_flat join_view(const struct oj_flat_buf *buf)
 
 /* --- rounds --------------------------------------------------------------- */
 
-START_TEST(same_as_ring_by_ring)
+TEST(same_as_ring_by_ring)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(250);
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         struct scene scene;
         seed = random_state = first + (uint64_t)i;
@@ -104,13 +103,10 @@ START_TEST(same_as_ring_by_ring)
         add_input_points(&input, &scene, &b, 1 + pick(150), 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
     ck_assert_int_gt(n_pairs_seen, n);
     ck_assert_int_gt(n_shared_seen, n / 20);
 }
-END_TEST
 
 /* A lot of a city whose streets run at some angle. */
 static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
@@ -134,13 +130,13 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
 
 /* Towns far apart, turned streets, districts over all, copies on one place:
  * what makes cells crowded, turns axes and needs more than one layer. */
-START_TEST(towns)
+TEST(towns)
 {
     uint64_t first = first_seed();
     int64_t n_rounds = rounds(8);
     for (int64_t round = 0; round < n_rounds; round++)
     {
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         double angle, apart, town[3][2];
         int n_lots;
@@ -180,11 +176,8 @@ START_TEST(towns)
         }
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 static int32_t *pick_classes(int64_t n)
 {
@@ -206,13 +199,13 @@ static int32_t *pick_ranks(int64_t n)
     return rank;
 }
 
-START_TEST(conditions)
+TEST(conditions)
 {
     uint64_t first = first_seed();
     for (int64_t i = rounds(60); i > 0; i--)
     {
         struct scene scene = {0.0, 0.0, 1.0, 12, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_relation relation = oj_relation_default();
         struct oj_flat a, b;
         int32_t *rank, *classes[2];
@@ -241,21 +234,18 @@ START_TEST(conditions)
         oj_free(classes[0]);
         oj_free(classes[1]);
         oj_free(rank);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* Very large and very small coordinates, as far as signs are exact. */
-START_TEST(sizes)
+TEST(sizes)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120};
     uint64_t first = first_seed();
     for (int64_t i = rounds(40); i > 0; i--)
     {
         struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         seed = random_state = first + (uint64_t)i;
         scene.scale = scales[pick(4)];
@@ -264,21 +254,18 @@ START_TEST(sizes)
         add_input_points(&input, &scene, &b, 80, 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* A few lots far away, in x, y or both, which cells are not spread out for. */
-START_TEST(far_rings)
+TEST(far_rings)
 {
     uint64_t first = first_seed();
     int64_t n = rounds(100);
     for (int64_t i = 0; i < n; i++)
     {
         struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
-        struct oj_flat_buf join = {0}, input = {0};
+        LAYER join = {0}, input = {0};
         struct oj_flat a, b;
         seed = random_state = first + (uint64_t)i;
         for (int k = 1 + pick(3); k > 0; k--)
@@ -294,11 +281,8 @@ START_TEST(far_rings)
         add_input_points(&input, &scene, &b, 300, 0);
         a = oj_flat_buf_view(&input);
         check_ops(&b, &a);
-        oj_flat_buf_free(&join);
-        oj_flat_buf_free(&input);
     }
 }
-END_TEST
 
 /* --- what is asked of every family ---------------------------------------- */
 
@@ -317,131 +301,31 @@ static void build_layers(void)
     add_input_points(&visitors, &scene, &view, 400, 0);
 }
 
-static oj_status run_once(int n_threads, const struct oj_options *given,
-                          struct oj_matches *out)
+/* Also where the plane is prepared. */
+TEST_LOOP(memory, 0, 2)
 {
-    const struct oj_engine *family = &oj_cpu_points_in_polygons;
-    struct oj_flat a = oj_flat_buf_view(&visitors);
-    struct oj_flat b = oj_flat_buf_view(&districts);
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = *given;
-    struct oj_stats stats;
-    struct oj_index *index = NULL;
-    oj_status status;
-    relation.op = OJ_OP_INTERSECTS;
-    options.n_threads = n_threads;
-    memset(&stats, 0, sizeof stats);
-    error.message[0] = '\0';
-    status = family->index(&(struct oj_index_args){&b, NULL, relation, options},
-                           &index, &stats, &error);
-    if (status != OJ_OK)
-    {
-        ck_assert_ptr_null(index);
-        return status;
-    }
-    status = family->join(index, &a, out, &stats, &error);
-    if (status == OJ_ERR_NOMEM)
-    {
-        /* the same index answers once there is memory again */
-        struct oj_matches again = {0};
-        struct oj_error later;
-        oj_alloc_fail_at(0);
-        ck_assert_int_eq(family->join(index, &a, &again, &stats, &later),
-                         OJ_OK);
-        oj_matches_free(&again);
-    }
-    family->free_index(index);
-    return status;
-}
-
-START_TEST(memory)
-{
-    struct oj_options options = {0};
-    struct oj_matches truth = {0};
-    int64_t n = 0, n_failed = 0;
-    build_layers();
-    must(run_once(1, &options, &truth));
-    for (int n_threads = 1; n_threads < 3; n_threads++)
-    {
-        oj_status status = OJ_ERR_NOMEM;
-        for (n = 1; status != OJ_OK; n++)
-        {
-            struct oj_matches out = {0};
-            oj_alloc_fail_at(n);
-            status = run_once(n_threads, &options, &out);
-            oj_alloc_fail_at(0);
-            n_failed += status != OJ_OK;
-            expect(status == OJ_OK ||
-                       (status == OJ_ERR_NOMEM && error.message[0] != '\0'),
-                   "allocation %d: %s: %s", (int)n, oj_status_name(status),
-                   error.message);
-            if (status == OJ_OK)
-            {
-                ck_assert_int_eq(out.n_pairs, truth.n_pairs);
-                ck_assert_mem_eq(out.join_row, truth.join_row,
-                                 (size_t)out.n_pairs * sizeof *out.join_row);
-            }
-            oj_matches_free(&out);
-        }
-    }
-    ck_assert_int_gt(n_failed, 20);
-    oj_matches_free(&truth);
-    oj_flat_buf_free(&districts);
-    oj_flat_buf_free(&visitors);
-}
-END_TEST
-
-/* The same where the plane is prepared. */
-START_TEST(memory_for_known_cells)
-{
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {.n_input = 400000};
-    struct oj_matches truth = {0};
-    int64_t n_failed = 0;
-    struct oj_join *whole;
     struct oj_flat a, b;
+    struct memory_join t = {.backend = "cpu",
+                            .join = &b,
+                            .input = &a,
+                            .relation = oj_relation_default()};
     build_layers();
     a = oj_flat_buf_view(&visitors);
     b = oj_flat_buf_view(&districts);
-    relation.op = OJ_OP_INTERSECTS;
-    must(oj_join_open(&b, &relation, "cpu", &options, &whole, &error));
-    must(oj_join_batch(whole, &a, &truth, &error));
-    oj_join_close(whole);
-    relation.any_order = relation.share_lists = 1;
-    for (options.n_threads = 1; options.n_threads < 3; options.n_threads++)
+    t.relation.op = OJ_OP_INTERSECTS;
+    t.relation.any_order = t.relation.share_lists = _i;
+    t.options.n_input = _i == 1 ? 400000 : 0;
+    for (int n_threads = 1; n_threads < 3; n_threads++)
     {
-        oj_status status = OJ_ERR_NOMEM;
-        for (int64_t n = 1; status != OJ_OK; n++)
-        {
-            struct oj_matches out = {0};
-            struct oj_join *join = NULL;
-            oj_alloc_fail_at(n);
-            status =
-                oj_join_open(&b, &relation, "cpu", &options, &join, &error);
-            if (status == OJ_OK)
-                status = oj_join_batch(join, &a, &out, &error);
-            oj_alloc_fail_at(0);
-            n_failed += status != OJ_OK;
-            ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-            if (status == OJ_OK)
-            {
-                ck_assert_ptr_nonnull(out.shared);
-                ck_assert_int_eq(out.n_pairs, truth.n_pairs);
-                ck_assert_int_eq(out.n_matched, truth.n_matched);
-            }
-            oj_matches_free(&out);
-            oj_join_close(join);
-        }
+        t.options.n_threads = n_threads;
+        try_without_memory(&t, 10 + 10 * _i);
     }
-    ck_assert_int_gt(n_failed, 40);
-    oj_matches_free(&truth);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
 /* The plane is prepared before a batch comes, and takes its time. */
-START_TEST(cancelled_while_cells_are_made)
+TEST(cancelled_while_cells_are_made)
 {
     struct oj_relation relation = oj_relation_default();
     int cancel = 1;
@@ -460,12 +344,29 @@ START_TEST(cancelled_while_cells_are_made)
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
-START_TEST(bounds)
+static oj_status run_once(int n_threads, const struct oj_options *given,
+                          struct oj_matches *out)
+{
+    struct oj_flat a = oj_flat_buf_view(&visitors);
+    struct oj_flat b = oj_flat_buf_view(&districts);
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = *given;
+    struct oj_join *join = NULL;
+    oj_status status;
+    relation.op = OJ_OP_INTERSECTS;
+    options.n_threads = n_threads;
+    status = oj_join_open(&b, &relation, "cpu", &options, &join, &error);
+    if (status == OJ_OK)
+        status = oj_join_batch(join, &a, out, &error);
+    oj_join_close(join);
+    return status;
+}
+
+TEST(bounds)
 {
     struct oj_options options = {0};
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     int cancel = 1;
     int64_t n_pairs;
     build_layers();
@@ -484,22 +385,20 @@ START_TEST(bounds)
         ck_assert_int_eq(run_once(n_threads, &options, &out), OJ_ERR_CANCELLED);
         options.cancel = NULL;
     }
-    oj_matches_free(&out);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
 }
-END_TEST
 
 /* A batch of one row has no bound. */
-START_TEST(one_row)
+TEST(one_row)
 {
     const struct oj_engine *family = &oj_cpu_points_in_polygons;
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1, .max_batch_pairs = 3};
     struct oj_stats stats;
     struct oj_index *index;
-    struct oj_matches out = {0};
+    MATCHES out = {0};
     struct oj_flat a, b;
     memset(&stats, 0, sizeof stats);
     relation.op = OJ_OP_WITHIN;
@@ -515,16 +414,12 @@ START_TEST(one_row)
     for (int i = 0; i < 500; i++)
         ck_assert_int_eq(out.join_row[i], i);
     family->free_index(index);
-    oj_matches_free(&out);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* No features, no features with parts, no rows, only rows without a place. */
-START_TEST(nothing)
+TEST(nothing)
 {
-    struct oj_flat_buf join = {0}, input = {0};
+    LAYER join = {0}, input = {0};
     struct oj_flat a, b, nowhere;
     const double nan[] = {NAN, NAN, NAN};
     const int64_t fid[] = {0, 1, 2};
@@ -548,16 +443,13 @@ START_TEST(nothing)
     check_ops(&b, &nowhere);
     nowhere.n_features = nowhere.n_vertices = 0;
     check_ops(&b, &nowhere);
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 /* What other families are for. */
-START_TEST(not_taken)
+TEST(not_taken)
 {
     const struct oj_engine *family = &oj_cpu_points_in_polygons;
-    struct oj_flat_buf join = {0}, line = {0}, input = {0};
+    LAYER join = {0}, line = {0}, input = {0};
     struct oj_relation relation = oj_relation_default();
     struct oj_flat a, b, c;
     add_square(&join, -1.0, -1.0, 1.0, 1.0);
@@ -576,26 +468,10 @@ START_TEST(not_taken)
     ck_assert(!family->takes(&relation, &c, &a));
     ck_assert(!family->takes(&relation, &b, &c));
     ck_assert(!family->takes(&relation, &a, &a));
-    oj_flat_buf_free(&join);
-    oj_flat_buf_free(&line);
-    oj_flat_buf_free(&input);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("points in polygons");
-    tcase_add_test(tcase, same_as_ring_by_ring);
-    tcase_add_test(tcase, towns);
-    tcase_add_test(tcase, conditions);
-    tcase_add_test(tcase, sizes);
-    tcase_add_test(tcase, far_rings);
-    tcase_add_test(tcase, memory);
-    tcase_add_test(tcase, memory_for_known_cells);
-    tcase_add_test(tcase, cancelled_while_cells_are_made);
-    tcase_add_test(tcase, bounds);
-    tcase_add_test(tcase, one_row);
-    tcase_add_test(tcase, nothing);
-    tcase_add_test(tcase, not_taken);
+    tests_open("points in polygons");
     return tests_run();
 }

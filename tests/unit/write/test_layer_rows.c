@@ -180,10 +180,10 @@ static void fill_pairs(struct oj_matches *m, struct oj_pair_values *values)
     values->n_entries = 4;
 }
 
-START_TEST(parts_of_a_batch)
+TEST(parts_of_a_batch)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     char text[1000];
     open_fixture(&f);
     open_writer(&f);
@@ -202,12 +202,10 @@ START_TEST(parts_of_a_batch)
     ck_assert_int_eq(
         oj_layer_writer_write(f.writer, &f.batch, -1, &m, NULL, &error),
         OJ_ERR_INTERNAL);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(rows_of_the_join_layer)
+TEST_LOOP(rows_of_the_join_layer, 0, 3)
 {
     static const char *const expected[] = {
         "-|A|0|-|POLYGON Z ((0 0 1,9 0 1,9 9 1,0 0 1));-|B|1|-|-;",
@@ -231,9 +229,8 @@ START_TEST(rows_of_the_join_layer)
         _i < 2 ? 1 : 2);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(geometries_of_pairs)
+TEST_LOOP(geometries_of_pairs, 0, 5)
 {
     static const char *const expected[] = {
         "POINT Z (1 2 3)|POINT (6 7)",
@@ -242,7 +239,7 @@ START_TEST(geometries_of_pairs)
         "LINESTRING (3 4,5 6)|LINESTRING (33 34,35 36)",
         "LINESTRING (1 1,2 2)|MULTIPOINT ((7 7),(8 8))"};
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     char text[1000], rows[1000], first[200], second[200];
     const char *end;
@@ -277,16 +274,14 @@ START_TEST(geometries_of_pairs)
              first, _i == 0 ? "POINT (4 5)" : "-", second);
     ck_assert_str_eq(text, rows);
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
 /* Only one pair of a row is written, and all of them are counted. */
-START_TEST(picked_pairs_and_counts)
+TEST(picked_pairs_and_counts)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     char text[1000];
     open_fixture(&f);
@@ -302,10 +297,8 @@ START_TEST(picked_pairs_and_counts)
     ck_assert_str_eq(text, "p|C|3|7|POINT Z (1 2 3);q|-|0|-|POINT (4 5);"
                            "r|-|0|-|-;s|A|2|-|POINT (6 7);");
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
 static oj_status value_of(void *user, int source, int64_t row,
                           struct oj_value *value, struct oj_error *err)
@@ -316,10 +309,10 @@ static oj_status value_of(void *user, int source, int64_t row,
     return OJ_OK;
 }
 
-START_TEST(values_from_elsewhere)
+TEST(values_from_elsewhere)
 {
     struct fixture f;
-    struct oj_matches m = {0};
+    MATCHES m = {0};
     struct oj_pair_values values = {0};
     int user = 100;
     char text[1000];
@@ -336,14 +329,12 @@ START_TEST(values_from_elsewhere)
     ck_assert_str_eq(text, "p|C|500|7|POINT Z (1 2 3);q|-|501|-|POINT (4 5);"
                            "r|-|502|-|-;s|A|503|-|POINT (6 7);");
     oj_pair_values_free(&values);
-    oj_matches_free(&m);
     close_fixture(&f);
 }
-END_TEST
 
-START_TEST(shapes_of_every_kind)
+TEST(shapes_of_every_kind)
 {
-    struct oj_flat_buf buf = {0};
+    LAYER buf = {0};
     struct oj_flat flat;
     static const char *const expected[] = {
         "POLYGON ((0 0,1 0,1 1,0 0))", "MULTIPOLYGON (((0 0,1 0,1 1,0 0)))",
@@ -379,19 +370,11 @@ START_TEST(shapes_of_every_kind)
         CPLFree(wkt);
         OGR_G_DestroyGeometry(geometry);
     }
-    oj_flat_buf_free(&buf);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("layer rows");
+    tests_open("layer rows");
     GDALAllRegister();
-    tcase_add_test(tcase, parts_of_a_batch);
-    tcase_add_loop_test(tcase, rows_of_the_join_layer, 0, 3);
-    tcase_add_loop_test(tcase, geometries_of_pairs, 0, 5);
-    tcase_add_test(tcase, picked_pairs_and_counts);
-    tcase_add_test(tcase, values_from_elsewhere);
-    tcase_add_test(tcase, shapes_of_every_kind);
     return tests_run();
 }

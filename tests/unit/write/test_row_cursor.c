@@ -76,7 +76,7 @@ static void same_as_written(struct row_trial *t)
     oj_row_cursor_close(stream.cursor);
 }
 
-START_TEST(truth_every_how_and_form)
+TEST(truth_every_how_and_form)
 {
     for (int how = 0; how < 4; how++)
     {
@@ -91,9 +91,8 @@ START_TEST(truth_every_how_and_form)
         }
     }
 }
-END_TEST
 
-START_TEST(truth_every_geometry)
+TEST(truth_every_geometry)
 {
     for (int geometry = OJ_WRITE_INPUT; geometry <= OJ_WRITE_SHAPE; geometry++)
     {
@@ -111,10 +110,9 @@ START_TEST(truth_every_geometry)
         }
     }
 }
-END_TEST
 
 /* The input's FIDs, for rows of the input. */
-START_TEST(truth_fids)
+TEST(truth_fids)
 {
     struct row_trial t;
     trial_open(&t, "Memory", 50, OJ_HOW_ANTI, FORM_ONE, 20);
@@ -130,9 +128,8 @@ START_TEST(truth_fids)
     }
     trial_close(&t);
 }
-END_TEST
 
-START_TEST(truth_places_are_the_rows)
+TEST(truth_places_are_the_rows)
 {
     for (int how = 0; how < 4; how++)
     {
@@ -171,10 +168,9 @@ START_TEST(truth_places_are_the_rows)
         trial_close(&t);
     }
 }
-END_TEST
 
 /* Values of single columns are what the features hold before conversion. */
-START_TEST(truth_values_without_features)
+TEST(truth_values_without_features)
 {
     struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
@@ -218,9 +214,8 @@ START_TEST(truth_values_without_features)
     oj_row_cursor_close(stream.cursor);
     trial_close(&t);
 }
-END_TEST
 
-START_TEST(truth_ignored_fields_are_left_unset)
+TEST(truth_ignored_fields_are_left_unset)
 {
     struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
@@ -249,9 +244,8 @@ START_TEST(truth_ignored_fields_are_left_unset)
     oj_row_cursor_close(stream.cursor);
     trial_close(&t);
 }
-END_TEST
 
-START_TEST(truth_crs_on_geometries)
+TEST(truth_crs_on_geometries)
 {
     struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
@@ -275,9 +269,8 @@ START_TEST(truth_crs_on_geometries)
     trial_close(&t);
     OSRRelease(crs);
 }
-END_TEST
 
-START_TEST(truth_cancelled_and_broken)
+TEST(truth_cancelled_and_broken)
 {
     struct row_trial t;
     struct trial_stream stream = {&t, NULL, 0};
@@ -305,7 +298,6 @@ START_TEST(truth_cancelled_and_broken)
     oj_row_cursor_close(stream.cursor);
     trial_close(&t);
 }
-END_TEST
 
 static void open_trial_cursor(void *user, struct oj_row_cursor **cursor,
                               oj_status *status)
@@ -315,7 +307,7 @@ static void open_trial_cursor(void *user, struct oj_row_cursor **cursor,
                                  cursor, &trial_error);
 }
 
-START_TEST(memory_each_allocation_fails)
+TEST(memory_each_allocation_fails)
 {
     struct row_trial t;
     struct oj_row_cursor *cursor;
@@ -332,21 +324,11 @@ START_TEST(memory_each_allocation_fails)
     ck_assert_int_eq(status, OJ_OK);
     trial_close(&t);
 }
-END_TEST
 
 int main(void)
 {
-    TCase *tcase = tests_open("row cursor");
+    tests_open("row cursor");
     GDALAllRegister();
     CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
-    tcase_add_test(tcase, truth_every_how_and_form);
-    tcase_add_test(tcase, truth_every_geometry);
-    tcase_add_test(tcase, truth_fids);
-    tcase_add_test(tcase, truth_places_are_the_rows);
-    tcase_add_test(tcase, truth_values_without_features);
-    tcase_add_test(tcase, truth_ignored_fields_are_left_unset);
-    tcase_add_test(tcase, truth_crs_on_geometries);
-    tcase_add_test(tcase, truth_cancelled_and_broken);
-    tcase_add_test(tcase, memory_each_allocation_fails);
     return tests_run();
 }

@@ -1,0 +1,159 @@
+/** A join of two layers that are made for it, asked of backends, and the
+ *  comparison of answers, to the last bit.  Include once, after references.h.
+ */
+#ifndef JOIN_TRIAL_H
+#define JOIN_TRIAL_H
+
+#include "random_layers.h"
+
+#include "random_columns.h"
+
+#include <stdio.h>
+
+/* Of the round at work. */
+static uint64_t seed;
+
+/** Owner of two layers and their columns; zeroed is empty. */
+struct join_trial
+{
+    struct oj_flat_buf join_buf, input_buf;
+    int64_t *fid;
+    struct columns columns;
+    struct oj_flat join, input; /* views */
+    struct oj_relation relation;
+};
+
+static inline void trial_free(struct join_trial *t)
+{
+    oj_flat_buf_free(&t->join_buf);
+    oj_flat_buf_free(&t->input_buf);
+    columns_free(&t->columns);
+    oj_free(t->fid);
+    memset(t, 0, sizeof *t);
+}
+
+/** Views of what has been added. */
+static inline void trial_view(struct join_trial *t)
+{
+    t->join = oj_flat_buf_view(&t->join_buf);
+    t->input = oj_flat_buf_view(&t->input_buf);
+}
+
+/** n_join features of kinds, or a few hundred more, FIDs in any order, and
+ *  n_input points: the layers of a random scene, which is returned. */
+static inline struct scene trial_make(struct join_trial *t, int n_join,
+                                      unsigned kinds, int with_too_few,
+                                      int n_input)
+{
+    struct scene scene = pick_scene();
+    memset(t, 0, sizeof *t);
+    t->relation = oj_relation_default();
+    add_join_features(&t->join_buf, &scene, n_join, kinds, with_too_few);
+    t->join = oj_flat_buf_view(&t->join_buf);
+    add_input_points(&t->input_buf, &scene, &t->join, n_input, 0);
+    t->input = oj_flat_buf_view(&t->input_buf);
+    t->join.fid = t->fid = pick_fids(t->join.n_features);
+    return scene;
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+static inline struct oj_join *trial_open(const struct join_trial *t,
+                                         const char *backend,
+                                         const struct oj_options *options)
+{
+    struct oj_join *join;
+    must(oj_join_open(&t->join, &t->relation, backend, options, &join, &error));
+    return join;
+}
+
+/** Opens, asks and closes; how: the method, or NULL. */
+static inline oj_status trial_ask(const struct join_trial *t,
+                                  const char *backend,
+                                  const struct oj_options *options,
+                                  char how[64], struct oj_matches *out)
+{
+    struct oj_join *join = NULL;
+    oj_status status =
+        oj_join_open(&t->join, &t->relation, backend, options, &join, &error);
+    if (status == OJ_OK)
+        status = oj_join_batch(join, &t->input, out, &error);
+    if (status == OJ_OK && how != NULL)
+        snprintf(how, 64, "%s", oj_join_method(join, &t->input));
+    oj_join_close(join);
+    return status;
+}
+
+static inline void trial_truth(const struct join_trial *t,
+                               struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = 2};
+    must(trial_ask(t, "cpu", &options, NULL, out));
+}
+
+static inline int same_measure(const struct oj_matches *a, int64_t i,
+                               const struct oj_matches *b, int64_t j)
+{
+    return a->measure == NULL || b->measure == NULL ||
+           bits_of(a->measure[i]) == bits_of(b->measure[j]) ||
+           (isnan(a->measure[i]) && isnan(b->measure[j]));
+}
+
+/** All rows of ours against rows first .. of truth. */
+static inline void same_rows(const char *what, const struct oj_matches *ours,
+                             const struct oj_matches *truth, int64_t first)
+{
+    for (int64_t row = 0; row < ours->n_rows; row++)
+    {
+        int64_t i = oj_matches_first(ours, row);
+        int64_t j = oj_matches_first(truth, first + row);
+        int64_t n = oj_matches_end(ours, row) - i;
+        expect(oj_matches_end(truth, first + row) - j == n,
+               "seed %llu, %s: row %d has %d pairs, not %d",
+               (unsigned long long)seed, what, (int)(first + row), (int)n,
+               (int)(oj_matches_end(truth, first + row) - j));
+        expect(n > 0 || ours->offset != NULL || same_measure(ours, i, truth, j),
+               "seed %llu, %s: row %d, which has no pair, has a measure",
+               (unsigned long long)seed, what, (int)(first + row));
+        for (; n > 0; n--, i++, j++)
+            expect(ours->join_row[i] == truth->join_row[j] &&
+                       same_measure(ours, i, truth, j),
+                   "seed %llu, %s: row %d: feature %d at %.17g, not %d at "
+                   "%.17g",
+                   (unsigned long long)seed, what, (int)(first + row),
+                   (int)ours->join_row[i],
+                   ours->measure != NULL ? ours->measure[i] : NAN,
+                   (int)truth->join_row[j],
+                   truth->measure != NULL ? truth->measure[j] : NAN);
+    }
+}
+
+static inline void same_matches(const char *what, const struct oj_matches *ours,
+                                const struct oj_matches *truth)
+{
+    expect(ours->n_rows == truth->n_rows && ours->n_pairs == truth->n_pairs &&
+               ours->n_matched == truth->n_matched,
+           "seed %llu, %s: %lld pairs of %lld rows, not %lld of %lld",
+           (unsigned long long)seed, what, (long long)ours->n_pairs,
+           (long long)ours->n_matched, (long long)truth->n_pairs,
+           (long long)truth->n_matched);
+    same_rows(what, ours, truth, 0);
+}
+
+/** The answers of cpu and of the other are the same; returns the number of
+ *  pairs. */
+static inline int64_t trial_compare(const struct join_trial *t,
+                                    const char *backend,
+                                    const struct oj_options *options)
+{
+    MATCHES truth = {0}, ours = {0};
+    char how[64];
+    int64_t n_pairs;
+    trial_truth(t, &truth);
+    must(trial_ask(t, backend, options, how, &ours));
+    same_matches(how, &ours, &truth);
+    n_pairs = truth.n_pairs;
+    return n_pairs;
+}
+
+#endif
