@@ -124,11 +124,11 @@ static const struct
     int conditions;    /* each once in so many times; 0: none */
     int64_t n_rounds;
 } kinds[] = {
-    {"trees", ask_trees, any_kinds, 40, 400, 6, 60},
+    {"trees", ask_trees, any_kinds, 40, 400, 6, 40},
     {"pairs of points", ask_point_pairs, points_mostly, 40, 400, 6, 80},
     {"nearest other points", ask_near_other, points, 60, 1000, 4, 80},
-    {"cells of segments", ask_near_segments, any_kinds, 12, 40, 0, 4},
-    {"cells of rings", ask_rings, polygons_mostly, 120, 120, 0, 60},
+    {"cells of segments", ask_near_segments, any_kinds, 12, 40, 0, 1},
+    {"cells of rings", ask_rings, polygons_mostly, 120, 120, 0, 20},
 };
 
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
@@ -160,7 +160,7 @@ TEST_LOOP(random_joins, 0, N_KINDS)
 TEST(sizes_of_rings)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120, 1.0};
-    int64_t n_rounds = rounds(20);
+    int64_t n_rounds = rounds(10);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
