@@ -12,6 +12,7 @@ struct oj_host_stream
     std::condition_variable changed;
     std::queue<std::function<void()>> work;
     uint64_t n_given, n_done;
+    std::atomic<int> n_waiting{0}; /**< threads in drain_device() */
     int closes;
     std::thread thread; /**< not there: work is done at once */
 };

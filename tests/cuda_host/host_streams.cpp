@@ -148,10 +148,15 @@ void drain_device(int ordinal)
     {
         std::lock_guard<std::mutex> hold(devices_lock);
         streams = d.streams;
+        for (oj_host_stream *stream : streams)
+            stream->n_waiting++;
     }
     drain(d.stream);
     for (oj_host_stream *stream : streams)
+    {
         drain(stream);
+        stream->n_waiting--;
+    }
 }
 
 cudaError_t enqueue(cudaStream_t name, std::function<void()> work)
@@ -320,6 +325,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
         }
         stream->thread.join();
     }
+    while (stream->n_waiting > 0)
+        std::this_thread::yield();
     delete stream;
     holds(STREAM, -1);
     if (is_last && d.lost == cudaSuccess)
