@@ -151,7 +151,7 @@ oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family;
+    const struct oj_cuda_family *family = NULL;
     double index_s = 0.0;
     oj_status status;
     OJ_TRY(find_family(index, &number, &family, err));
