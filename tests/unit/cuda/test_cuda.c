@@ -357,16 +357,18 @@ TEST(little_memory)
 
 TEST(cancelled)
 {
-    struct join_trial job;
+    struct join_trial job = {0};
     MATCHES ours = {0};
     struct oj_join *join;
     int cancel = 0;
     const struct oj_options options = {.n_threads = 2, .cancel = &cancel};
     random_state = 1;
     do
+    {
+        trial_free(&job);
         make_job(&job, 100, 20000);
-    while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
-           oj_relation_gives_lists(&job.relation));
+    } while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
+             oj_relation_gives_lists(&job.relation));
     join = trial_open(&job, "cuda", &options);
     cancel = 1;
     ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
