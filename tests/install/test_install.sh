@@ -48,8 +48,12 @@ fi
 "$root/bin/ogrjoin" --version || fail "the installed command does not run"
 "$root/bin/oj_bench" --help >/dev/null || fail "oj_bench does not run"
 [ -s "$root/share/man/man1/ogrjoin.1" ] || fail "no man page"
-[ -s "$root/share/bash-completion/completions/ogrjoin" ] ||
-    fail "no bash completion"
+completion=$root/share/bash-completion/completions/ogrjoin
+[ -s "$completion" ] || fail "no bash completion"
+completed=$(PATH=$root/bin:$PATH bash -c 'source "$1"
+    COMP_WORDS=(ogrjoin -) COMP_CWORD=1
+    _ogrjoin
+    printf "%s\n" "${COMPREPLY[@]}"' _ "$completion")
 [ -s "$root/share/ogrjoin/ogrjoin_qgis.zip" ] || fail "no plugin of QGIS"
 # Every option of --help is in the man page and is completed.
 sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" >"$prefix/man"
@@ -57,8 +61,7 @@ for option in $("$root/bin/ogrjoin" --help |
     sed -nE 's/^  (-[a-z_]+).*/\1/p' | sort -u); do
     grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" "$prefix/man" ||
         fail "the man page does not know $option"
-    grep -qE -- "(^|[^a-z_])$option([^a-z_]|$)" \
-        "$root/share/bash-completion/completions/ogrjoin" ||
+    grep -qE -- "^$option([^a-z_]|$)" <<<"$completed" ||
         fail "the completion does not know $option"
 done
 
