@@ -83,7 +83,8 @@ struct point_open
 /* Where a point is in one ring of a feature of several. */
 struct point_state
 {
-    int32_t feature, part, location;
+    uint64_t key; /* feature, and in the lower half part */
+    int32_t location;
 };
 
 /* A point that is in a spot with rings. */
@@ -172,18 +173,10 @@ static oj_status add_pair(struct point_worker *w, int32_t point,
     return OJ_OK;
 }
 
-/* By feature, then part. */
-static int compare_states(const struct point_state *a,
-                          const struct point_state *b)
+static int by_key(const void *left, const void *right)
 {
-    if (a->feature != b->feature)
-        return a->feature < b->feature ? -1 : 1;
-    return (a->part > b->part) - (a->part < b->part);
-}
-
-static int by_feature(const void *left, const void *right)
-{
-    return compare_states(left, right);
+    const struct point_state *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
 }
 
 /* Rings of one part side by side; mostly there are one or two. */
@@ -191,14 +184,14 @@ static void sort_states(int64_t n, struct point_state *state)
 {
     if (n > 32)
     {
-        qsort(state, (size_t)n, sizeof *state, by_feature);
+        qsort(state, (size_t)n, sizeof *state, by_key);
         return;
     }
     for (int64_t i = 1; i < n; i++)
     {
         struct point_state moved = state[i];
         int64_t j = i;
-        for (; j > 0 && compare_states(&state[j - 1], &moved) > 0; j--)
+        for (; j > 0 && state[j - 1].key > moved.key; j--)
             state[j] = state[j - 1];
         state[j] = moved;
     }
@@ -269,13 +262,11 @@ static int64_t join_states(const struct point_state *state, int64_t n,
 {
     int64_t i = 0;
     *is_inside = *n_on = 0;
-    while (i < n && state[i].feature == state[0].feature)
+    while (i < n && state[i].key >> 32 == state[0].key >> 32)
     {
-        int32_t part = state[i].part;
+        uint64_t key = state[i].key;
         int odd = 0, on_boundary = 0;
-        for (; i < n && state[i].feature == state[0].feature &&
-               state[i].part == part;
-             i++)
+        for (; i < n && state[i].key == key; i++)
         {
             odd ^= state[i].location & OJ_INSIDE;
             on_boundary |= state[i].location & OJ_ON_BOUNDARY;
@@ -293,21 +284,25 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
                            struct oj_error *err)
 {
     struct point_state *state;
+    int64_t n_in = 0; /* or on; what the point is outside of adds nothing */
     OJ_TRY(oj_reserve(&w->state, 0, n, &w->cap_states, sizeof *w->state, err));
     state = w->state;
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_located_ring *ring = &q->cells->ring[candidate[i].ring];
-        state[i].feature = ring->feature;
-        state[i].part = q->known != NULL ? 0 : ring->part;
-        state[i].location = candidate[i].location;
+        uint64_t part = q->known != NULL ? 0 : (uint32_t)ring->part;
+        if (candidate[i].location == OJ_OUTSIDE)
+            continue;
+        state[n_in].key = (uint64_t)ring->feature << 32 | part;
+        state[n_in++].location = candidate[i].location;
     }
-    sort_states(n, state);
-    for (int64_t i = 0; i < n;)
+    sort_states(n_in, state);
+    for (int64_t i = 0; i < n_in;)
     {
-        int32_t feature = state[i].feature, point = candidate->point;
+        int32_t feature = (int32_t)(state[i].key >> 32);
+        int32_t point = candidate->point;
         int is_inside, n_on;
-        i += join_states(state + i, n - i, &is_inside, &n_on);
+        i += join_states(state + i, n_in - i, &is_inside, &n_on);
         if (!is_inside && n_on > 0)
             OJ_TRY(add_on_boundary(q, w, first_row, point, feature, n_on, err));
         else if (q->accepted >> is_inside & 1)
@@ -494,8 +489,8 @@ OJ_INLINE void probe(const struct oj_ring_axes *axes,
     double nothing = (x - x) + (y - y);
     double u = is_turned ? oj_ring_u(axes, x, y) : x;
     double v = is_turned ? oj_ring_v(axes, x, y) : y;
-    int32_t i = oj_ring_step(u, layer->x0, layer->scale_x, layer->last_x);
-    int32_t j = oj_ring_step(v, layer->y0, layer->scale_y, layer->last_y);
+    int32_t i = oj_frame_index(u, layer->x0, layer->scale_x, layer->last_x);
+    int32_t j = oj_frame_index(v, layer->y0, layer->scale_y, layer->last_y);
     int32_t at = j / OJ_CELL_STEPS * layer->nx + i / OJ_CELL_STEPS;
     *cell = (uint32_t)(nothing == 0.0 ? at : layer->nx * layer->ny);
     *out = oj_ring_probe(i, j);

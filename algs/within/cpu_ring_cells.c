@@ -409,10 +409,14 @@ static void measure_rings(int64_t task, int thread, void *user)
         if (b->cells->ring[r].n_vertices < 1)
             continue;
         box = box_of_ring(b->cells, r);
-        s->x0 = oj_ring_step(box.x0, layer->x0, layer->scale_x, layer->last_x);
-        s->y0 = oj_ring_step(box.y0, layer->y0, layer->scale_y, layer->last_y);
-        s->x1 = oj_ring_step(box.x1, layer->x0, layer->scale_x, layer->last_x);
-        s->y1 = oj_ring_step(box.y1, layer->y0, layer->scale_y, layer->last_y);
+        s->x0 =
+            oj_frame_index(box.x0, layer->x0, layer->scale_x, layer->last_x);
+        s->y0 =
+            oj_frame_index(box.y0, layer->y0, layer->scale_y, layer->last_y);
+        s->x1 =
+            oj_frame_index(box.x1, layer->x0, layer->scale_x, layer->last_x);
+        s->y1 =
+            oj_frame_index(box.y1, layer->y0, layer->scale_y, layer->last_y);
         if (span_of(s) <= MOST_SPAN)
             count_cells(b, s);
         else
@@ -932,13 +936,13 @@ static int bound_steps(double origin, double scale, double last, int32_t first,
     if (first > 0)
     {
         *low = origin + ((double)first - 1e-3) / scale;
-        if (!(oj_ring_step(*low, origin, scale, last) < first))
+        if (!(oj_frame_index(*low, origin, scale, last) < first))
             return 0;
     }
     if (end <= last)
     {
         *high = origin + (end + 1e-3) / scale;
-        if (!(oj_ring_step(*high, origin, scale, last) >= (int32_t)end))
+        if (!(oj_frame_index(*high, origin, scale, last) >= (int32_t)end))
             return 0;
     }
     return 1;

@@ -181,16 +181,6 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** A coordinate u or v in steps from the corner of the frame. */
-static inline int32_t oj_ring_step(double v, double origin, double scale,
-                                   double last)
-{
-    double s = (v - origin) * scale;
-    s = s > 0.0 ? s : 0.0;
-    s = s < last ? s : last;
-    return (int32_t)s;
-}
-
 /** What an entry is compared with: x, y, 127 - x, 127 - y, of the steps within
  *  the cell, and a bit to borrow from in each byte. */
 static inline uint32_t oj_ring_probe(int32_t step_x, int32_t step_y)
