@@ -1,4 +1,5 @@
-/** libogrjoin: joins a caller's arrays, without any OGR.
+/** A join: its join side, indexed, and batches of input features joined with
+ *  it, by whichever engine answers.
  *
  *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
  *  struct oj_relation relation = oj_relation_default(); // nearest
@@ -11,23 +12,21 @@
  *      ... matches.join_row[i], matches.measure[i] ...
  *  oj_matches_free(&matches);
  *  oj_join_close(join);
- *
- *  samples/join_arrays.c is the whole program.
  */
-#ifndef OGRJOIN_H
-#define OGRJOIN_H
+#ifndef OJ_JOIN_H
+#define OJ_JOIN_H
 
-#include "../flatten/arrays/oj_flat.h"
-#include "../flatten/arrays/oj_matches.h"
-#include "../flatten/base/oj_array.h"
-#include "relation/oj_backend.h"
-#include "relation/oj_relation.h"
+#include "../../flatten/arrays/oj_flat.h"
+#include "../../flatten/arrays/oj_matches.h"
+#include "../../flatten/base/oj_array.h"
+#include "../relation/oj_backend.h"
+#include "../relation/oj_relation.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define OGRJOIN_VERSION "0.1.0"
+#define OGRJOIN_VERSION "1.0.0"
 
 struct oj_aggregate_column;
 struct oj_aggregates;
@@ -35,7 +34,7 @@ struct oj_aggregates;
 /** A join side, indexed, ready for any number of batches. */
 struct oj_join;
 
-/** Version of the library in use: "0.1.0". */
+/** Version of the library in use: "1.0.0". */
 OJ_EXPORT const char *oj_version(void);
 
 /** Checks and indexes the join side.
