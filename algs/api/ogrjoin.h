@@ -145,7 +145,7 @@ struct ogrjoin_arrays
 
 /** The arrays are borrowed: they outlive the layer and what is made from it,
  *  and do not change.  They are checked, O(vertices).
- *  Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
+ *  Errors  OGRJOIN_ERR_ARG, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
                           struct ogrjoin_layer **out,
