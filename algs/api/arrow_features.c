@@ -20,7 +20,7 @@ struct arrow_list
     int64_t first, length; /* of the array that is a list of lists */
 };
 
-struct arrow_column
+struct geometry_column
 {
     const struct arrow_layout *layout;
     int64_t n_rows;
@@ -72,7 +72,7 @@ static int bit_is_set(const uint8_t *bits, int64_t i)
     return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
 }
 
-static int is_valid(const struct arrow_column *c, int64_t row)
+static int is_valid(const struct geometry_column *c, int64_t row)
 {
     return bit_is_set(c->valid, c->first + row) &&
            bit_is_set(c->outer_valid, c->outer_first + row);
@@ -107,7 +107,7 @@ static const void *offsets_of(const struct ArrowArray *array)
     return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
 }
 
-static oj_status read_views(struct arrow_column *c,
+static oj_status read_views(struct geometry_column *c,
                             const struct ArrowArray *array,
                             struct oj_error *err)
 {
@@ -122,7 +122,7 @@ static oj_status read_views(struct arrow_column *c,
     return OJ_OK;
 }
 
-static oj_status read_bytes(struct arrow_column *c,
+static oj_status read_bytes(struct geometry_column *c,
                             const struct ArrowArray *array,
                             struct oj_error *err)
 {
@@ -151,7 +151,7 @@ static oj_status check_doubles(const struct ArrowArray *array, int64_t n,
     return OJ_OK;
 }
 
-static oj_status read_interleaved(struct arrow_column *c,
+static oj_status read_interleaved(struct geometry_column *c,
                                   const struct ArrowArray *array,
                                   struct oj_error *err)
 {
@@ -172,7 +172,7 @@ static oj_status read_interleaved(struct arrow_column *c,
     return OJ_OK;
 }
 
-static oj_status read_separated(struct arrow_column *c,
+static oj_status read_separated(struct geometry_column *c,
                                 const struct ArrowArray *array,
                                 struct oj_error *err)
 {
@@ -209,7 +209,7 @@ static oj_status check_no_nulls(const struct ArrowArray *array, int is_row,
 }
 
 /* Lists are relative to the first element of what they hold. */
-static oj_status read_native(struct arrow_column *c,
+static oj_status read_native(struct geometry_column *c,
                              const struct ArrowArray *array,
                              struct oj_error *err)
 {
@@ -237,7 +237,7 @@ static oj_status read_native(struct arrow_column *c,
 
 static oj_status read_column(const struct ArrowArray *array,
                              const struct arrow_layout *layout,
-                             struct arrow_column *out, struct oj_error *err)
+                             struct geometry_column *out, struct oj_error *err)
 {
     const struct ArrowArray *column = array;
     OJ_TRY(check_array(array, 1, array->n_children, err));
@@ -275,7 +275,7 @@ static oj_status read_column(const struct ArrowArray *array,
  */
 
 /* Elements of list number i that element at of it has. */
-static int64_t range(const struct arrow_column *c, int i, int64_t at,
+static int64_t range(const struct geometry_column *c, int i, int64_t at,
                      int64_t *end)
 {
     const struct arrow_list *list = &c->list[i];
@@ -283,8 +283,9 @@ static int64_t range(const struct arrow_column *c, int i, int64_t at,
     return offset_at(list->offset, list->is_large, list->first + at);
 }
 
-static oj_status add_ring(const struct arrow_column *c, struct oj_flat_buf *buf,
-                          int64_t first, int64_t end, struct oj_error *err)
+static oj_status add_ring(const struct geometry_column *c,
+                          struct oj_flat_buf *buf, int64_t first, int64_t end,
+                          struct oj_error *err)
 {
     double *x, *y;
     int64_t n = end - first;
@@ -299,8 +300,9 @@ static oj_status add_ring(const struct arrow_column *c, struct oj_flat_buf *buf,
 }
 
 /* The part that is element at of list number i, or coordinate at. */
-static oj_status add_part(const struct arrow_column *c, struct oj_flat_buf *buf,
-                          int i, int64_t at, struct oj_error *err)
+static oj_status add_part(const struct geometry_column *c,
+                          struct oj_flat_buf *buf, int i, int64_t at,
+                          struct oj_error *err)
 {
     int64_t first = at, end = at + 1;
     OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
@@ -316,7 +318,7 @@ static oj_status add_part(const struct arrow_column *c, struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-static oj_status add_parts(const struct arrow_column *c,
+static oj_status add_parts(const struct geometry_column *c,
                            struct oj_flat_buf *buf, int64_t at,
                            struct oj_error *err)
 {
@@ -329,7 +331,7 @@ static oj_status add_parts(const struct arrow_column *c,
     return OJ_OK;
 }
 
-static oj_status add_coordinates(const struct arrow_column *c,
+static oj_status add_coordinates(const struct geometry_column *c,
                                  struct oj_flat_buf *buf, int64_t row,
                                  int64_t fid, struct oj_error *err)
 {
@@ -355,7 +357,7 @@ enum
     MOST_INSIDE = 12
 };
 
-static oj_status find_view(const struct arrow_column *c, int64_t row,
+static oj_status find_view(const struct geometry_column *c, int64_t row,
                            const uint8_t **bytes, size_t *n,
                            struct oj_error *err)
 {
@@ -377,8 +379,9 @@ static oj_status find_view(const struct arrow_column *c, int64_t row,
     return OJ_OK;
 }
 
-static oj_status add_wkb(const struct arrow_column *c, struct oj_flat_buf *buf,
-                         int64_t row, int64_t fid, struct oj_error *err)
+static oj_status add_wkb(const struct geometry_column *c,
+                         struct oj_flat_buf *buf, int64_t row, int64_t fid,
+                         struct oj_error *err)
 {
     int is_large = c->layout->storage == ARROW_LARGE_BINARY;
     const uint8_t *bytes;
@@ -394,8 +397,9 @@ static oj_status add_wkb(const struct arrow_column *c, struct oj_flat_buf *buf,
     return oj_wkb_add(buf, fid, bytes, n, err);
 }
 
-static oj_status add_row(const struct arrow_column *c, struct oj_flat_buf *buf,
-                         int64_t row, struct oj_error *err)
+static oj_status add_row(const struct geometry_column *c,
+                         struct oj_flat_buf *buf, int64_t row,
+                         struct oj_error *err)
 {
     int64_t fid = c->first_fid + row;
     struct oj_error why = {OJ_OK, ""};
@@ -417,7 +421,7 @@ static oj_status add_row(const struct arrow_column *c, struct oj_flat_buf *buf,
 
 struct slicing
 {
-    const struct arrow_column *column;
+    const struct geometry_column *column;
     struct oj_flat_buf *slice;
     int64_t n_slices;
     const int *cancel;
@@ -438,7 +442,7 @@ static oj_status fill_slice(int64_t i, int thread, void *user,
 }
 
 static oj_status add_slices(struct arrow_features *features,
-                            const struct arrow_column *column, int n_threads,
+                            const struct geometry_column *column, int n_threads,
                             const int *cancel, struct oj_error *err)
 {
     struct slicing s = {column, NULL, 0, cancel};
@@ -464,8 +468,8 @@ static int is_finite_run(const double *x, int64_t n)
 
 /* Rows are rings of the coordinates, in order, and each is as a layer wants
  * it: none empty, those of polygons closed. */
-static int are_plain_rings(const struct arrow_column *c, int i, int64_t first,
-                           int64_t end)
+static int are_plain_rings(const struct geometry_column *c, int i,
+                           int64_t first, int64_t end)
 {
     for (int64_t at = first; at < end; at++)
     {
@@ -480,7 +484,7 @@ static int are_plain_rings(const struct arrow_column *c, int i, int64_t first,
 }
 
 /* n + 1 offsets of elements first .. of list i, or of single elements. */
-static oj_status copy_offsets(const struct arrow_column *c, int i,
+static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
                               struct oj_error *err)
@@ -510,7 +514,7 @@ static oj_status copy_offsets(const struct arrow_column *c, int i,
 /* *fits is 0 where a row is not as a layer wants it. Features of n_parts parts
  * of n_rings rings each have one list a level; levels that the kind lacks are
  * one to one. */
-static oj_status view_lists(const struct arrow_column *c,
+static oj_status view_lists(const struct geometry_column *c,
                             struct arrow_features *features, int *fits,
                             struct oj_error *err)
 {
@@ -551,7 +555,7 @@ static oj_status view_lists(const struct arrow_column *c,
     return OJ_OK;
 }
 
-static oj_status view_points(const struct arrow_column *c,
+static oj_status view_points(const struct geometry_column *c,
                              struct arrow_features *features, int *fits)
 {
     struct oj_flat *flat = &features->flat;
@@ -566,7 +570,7 @@ static oj_status view_points(const struct arrow_column *c,
 }
 
 static oj_status try_in_place(struct arrow_features *features,
-                              const struct arrow_column *c, int *fits,
+                              const struct geometry_column *c, int *fits,
                               struct oj_error *err)
 {
     const struct arrow_layout *layout = c->layout;
@@ -622,7 +626,7 @@ static oj_status add_array(struct arrow_features *features,
                            struct ArrowArray *array, int n_threads,
                            const int *cancel, struct oj_error *err)
 {
-    struct arrow_column column;
+    struct geometry_column column;
     int fits;
     memset(&column, 0, sizeof column);
     column.first_fid = features->first_fid + features->n_rows;

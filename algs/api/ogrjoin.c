@@ -1,4 +1,4 @@
-#include "ogrjoin.h"
+#include "../ogrjoin.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"

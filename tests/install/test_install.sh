@@ -72,6 +72,28 @@ pickup 2: lot 10, 10 ft
 pickup 3: lot 10, 10 ft
 END
 
+# The same by Arrow streams of two files.
+if pkg-config --atleast-version=3.6 gdal; then
+    read -ra gdal < <(gdal-config --cflags --libs | tr '\n' ' ')
+    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/samples/join_arrow.c" \
+        "${flags[@]}" "${gdal[@]}" -Wl,-rpath,"${library%/*}" \
+        -o "$prefix/join_arrow"
+    printf 'WKT\n"POLYGON((0 0,50 0,50 50,0 50,0 0))"\n' >"$prefix/lots.csv"
+    printf 'WKT\n%s\n' '"POINT(10 10)"' '"POINT(500 0)"' '"POINT(60 20)"' \
+        >"$prefix/pickups.csv"
+    for layer in lots pickups; do
+        ogr2ogr -q -lco SPATIAL_INDEX=NO "$prefix/$layer.fgb" \
+            "$prefix/$layer.csv"
+    done
+    "$prefix/join_arrow" "$prefix/pickups.fgb" "$prefix/lots.fgb" 100 \
+        >"$prefix/out"
+    diff -u - "$prefix/out" <<'END' || fail "join_arrow answers otherwise"
+left,right,distance
+0,0,0
+2,0,10
+END
+fi
+
 # Where GDAL looks elsewhere for plugins there is a link, and uninstalling leaves
 # nothing of all that: seen with the build's own script, led to other folders.
 configured=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")

@@ -2,8 +2,8 @@
  * that its rows are, pairs are those of the engine, and what is broken is said.
  */
 #include "../../../algs/api/arrow_features.h"
-#include "../../../algs/api/ogrjoin.h"
 #include "../../../algs/engine/oj_join.h"
+#include "../../../algs/ogrjoin.h"
 
 #include "../run_tests.h"
 
@@ -184,7 +184,7 @@ TEST(in_place)
  */
 
 /* Some rows as a stream of arrays, each of all of them; fails after n. */
-struct row_stream
+struct arrow_rows_stream
 {
     const struct arrow_rows *rows;
     struct arrow_options options;
@@ -197,7 +197,7 @@ struct row_stream
 static int get_row_schema(struct ArrowArrayStream *stream,
                           struct ArrowSchema *out)
 {
-    struct row_stream *self = stream->private_data;
+    struct arrow_rows_stream *self = stream->private_data;
     make_schema(self->rows, &self->options, &self->schema);
     *out = self->schema.node[0];
     return 0;
@@ -206,7 +206,7 @@ static int get_row_schema(struct ArrowArrayStream *stream,
 static int get_row_array(struct ArrowArrayStream *stream,
                          struct ArrowArray *out)
 {
-    struct row_stream *self = stream->private_data;
+    struct arrow_rows_stream *self = stream->private_data;
     memset(out, 0, sizeof *out);
     if (self->n_given == self->n)
         return self->fails ? 5 : 0;
@@ -228,14 +228,14 @@ static const char *get_row_error(struct ArrowArrayStream *stream)
 
 static void release_rows(struct ArrowArrayStream *stream)
 {
-    struct row_stream *self = stream->private_data;
+    struct arrow_rows_stream *self = stream->private_data;
     for (; self->ready != NULL && self->n_given < self->n; self->n_given++)
         self->ready[self->n_given].release(&self->ready[self->n_given]);
     ++*self->n_released;
     stream->release = NULL;
 }
 
-static struct ArrowArrayStream open_rows(struct row_stream *self)
+static struct ArrowArrayStream open_rows(struct arrow_rows_stream *self)
 {
     struct ArrowArrayStream stream = {get_row_schema, get_row_array,
                                       get_row_error, release_rows, self};
@@ -412,8 +412,8 @@ TEST_LOOP(streams, 0, 4)
         struct ogrjoin_pairs *whole = NULL;
         struct ogrjoin_error err = {0, ""};
         struct oj_flat_buf buf = {0};
-        struct row_stream rows = {&left, options, {.n = 0}, 3,
-                                  0,     0,       NULL,     NULL};
+        struct arrow_rows_stream rows = {&left, options, {.n = 0}, 3,
+                                         0,     0,       NULL,     NULL};
         struct ArrowArrayStream in, out;
         int n_released = 0, n_arrays = 3;
         int64_t n;
@@ -680,7 +680,8 @@ TEST(broken_stream)
     struct ogrjoin_layer *layer = NULL;
     struct ogrjoin_error err = {0, ""};
     int n_released = 0;
-    struct row_stream self = {&rows, options, {.n = 0}, 2, 0, 1, NULL, NULL};
+    struct arrow_rows_stream self = {&rows, options, {.n = 0}, 2,
+                                     0,     1,       NULL,     NULL};
     struct ArrowArrayStream stream = open_rows(&self);
     self.n_released = &n_released;
     make_rows(&rows, OJ_PART_POINT, 0, 10, 1);
@@ -737,7 +738,8 @@ static int join_whole(const struct arrow_rows *left,
     struct ArrowArray array, batch, ready[2];
     struct ArrowArrayStream out = {0};
     int n_released = 0, status = OGRJOIN_ERR_NOMEM;
-    struct row_stream rows = {left, options, {.n = 0}, 2, 0, 0, NULL, ready};
+    struct arrow_rows_stream rows = {left, options, {.n = 0}, 2,
+                                     0,    0,       NULL,     ready};
     struct ArrowArrayStream in = open_rows(&rows);
     rows.n_released = &n_released;
     make_schema(right, &of_right, &schema);
