@@ -241,8 +241,11 @@ static inline void flatten_row(const struct arrow_rows *rows, int row,
             int64_t n = rows->vertex[r + 1] - rows->vertex[r];
             ck_assert_int_eq(oj_flat_buf_ring(buf, NULL), OJ_OK);
             ck_assert_int_eq(oj_flat_buf_vertices(buf, n, &x, &y, NULL), OJ_OK);
-            memcpy(x, rows->x + rows->vertex[r], (size_t)n * sizeof *x);
-            memcpy(y, rows->y + rows->vertex[r], (size_t)n * sizeof *y);
+            for (int64_t k = 0; k < n; k++)
+            {
+                x[k] = rows->x[rows->vertex[r] + k];
+                y[k] = rows->y[rows->vertex[r] + k];
+            }
         }
     }
     ck_assert_int_eq(oj_flat_buf_end(buf, NULL), OJ_OK);
