@@ -1,126 +1,249 @@
-/** libogrjoin: joins a caller's arrays, without any OGR.
+/** libogrjoin: joins two layers of features by place, without any OGR.
  *
- *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
- *  struct oj_relation relation = oj_relation_default(); // nearest
- *  struct oj_options options = {0};                     // all threads
- *  struct oj_matches matches = {0};
- *  struct oj_join *join;
- *  relation.max_distance = 100.0;
- *  if (oj_join_open(&lots, &relation, NULL, &options, &join, &err) == OJ_OK &&
- *      oj_join_batch(join, &pickups, &matches, &err) == OJ_OK)
- *      ... matches.join_row[i], matches.measure[i] ...
- *  oj_matches_free(&matches);
- *  oj_join_close(join);
+ *  struct ogrjoin_settings *settings = ogrjoin_settings_new();
+ *  ogrjoin_set_text(settings, "op", "nearest", &err);
+ *  ogrjoin_set_number(settings, "max_distance", 100, &err);
+ *  ogrjoin_layer_from_stream(&lots, NULL, settings, &join_side, &err);
+ *  ogrjoin_index_new(join_side, settings, &index, &err);
+ *  ogrjoin_join_stream(index, &pickups, NULL, &pairs, &err);
+ *  ... read record batches of (left, right, measure) from pairs ...
  *
- *  samples/join_arrays.c is the whole program.
+ *  samples/join_arrow.c and samples/join_arrays.c are whole programs.
+ *
+ *  Layers, indexes and what is made from them may be freed in any order: each
+ *  keeps what it needs.  All functions take NULL where they free.  An index is
+ *  not changed by the joins made with it, which may be asked for by several
+ *  threads at once.  Functions that can fail return enum ogrjoin_status and
+ *  write one line of text to *err, which may be NULL; what they give is
+ *  untouched then.
+ *
+ *  Functions are added, never changed or taken away, as long as the major
+ *  version stays.  Structs that callers fill begin with their size, so that
+ *  they can grow.
  */
-#ifndef OGRJOIN_H
-#define OGRJOIN_H
+#ifndef OGRJOIN_API_H
+#define OGRJOIN_API_H
 
-#include "../flatten/arrays/oj_flat.h"
-#include "../flatten/arrays/oj_matches.h"
-#include "../flatten/base/oj_array.h"
-#include "relation/oj_backend.h"
-#include "relation/oj_relation.h"
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define OGRJOIN_VERSION "0.1.0"
+#if defined(__GNUC__)
+#define OGRJOIN_API __attribute__((visibility("default")))
+#define OGRJOIN_MUST_USE __attribute__((warn_unused_result))
+#else
+#define OGRJOIN_API
+#define OGRJOIN_MUST_USE
+#endif
 
-struct oj_aggregate_column;
-struct oj_aggregates;
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowArrayStream;
 
-/** A join side, indexed, ready for any number of batches. */
-struct oj_join;
+enum ogrjoin_status
+{
+    OGRJOIN_OK = 0,
+    OGRJOIN_ERR_ARG = 1,         /**< something meaningless was asked */
+    OGRJOIN_ERR_NOMEM = 2,       /**< an allocation failed */
+    OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was passed */
+    OGRJOIN_ERR_DATA = 4,        /**< broken WKB, arrays or streams */
+    OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
+    OGRJOIN_ERR_UNSUPPORTED = 6, /**< meaningful, but not built */
+    OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device here */
+    OGRJOIN_ERR_CANCELLED = 8,   /**< the cancel flag was raised */
+    OGRJOIN_ERR_INTERNAL = 9,    /**< a bug of the library */
+    OGRJOIN_ERR_TOO_MANY = 10    /**< more pairs than max_pairs allows */
+};
 
-/** Version of the library in use: "0.1.0". */
-OJ_EXPORT const char *oj_version(void);
+/** What went wrong, in one line a user can act on. */
+struct ogrjoin_error
+{
+    int status;         /**< enum ogrjoin_status */
+    char message[1024]; /**< UTF-8, zero-terminated, no newline */
+};
 
-/** Checks and indexes the join side.
- *  join_side  outlives *out; struct oj_flat says what it must hold, and a
- *             caller that made it by hand may ask oj_flat_check() first
- *  relation   what is asked; copied
- *  backend    name of a backend, NULL or "auto": the fastest that can do it
- *  options    copied; NULL: all threads
- *  Errors     OJ_ERR_ARG: relation or backend make no sense; OJ_ERR_LIMIT:
- *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
- *             OJ_ERR_CANCELLED.
- *  Cost       O(n log n) in the segments of the join side. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
-                                             const struct oj_relation *relation,
-                                             const char *backend,
-                                             const struct oj_options *options,
-                                             struct oj_join **out,
-                                             struct oj_error *err);
+/** Version of the library in use: "1.0.0". */
+OGRJOIN_API const char *ogrjoin_version(void);
 
-/** Joins a batch of input features, in their order.
- *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
- *             them.  The answer for a feature does not depend on the other
- *             features of its batch, on threads or on the backend.
- *  out        owned by the caller; its memory is used again.  Pairs of a row
- *             are sorted by (measure, FID, ordinal); where the join side has no
- *             FIDs, or repeated ones, by (measure, ordinal).
- *  Errors     as above; OJ_ERR_UNSUPPORTED: the backend cannot join such
- *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
- *             options.  *out then holds nothing of use but can be freed.
- *  One thread at a time. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
-                                              const struct oj_flat *input,
-                                              struct oj_matches *out,
-                                              struct oj_error *err);
+/** Short English name of a status: "out of memory". Never NULL. */
+OGRJOIN_API const char *ogrjoin_status_name(int status);
 
-/** The pairs of a batch by join feature, without making them, where the backend
- *  can: adds to count [join features], and sets *n_pairs to the number of all.
- *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is
- *             the way for this batch (on the CPU it always is). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
-                                                    const struct oj_flat *input,
-                                                    int64_t *count,
-                                                    int64_t *n_pairs,
-                                                    struct oj_error *err);
+/* --- settings ------------------------------------------------------------- */
 
-/** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
- *  input. */
-OJ_EXPORT int oj_join_sums(const struct oj_join *join,
-                           const struct oj_flat *input);
+/** What is asked and how to run it. Free after use; an index has its copy. */
+struct ogrjoin_settings;
 
-/** The same with values: adds to aggregates, which take sums and have a row for
- *  each join feature, the batch's pairs and the sums of their columns, whose
- *  rows are those of input.
- *  Errors     as above; only after OJ_ERR_UNSUPPORTED aggregates are as they
- *             were. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_sum_pairs(
-    struct oj_join *join, const struct oj_flat *input,
-    const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
-    int64_t *n_pairs, struct oj_error *err);
+/** All at their defaults. NULL: out of memory. */
+OGRJOIN_API struct ogrjoin_settings *ogrjoin_settings_new(void);
+OGRJOIN_API void ogrjoin_settings_free(struct ogrjoin_settings *settings);
 
-/** Times and counts since oj_join_open(). */
-OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
+/** Sets one that is a word: see ogrjoin_setting_help(). */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
+                 const char *value, struct ogrjoin_error *err);
 
-/** The backend at work; with "auto" the one that was chosen, which may change
- *  with a batch. */
-OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
+/** Sets one that is a number; yes and no are 1 and 0. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
+                   double value, struct ogrjoin_error *err);
 
-/** Why "auto" chose it, in words, or why "cuda" left something to the CPU or to
- *  another method; "" when there is nothing to say. */
-OJ_EXPORT const char *oj_join_reason(const struct oj_join *join);
+/** flag is read often while an index is made and joined with; nonzero ends that
+ *  with OGRJOIN_ERR_CANCELLED. It outlives the index. NULL: none. */
+OGRJOIN_API void ogrjoin_settings_cancel(struct ogrjoin_settings *settings,
+                                         const int *flag);
 
-/** What answers a batch like input, in words for people: a backend can have
- *  several ways. input NULL: a batch of points. */
-OJ_EXPORT const char *oj_join_method(const struct oj_join *join,
-                                     const struct oj_flat *input);
+/** Name of setting i, or NULL past the last. */
+OGRJOIN_API const char *ogrjoin_setting_name(int i);
 
-/** Threads that this join uses. */
-OJ_EXPORT int oj_join_threads(const struct oj_join *join);
+/** What setting i means, its values and its default, in one line, or NULL past
+ *  the last. */
+OGRJOIN_API const char *ogrjoin_setting_help(int i);
 
-/** [join features] place of each in tie order, which is FID order, or NULL
- * where that is the order of the ordinals. Valid as long as join is. */
-OJ_EXPORT const int32_t *oj_join_tie_rank(const struct oj_join *join);
+/* --- layers --------------------------------------------------------------- */
 
-/** Accepts NULL. */
-OJ_EXPORT void oj_join_close(struct oj_join *join);
+/** Features: at most 2^31 - 1, numbered from 0. */
+struct ogrjoin_layer;
+
+enum ogrjoin_part
+{
+    OGRJOIN_POINT = 1,
+    OGRJOIN_LINE = 2,
+    OGRJOIN_POLYGON = 4
+};
+
+/** A layer as arrays of the caller.
+ *
+ *  feature   0            1      2          (2 has no geometry: no parts)
+ *  part_offset  [0        2      3      3]
+ *  part         0    1    2                 kinds: polygon polygon line
+ *  ring_offset  [0   2    3      4]
+ *  ring         0  1 2    3                 ring 1 is a hole of part 0
+ *  vertex_offset[0 5 9 14 17]
+ *  x, y         every vertex
+ *
+ *  Points are parts with one ring of one vertex, lines parts with one ring,
+ *  polygons parts whose first ring is the shell; rings repeat their first
+ *  vertex.  Layers of single points leave part_offset, part_kind, ring_offset
+ *  and vertex_offset NULL: feature i is vertex i, without geometry where x[i]
+ *  is NaN. */
+struct ogrjoin_arrays
+{
+    size_t size; /**< sizeof(struct ogrjoin_arrays) */
+    int64_t n_features, n_parts, n_rings, n_vertices;
+    const int64_t *part_offset;   /**< [n_features + 1] or NULL */
+    const uint8_t *part_kind;     /**< [n_parts] enum ogrjoin_part or NULL */
+    const int64_t *ring_offset;   /**< [n_parts + 1] or NULL */
+    const int64_t *vertex_offset; /**< [n_rings + 1] or NULL */
+    const double *x, *y;          /**< [n_vertices] */
+    const int64_t *id; /**< [n_features] or NULL: feature numbers. Pairs that
+                            are as near are in their order, and exclude_self and
+                            unordered compare them */
+};
+
+/** The arrays are borrowed: they outlive the layer and what is made from it,
+ *  and do not change.  They are checked, O(vertices).
+ *  Errors  OGRJOIN_ERR_ARG, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
+                          struct ogrjoin_layer **out,
+                          struct ogrjoin_error *err);
+
+/** One Arrow array: of geometries, or of structs (a record batch) with a column
+ *  of geometries.
+ *  column    name of that column; NULL: the first that is marked as geoarrow,
+ *            else the only one of bytes
+ *  formats   WKB in binary, large binary and binary view; geoarrow.point to
+ *            geoarrow.multipolygon, separated and interleaved, XY to XYZM, of
+ *            which Z and M are not read.  NULLs join nothing.
+ *  settings  threads and cancel are read; NULL: all threads
+ *  array is moved: released by the library, and marked as released, after an
+ *  error too.  schema stays the caller's.  Separated coordinates without NULLs,
+ *  empty or open rings are used where they are, all else is copied, on all
+ *  threads.  The bytes of WKB and all offsets are checked; lengths of buffers,
+ *  which Arrow does not tell, cannot be.
+ *  Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other formats),
+ *          OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_from_array(const struct ArrowSchema *schema,
+                         struct ArrowArray *array, const char *column,
+                         const struct ogrjoin_settings *settings,
+                         struct ogrjoin_layer **out, struct ogrjoin_error *err);
+
+/** All arrays of a stream, one after the other; the stream is released, after
+ *  an error too. Otherwise as ogrjoin_layer_from_array(). */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_from_stream(struct ArrowArrayStream *stream, const char *column,
+                          const struct ogrjoin_settings *settings,
+                          struct ogrjoin_layer **out,
+                          struct ogrjoin_error *err);
+
+OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
+OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
+
+/* --- an index, and joins with it ------------------------------------------ */
+
+/** The join side, prepared for one kind of join. */
+struct ogrjoin_index;
+
+/** O(n log n) in the segments of the join side.
+ *  settings  NULL: the defaults
+ *  Errors    OGRJOIN_ERR_ARG: settings that make no sense together;
+ *            OGRJOIN_ERR_LIMIT; OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_CANCELLED;
+ *            OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_index_new(struct ogrjoin_layer *join_side,
+                  const struct ogrjoin_settings *settings,
+                  struct ogrjoin_index **out, struct ogrjoin_error *err);
+OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
+
+/** What answers: "cpu" or "cuda". With backend auto this may change with the
+ *  first join. */
+OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
+
+/** Pairs of features, sorted by left; those of one left feature as -op nearest
+ *  of the command sorts them: nearest first, or else by the join side's ids. */
+struct ogrjoin_pairs;
+
+/** All pairs of a layer with the join side. The answer does not depend on
+ *  threads, backend, or how features are cut into layers.
+ *  Errors  as above; OGRJOIN_ERR_UNSUPPORTED: the backend cannot join such
+ *          features; OGRJOIN_ERR_TOO_MANY */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join(struct ogrjoin_index *index,
+                                              struct ogrjoin_layer *input,
+                                              struct ogrjoin_pairs **out,
+                                              struct ogrjoin_error *err);
+
+OGRJOIN_API int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs);
+/** [count] numbers of input features. */
+OGRJOIN_API const int64_t *
+ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
+/** [count] numbers of features of the join side. */
+OGRJOIN_API const int64_t *
+ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
+/** [count] distances in units of the coordinates, on the sphere metres; NaN for
+ *  joins without a measure. */
+OGRJOIN_API const double *
+ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
+OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
+
+/** The pairs as one record batch of left (int64), right (int64) and measure
+ *  (float64, NULL where there is none), without a copy: pairs is empty
+ *  afterwards and still to be freed. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
+                       struct ArrowArray *array, struct ogrjoin_error *err);
+
+/** A stream of such record batches: one for each array of input, which is read
+ *  when the next of them is asked for; left goes on counting from array to
+ *  array.  input is moved, and released with *out.  Errors of later arrays are
+ *  those of the stream. column as in ogrjoin_layer_from_array(). */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
+                    const char *column, struct ArrowArrayStream *out,
+                    struct ogrjoin_error *err);
 
 #ifdef __cplusplus
 }

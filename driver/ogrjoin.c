@@ -1,5 +1,5 @@
 /* The command ogrjoin. */
-#include "../algs/ogrjoin.h"
+#include "../algs/engine/oj_join.h"
 #include "base/oj_cancel.h"
 #include "base/oj_exit.h"
 #include "base/oj_message.h"

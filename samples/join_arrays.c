@@ -16,6 +16,23 @@
 
 #include <stdio.h>
 
+static int join(struct ogrjoin_layer *lots, struct ogrjoin_layer *pickups,
+                struct ogrjoin_pairs **pairs, struct ogrjoin_error *err)
+{
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    struct ogrjoin_index *index = NULL;
+    int status = ogrjoin_set_text(settings, "op", "nearest", err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_set_number(settings, "max_distance", 100, err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_index_new(lots, settings, &index, err);
+    if (status == OGRJOIN_OK) /* any number of layers may follow */
+        status = ogrjoin_join(index, pickups, pairs, err);
+    ogrjoin_index_free(index);
+    ogrjoin_settings_free(settings);
+    return status;
+}
+
 int main(void)
 {
     /* Rings one after the other; the first vertex of each is repeated. */
@@ -26,57 +43,49 @@ int main(void)
     static const int64_t vertex_offset[] = {0, 5, 10, 15}; /* of each ring */
     static const int64_t ring_offset[] = {0, 2, 3};        /* of each part */
     static const int64_t part_offset[] = {0, 1, 2};        /* of each lot */
-    static const uint8_t part_kind[] = {OJ_PART_POLYGON, OJ_PART_POLYGON};
-    static const int64_t fid[] = {10, 20};
-    const struct oj_flat lots = {.n_features = 2,
-                                 .n_parts = 2,
-                                 .n_rings = 3,
-                                 .n_vertices = 15,
-                                 .part_kinds = OJ_PART_POLYGON,
-                                 .fid = fid,
-                                 .part_offset = part_offset,
-                                 .part_kind = part_kind,
-                                 .ring_offset = ring_offset,
-                                 .vertex_offset = vertex_offset,
-                                 .x = lot_x,
-                                 .y = lot_y};
+    static const uint8_t part_kind[] = {OGRJOIN_POLYGON, OGRJOIN_POLYGON};
+    static const int64_t id[] = {10, 20};
+    const struct ogrjoin_arrays lot_arrays = {.size = sizeof lot_arrays,
+                                              .n_features = 2,
+                                              .n_parts = 2,
+                                              .n_rings = 3,
+                                              .n_vertices = 15,
+                                              .part_offset = part_offset,
+                                              .part_kind = part_kind,
+                                              .ring_offset = ring_offset,
+                                              .vertex_offset = vertex_offset,
+                                              .x = lot_x,
+                                              .y = lot_y,
+                                              .id = id};
 
     /* Layers of points need no offsets. */
     static const double pickup_x[] = {10, 25, -10, 60, 5000};
     static const double pickup_y[] = {10, 25, 25, 20, 5000};
-    const struct oj_flat pickups = {.n_features = 5,
-                                    .n_parts = 5,
-                                    .n_rings = 5,
-                                    .n_vertices = 5,
-                                    .part_kinds = OJ_PART_POINT,
-                                    .x = pickup_x,
-                                    .y = pickup_y};
+    const struct ogrjoin_arrays pickup_arrays = {.size = sizeof pickup_arrays,
+                                                 .n_features = 5,
+                                                 .n_vertices = 5,
+                                                 .x = pickup_x,
+                                                 .y = pickup_y};
 
-    struct oj_relation relation = oj_relation_default(); /* nearest */
-    struct oj_matches matches = {0};
-    struct oj_join *join = NULL;
-    struct oj_error err = {OJ_OK, ""};
-    oj_status status;
-
-    relation.max_distance = 100;
-    status = oj_flat_check(&lots, &err);
-    if (status == OJ_OK)
-        status = oj_join_open(&lots, &relation, NULL, NULL, &join, &err);
-    if (status == OJ_OK) /* any number of batches may follow */
-        status = oj_join_batch(join, &pickups, &matches, &err);
-    if (status == OJ_OK)
-        for (int64_t row = 0; row < matches.n_rows; row++)
-        {
-            if (matches.join_row[row] < 0)
-                printf("pickup %d: nothing within 100 ft\n", (int)row);
-            else
-                printf("pickup %d: lot %d, %g ft\n", (int)row,
-                       (int)fid[matches.join_row[row]], matches.measure[row]);
-        }
+    struct ogrjoin_layer *lots = NULL, *pickups = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    int status = ogrjoin_layer_from_arrays(&lot_arrays, &lots, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_layer_from_arrays(&pickup_arrays, &pickups, &err);
+    if (status == OGRJOIN_OK)
+        status = join(lots, pickups, &pairs, &err);
+    if (status == OGRJOIN_OK)
+        for (int64_t i = 0; i < ogrjoin_pairs_count(pairs); i++)
+            printf("pickup %d: lot %d, %g ft\n",
+                   (int)ogrjoin_pairs_left(pairs)[i],
+                   (int)id[ogrjoin_pairs_right(pairs)[i]],
+                   ogrjoin_pairs_measure(pairs)[i]);
     else
-        fprintf(stderr, "%s: %s\n", oj_status_name(status), err.message);
+        fprintf(stderr, "%s: %s\n", ogrjoin_status_name(status), err.message);
 
-    oj_matches_free(&matches);
-    oj_join_close(join);
-    return status == OJ_OK ? 0 : 1;
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_layer_free(pickups);
+    ogrjoin_layer_free(lots);
+    return status == OGRJOIN_OK ? 0 : 1;
 }

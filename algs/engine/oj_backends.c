@@ -41,12 +41,14 @@ static const struct oj_backend backends[] = {
     {"geos_sorted",
      "the same with the input in Morton order and prepared geometries", 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
+#ifdef OJ_SPATIALINDEX /* the library is made without */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 0,
      OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},
     {"spatialindex_collective",
      "the same with one R-tree query per quadrant of input features", 1, 0,
      OJ_NO_DEVICE, ONLY(oj_spatialindex_collective_engine)},
+#endif
     {"sphere",
      "reference for -metric sphere: spherical trigonometry, every edge of "
      "every feature in reach, one thread",

@@ -4,7 +4,7 @@
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
 #include "../base/cpu_threads.h"
-#include "../ogrjoin.h"
+#include "oj_join.h"
 #include "../pairs/oj_pairs.h"
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"

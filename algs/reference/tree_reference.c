@@ -693,5 +693,7 @@ static oj_status make_index(const struct oj_box_library *library,
 
 TREE_ENGINE(geos, oj_geos_tree, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, oj_geos_tree, VISIT_SORTED)
+#ifdef OJ_SPATIALINDEX
 TREE_ENGINE(spatialindex, oj_spatialindex_tree, VISIT_AS_GIVEN)
 TREE_ENGINE(spatialindex_collective, oj_spatialindex_tree, VISIT_COLLECTIVE)
+#endif

@@ -28,26 +28,46 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* The file beside the library, or beside the program that holds it. */
-static int beside_library(char path[PATH_SIZE])
+/* Where the file may lie, from the folder of the library or of the program that
+ * holds it: beside it; above the plugin driver; from the command. */
+static const char *const places[] = {"", "../", OJ_FOLDER_FROM_COMMAND "/"};
+
+/* The file in such a place; 0: it is not there. */
+static int is_near(const char *folder, size_t n, const char *place,
+                   char path[PATH_SIZE])
 {
-    Dl_info info;
-    const char *slash;
-    if (dladdr((const void *)&once, &info) == 0 || info.dli_fname == NULL)
-        return 0;
-    slash = strrchr(info.dli_fname, '/');
-    if (slash == NULL)
-        return 0;
-    return snprintf(path, PATH_SIZE, "%.*s" MODULE_FILE,
-                    (int)(slash - info.dli_fname + 1),
-                    info.dli_fname) < PATH_SIZE;
+    return snprintf(path, PATH_SIZE, "%.*s%s" MODULE_FILE, (int)n, folder,
+                    place) < PATH_SIZE &&
+           access(path, F_OK) == 0;
 }
 
-/* Where it should be: the first of the places that has it, else the first. */
+/* The folder of the library, or of the program that holds it, which is known by
+ * what it was called: found in PATH, without a folder. Returns its length. */
+static size_t find_folder(char path[PATH_SIZE])
+{
+    const char *slash;
+    Dl_info info;
+    ssize_t n;
+    path[0] = '\0';
+    if (dladdr((const void *)&once, &info) != 0 && info.dli_fname != NULL)
+        snprintf(path, PATH_SIZE, "%s", info.dli_fname);
+    slash = strrchr(path, '/');
+    if (slash == NULL &&
+        (n = readlink("/proc/self/exe", path, PATH_SIZE - 1)) > 0)
+    {
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+    }
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* Where it should be: the first of the places that has it, else the folder of
+ * installed libraries. */
 static void find_module(char path[PATH_SIZE])
 {
     const char *named = getenv(MODULE_VARIABLE);
-    char beside[PATH_SIZE];
+    char folder[PATH_SIZE];
+    size_t n;
     if (named != NULL && named[0] != '\0')
     {
         /* dlopen() looks for a bare name elsewhere than here */
@@ -55,10 +75,13 @@ static void find_module(char path[PATH_SIZE])
                  strchr(named, '/') == NULL ? "./" : "", named);
         return;
     }
-    if (beside_library(beside) && access(beside, F_OK) == 0)
-        memcpy(path, beside, PATH_SIZE);
-    else
-        snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
+    n = find_folder(folder);
+    for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++)
+    {
+        if (is_near(folder, n, places[i], path))
+            return;
+    }
+    snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
 }
 
 /* ---- is the file whole? -------------------------------------------------- */

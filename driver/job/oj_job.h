@@ -5,7 +5,7 @@
 #define OJ_JOB_H
 
 #include "../../algs/engine/oj_pipeline.h"
-#include "../../algs/ogrjoin.h"
+#include "../../algs/engine/oj_join.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../base/oj_message_list.h"
 #include "../command/oj_command.h"

@@ -8,7 +8,7 @@
 #ifndef OJ_TILED_JOIN_H
 #define OJ_TILED_JOIN_H
 
-#include "../../algs/ogrjoin.h"
+#include "../../algs/engine/oj_join.h"
 #include "oj_tiles.h"
 
 struct oj_tiled_join;

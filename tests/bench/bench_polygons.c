@@ -15,7 +15,7 @@
 
 #include <geos_c.h>
 
-#include <ogrjoin.h>
+#include "../../algs/engine/oj_join.h"
 
 #include <oj_wkb.h>
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_SUMS_H
 #define BENCH_SUMS_H
 
-#include <ogrjoin.h>
+#include "../../algs/engine/oj_join.h"
 
 #include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/aggregate/oj_sum_request.h"

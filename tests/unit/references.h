@@ -4,7 +4,7 @@
 #define REFERENCES_H
 
 #include "../../algs/relation/oj_engine.h"
-#include "ogrjoin.h"
+#include "../../algs/engine/oj_join.h"
 #include "owned.h"
 
 #include <check.h>

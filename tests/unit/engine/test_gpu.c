@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <ogrjoin.h>
+#include "../../../algs/engine/oj_join.h"
 
 #include "../../../algs/aggregate/oj_aggregate.h"
 #include "../../../algs/base/oj_exact_sum.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ogrjoin.h>
+#include "../../../algs/engine/oj_join.h"
 
 #include "../../../algs/relation/oj_gpu.h"
 #include "../references.h"

@@ -1,7 +1,7 @@
 /* The answers of the test suites of GEOS and JTS, on the backends and in both
  * argument orders: 561 pairs of geometries, 5,159 questions about them.
  * Kind: unit, degenerate. Needs oracle_cases.csv and oracle_tests.csv. */
-#include "../../../algs/ogrjoin.h"
+#include "../../../algs/engine/oj_join.h"
 
 #include <math.h>
 #include <stdio.h>

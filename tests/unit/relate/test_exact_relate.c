@@ -2,7 +2,7 @@
  * valid geometries of one kind, and against the answers that the test suites of
  * GEOS and JTS expect. The latter needs oracle_cases.csv and oracle_tests.csv.
  */
-#include "../../../algs/ogrjoin.h"
+#include "../../../algs/engine/oj_join.h"
 
 #include "../random_numbers.h"
 #include "../references.h"

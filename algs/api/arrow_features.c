@@ -1,0 +1,792 @@
+#include "arrow_features.h"
+
+#include "../../flatten/arrays/oj_wkb.h"
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of a slice, at least. */
+#define SLICE_ROWS 4096
+
+/* --- a column, checked -----------------------------------------------------
+ */
+
+struct arrow_list
+{
+    const void *offset; /* [first + length + 1] */
+    int is_large;
+    int64_t first, length; /* of the array that is a list of lists */
+};
+
+struct geometry_column
+{
+    const struct arrow_layout *layout;
+    int64_t n_rows;
+    int64_t skipped;      /* elements of the column before row 0 */
+    int64_t first;        /* number of row 0 in the buffers of the column */
+    const uint8_t *valid; /* a bit per row, or NULL: all */
+    const uint8_t *outer_valid; /* of the structs around, or NULL */
+    int64_t outer_first;
+    int64_t first_fid;
+
+    /* WKB */
+    const void *offset;
+    const uint8_t *bytes;
+    const uint8_t *const *block; /* of views */
+    const int64_t *block_bytes;
+    int64_t n_blocks;
+
+    /* Coordinates */
+    struct arrow_list list[ARROW_MOST_LISTS];
+    const double *x, *y;
+    int64_t stride;
+    int64_t n_coordinates;
+};
+
+static oj_status fail_array(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "an Arrow array does not have what its schema says");
+}
+
+static oj_status check_array(const struct ArrowArray *array, int64_t n_buffers,
+                             int64_t n_children, struct oj_error *err)
+{
+    if (array == NULL || array->length < 0 || array->offset < 0 ||
+        array->length > INT64_MAX - 1 - array->offset ||
+        array->n_buffers < n_buffers || array->n_children != n_children ||
+        array->buffers == NULL || (n_children > 0 && array->children == NULL))
+        return fail_array(err);
+    return OJ_OK;
+}
+
+static const uint8_t *validity_of(const struct ArrowArray *array)
+{
+    return array->null_count == 0 ? NULL : array->buffers[0];
+}
+
+static int bit_is_set(const uint8_t *bits, int64_t i)
+{
+    return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
+}
+
+static int is_valid(const struct geometry_column *c, int64_t row)
+{
+    return bit_is_set(c->valid, c->first + row) &&
+           bit_is_set(c->outer_valid, c->outer_first + row);
+}
+
+static int64_t offset_at(const void *offset, int is_large, int64_t i)
+{
+    return is_large ? ((const int64_t *)offset)[i]
+                    : ((const int32_t *)offset)[i];
+}
+
+/* Offsets begin at 0 or later and never decrease, up to most. */
+static oj_status check_offsets(const void *offset, int is_large, int64_t first,
+                               int64_t n, int64_t most, struct oj_error *err)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i <= n; i++)
+    {
+        int64_t at = offset_at(offset, is_large, first + i);
+        if (at < before || at > most)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "the offsets of an Arrow array are broken");
+        before = at;
+    }
+    return OJ_OK;
+}
+
+/* An array of no rows may have no offsets. */
+static const void *offsets_of(const struct ArrowArray *array)
+{
+    static const int64_t none[1] = {0};
+    return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
+}
+
+static oj_status read_views(struct geometry_column *c,
+                            const struct ArrowArray *array,
+                            struct oj_error *err)
+{
+    OJ_TRY(check_array(array, 3, 0, err));
+    c->n_blocks = array->n_buffers - 3;
+    c->block = (const uint8_t *const *)(array->buffers + 2);
+    c->block_bytes = array->buffers[array->n_buffers - 1];
+    c->offset = array->buffers[1];
+    if ((c->n_blocks > 0 && c->block_bytes == NULL) ||
+        (c->n_rows > 0 && c->offset == NULL))
+        return fail_array(err);
+    return OJ_OK;
+}
+
+static oj_status read_bytes(struct geometry_column *c,
+                            const struct ArrowArray *array,
+                            struct oj_error *err)
+{
+    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
+    OJ_TRY(check_array(array, 3, 0, err));
+    c->offset = offsets_of(array);
+    c->bytes = array->buffers[2];
+    if (c->offset == NULL)
+        return fail_array(err);
+    OJ_TRY(check_offsets(c->offset, is_large, c->first, c->n_rows, INT64_MAX,
+                         err));
+    if (c->bytes == NULL &&
+        offset_at(c->offset, is_large, c->first + c->n_rows) >
+            offset_at(c->offset, is_large, c->first))
+        return fail_array(err);
+    return OJ_OK;
+}
+
+static oj_status check_doubles(const struct ArrowArray *array, int64_t n,
+                               struct oj_error *err)
+{
+    OJ_TRY(check_array(array, 2, 0, err));
+    if (array->length < n || (n > 0 && array->buffers[1] == NULL) ||
+        (array->null_count != 0 && array->buffers[0] != NULL))
+        return fail_array(err);
+    return OJ_OK;
+}
+
+static oj_status read_interleaved(struct geometry_column *c,
+                                  const struct ArrowArray *array,
+                                  struct oj_error *err)
+{
+    int64_t n = c->layout->n_ordinates, end = array->offset + array->length;
+    const struct ArrowArray *values;
+    OJ_TRY(check_array(array, 1, 1, err));
+    values = array->children[0];
+    if (end > INT64_MAX / 4)
+        return fail_array(err);
+    OJ_TRY(check_doubles(values, end * n, err));
+    c->n_coordinates = array->length;
+    c->stride = n;
+    if (array->length == 0)
+        return OJ_OK;
+    c->x =
+        (const double *)values->buffers[1] + values->offset + array->offset * n;
+    c->y = c->x + 1;
+    return OJ_OK;
+}
+
+static oj_status read_separated(struct geometry_column *c,
+                                const struct ArrowArray *array,
+                                struct oj_error *err)
+{
+    int64_t end = array->offset + array->length;
+    const struct ArrowArray *x, *y;
+    if (array->n_children < 2 || array->n_children > 4)
+        return fail_array(err);
+    OJ_TRY(check_array(array, 1, array->n_children, err));
+    x = array->children[0];
+    y = array->children[1];
+    OJ_TRY(check_doubles(x, end, err));
+    OJ_TRY(check_doubles(y, end, err));
+    c->n_coordinates = array->length;
+    c->stride = 1;
+    if (array->length == 0)
+        return OJ_OK;
+    c->x = (const double *)x->buffers[1] + x->offset + array->offset;
+    c->y = (const double *)y->buffers[1] + y->offset + array->offset;
+    return OJ_OK;
+}
+
+/* NULLs inside a geometry mean nothing that could be joined. */
+static oj_status check_no_nulls(const struct ArrowArray *array, int is_row,
+                                struct oj_error *err)
+{
+    const uint8_t *valid = validity_of(array);
+    for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
+    {
+        if (!bit_is_set(valid, array->offset + i))
+            return oj_fail(err, OJ_ERR_DATA,
+                           "a part of a geometry is NULL in an Arrow array");
+    }
+    return OJ_OK;
+}
+
+/* Lists are relative to the first element of what they hold. */
+static oj_status read_native(struct geometry_column *c,
+                             const struct ArrowArray *array,
+                             struct oj_error *err)
+{
+    const struct arrow_layout *layout = c->layout;
+    int i;
+    for (i = 0; i < layout->n_lists; i++)
+    {
+        struct arrow_list *list = &c->list[i];
+        OJ_TRY(check_array(array, 2, 1, err));
+        list->offset = offsets_of(array);
+        list->is_large = layout->is_large[i];
+        list->first = array->offset;
+        list->length = array->length;
+        if (list->offset == NULL || array->children[0] == NULL)
+            return fail_array(err);
+        OJ_TRY(check_offsets(list->offset, list->is_large, list->first,
+                             list->length, array->children[0]->length, err));
+        OJ_TRY(check_no_nulls(array, i == 0, err));
+        array = array->children[0];
+    }
+    OJ_TRY(layout->is_interleaved ? read_interleaved(c, array, err)
+                                  : read_separated(c, array, err));
+    return check_no_nulls(array, i == 0, err);
+}
+
+static oj_status read_column(const struct ArrowArray *array,
+                             const struct arrow_layout *layout,
+                             struct geometry_column *out, struct oj_error *err)
+{
+    const struct ArrowArray *column = array;
+    OJ_TRY(check_array(array, 1, array->n_children, err));
+    out->layout = layout;
+    out->n_rows = array->length;
+    if (layout->child >= 0)
+    {
+        if (layout->child >= array->n_children)
+            return fail_array(err);
+        column = array->children[layout->child];
+        out->outer_valid = validity_of(array);
+        out->outer_first = out->skipped = array->offset;
+        OJ_TRY(check_array(column, 1, column == NULL ? 0 : column->n_children,
+                           err));
+    }
+    if (column->length - out->skipped < out->n_rows ||
+        column->dictionary != NULL)
+        return fail_array(err);
+    out->valid = validity_of(column);
+    out->first = column->offset + out->skipped;
+    switch (layout->storage)
+    {
+        case ARROW_BINARY:
+        case ARROW_LARGE_BINARY:
+            return read_bytes(out, column, err);
+        case ARROW_BINARY_VIEW:
+            return read_views(out, column, err);
+        case ARROW_COORDINATES:
+            return read_native(out, column, err);
+    }
+    return fail_array(err);
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
+/* Elements of list number i that element at of it has. */
+static int64_t range(const struct geometry_column *c, int i, int64_t at,
+                     int64_t *end)
+{
+    const struct arrow_list *list = &c->list[i];
+    *end = offset_at(list->offset, list->is_large, list->first + at + 1);
+    return offset_at(list->offset, list->is_large, list->first + at);
+}
+
+static oj_status add_ring(const struct geometry_column *c,
+                          struct oj_flat_buf *buf, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    double *x, *y;
+    int64_t n = end - first;
+    OJ_TRY(oj_flat_buf_ring(buf, err));
+    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = c->x[(first + i) * c->stride];
+        y[i] = c->y[(first + i) * c->stride];
+    }
+    return OJ_OK;
+}
+
+/* The part that is element at of list number i, or coordinate at. */
+static oj_status add_part(const struct geometry_column *c,
+                          struct oj_flat_buf *buf, int i, int64_t at,
+                          struct oj_error *err)
+{
+    int64_t first = at, end = at + 1;
+    OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
+    if (c->layout->kind != OJ_PART_POINT)
+        first = range(c, i, at, &end);
+    if (c->layout->kind != OJ_PART_POLYGON)
+        return add_ring(c, buf, first, end, err);
+    for (int64_t ring = first; ring < end; ring++)
+    {
+        int64_t ring_end, ring_first = range(c, i + 1, ring, &ring_end);
+        OJ_TRY(add_ring(c, buf, ring_first, ring_end, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status add_parts(const struct geometry_column *c,
+                           struct oj_flat_buf *buf, int64_t at,
+                           struct oj_error *err)
+{
+    int64_t first, end;
+    if (!c->layout->is_multi)
+        return add_part(c, buf, 0, at, err);
+    first = range(c, 0, at, &end);
+    for (int64_t part = first; part < end; part++)
+        OJ_TRY(add_part(c, buf, 1, part, err));
+    return OJ_OK;
+}
+
+static oj_status add_coordinates(const struct geometry_column *c,
+                                 struct oj_flat_buf *buf, int64_t row,
+                                 int64_t fid, struct oj_error *err)
+{
+    int64_t at = c->skipped + row, end = at + 1;
+    int64_t first = c->layout->is_multi ? range(c, 0, at, &end) : at;
+    oj_status status;
+    if (c->layout->kind == OJ_PART_POINT && end == first + 1)
+        return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
+                                     c->y[first * c->stride], err);
+    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    status = add_parts(c, buf, at, err);
+    if (status == OJ_OK)
+        status = oj_flat_buf_end(buf, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(buf);
+    return status;
+}
+
+enum
+{
+    VIEW_BYTES = 16, /* length; then up to 12 bytes, or a prefix of 4, the
+                        number of a block and the place in it */
+    MOST_INSIDE = 12
+};
+
+static oj_status find_view(const struct geometry_column *c, int64_t row,
+                           const uint8_t **bytes, size_t *n,
+                           struct oj_error *err)
+{
+    const uint8_t *view =
+        (const uint8_t *)c->offset + (c->first + row) * VIEW_BYTES;
+    int32_t length, block, at;
+    memcpy(&length, view, sizeof length);
+    memcpy(&block, view + 8, sizeof block);
+    memcpy(&at, view + 12, sizeof at);
+    *bytes = view + 4;
+    *n = (size_t)length;
+    if (length >= 0 && length <= MOST_INSIDE)
+        return OJ_OK;
+    if (length < 0 || block < 0 || block >= c->n_blocks || at < 0 ||
+        c->block[block] == NULL || (int64_t)at + length > c->block_bytes[block])
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the views of an Arrow array are broken");
+    *bytes = c->block[block] + at;
+    return OJ_OK;
+}
+
+static oj_status add_wkb(const struct geometry_column *c,
+                         struct oj_flat_buf *buf, int64_t row, int64_t fid,
+                         struct oj_error *err)
+{
+    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
+    const uint8_t *bytes;
+    size_t n;
+    if (c->layout->storage == ARROW_BINARY_VIEW)
+        OJ_TRY(find_view(c, row, &bytes, &n, err));
+    else
+    {
+        int64_t at = offset_at(c->offset, is_large, c->first + row);
+        bytes = c->bytes + at;
+        n = (size_t)(offset_at(c->offset, is_large, c->first + row + 1) - at);
+    }
+    return oj_wkb_add(buf, fid, bytes, n, err);
+}
+
+static oj_status add_row(const struct geometry_column *c,
+                         struct oj_flat_buf *buf, int64_t row,
+                         struct oj_error *err)
+{
+    int64_t fid = c->first_fid + row;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    if (!is_valid(c, row))
+        return oj_flat_buf_add_null(buf, fid, err);
+    status = c->layout->storage == ARROW_COORDINATES
+                 ? add_coordinates(c, buf, row, fid, &why)
+                 : add_wkb(c, buf, row, fid, &why);
+    if (status == OJ_OK || status == OJ_ERR_NOMEM)
+        return status == OJ_OK ? OJ_OK
+                               : oj_fail(err, status, "%s", why.message);
+    return oj_fail(err, status, "row %lld: %.900s", (long long)fid,
+                   why.message);
+}
+
+/* --- slices ----------------------------------------------------------------
+ */
+
+struct slicing
+{
+    const struct geometry_column *column;
+    struct oj_flat_buf *slice;
+    int64_t n_slices;
+    const int *cancel;
+};
+
+static oj_status fill_slice(int64_t i, int thread, void *user,
+                            struct oj_error *err)
+{
+    const struct slicing *s = user;
+    int64_t n_rows = s->column->n_rows;
+    int64_t first = n_rows / s->n_slices * i;
+    int64_t end = i + 1 < s->n_slices ? first + n_rows / s->n_slices : n_rows;
+    (void)thread;
+    OJ_TRY(oj_check_cancel(s->cancel, err));
+    for (int64_t row = first; row < end; row++)
+        OJ_TRY(add_row(s->column, &s->slice[i], row, err));
+    return OJ_OK;
+}
+
+static oj_status add_slices(struct arrow_features *features,
+                            const struct geometry_column *column, int n_threads,
+                            const int *cancel, struct oj_error *err)
+{
+    struct slicing s = {column, NULL, 0, cancel};
+    int64_t had = features->n_slices;
+    s.n_slices = column->n_rows / SLICE_ROWS + 1;
+    OJ_ROOM(features->slice, had, had + s.n_slices, features->cap_slices, err);
+    s.slice = features->slice + had;
+    memset(s.slice, 0, (size_t)s.n_slices * sizeof *s.slice);
+    features->n_slices += s.n_slices;
+    return oj_parallel_try(n_threads, s.n_slices, 1, fill_slice, &s, err);
+}
+
+/* --- coordinates in place ---------------------------------------------------
+ */
+
+static int is_finite_run(const double *x, int64_t n)
+{
+    int is_taken = 1;
+    for (int64_t i = 0; i < n; i++)
+        is_taken &= fabs(x[i]) <= OJ_FLAT_MOST;
+    return is_taken;
+}
+
+/* Rows are rings of the coordinates, in order, and each is as a layer wants
+ * it: none empty, those of polygons closed. */
+static int are_plain_rings(const struct geometry_column *c, int i,
+                           int64_t first, int64_t end)
+{
+    for (int64_t at = first; at < end; at++)
+    {
+        int64_t b, a = range(c, i, at, &b);
+        if (b == a)
+            return 0;
+        if (c->layout->kind == OJ_PART_POLYGON &&
+            (b - a < 2 || c->x[a] != c->x[b - 1] || c->y[a] != c->y[b - 1]))
+            return 0;
+    }
+    return 1;
+}
+
+/* n + 1 offsets of elements first .. of list i, or of single elements. */
+static oj_status copy_offsets(const struct geometry_column *c, int i,
+                              int64_t first, int64_t n, int64_t **out,
+                              int64_t *begin, int64_t *end,
+                              struct oj_error *err)
+{
+    int64_t at_end = first + n;
+    *begin = first;
+    OJ_NEW(*out, n + 1, err);
+    if (i < 0)
+    {
+        for (int64_t k = 0; k <= n; k++)
+            (*out)[k] = k;
+        *end = first + n;
+        return OJ_OK;
+    }
+    *begin = offset_at(c->list[i].offset, c->list[i].is_large,
+                       c->list[i].first + first);
+    for (int64_t k = 0; k <= n; k++)
+    {
+        at_end = offset_at(c->list[i].offset, c->list[i].is_large,
+                           c->list[i].first + first + k);
+        (*out)[k] = at_end - *begin;
+    }
+    *end = at_end;
+    return OJ_OK;
+}
+
+/* *fits is 0 where a row is not as a layer wants it. Features of n_parts parts
+ * of n_rings rings each have one list a level; levels that the kind lacks are
+ * one to one. */
+static oj_status view_lists(const struct geometry_column *c,
+                            struct arrow_features *features, int *fits,
+                            struct oj_error *err)
+{
+    const struct arrow_layout *layout = c->layout;
+    struct oj_flat_buf *made = &features->made;
+    struct oj_flat *flat = &features->flat;
+    int at = 0;
+    int part = layout->is_multi ? at++ : -1;
+    int ring = layout->kind == OJ_PART_POLYGON ? at++ : -1;
+    int vertex = layout->kind != OJ_PART_POINT ? at : -1;
+    int64_t p0, p1, r0, r1, v0, v1;
+    OJ_TRY(copy_offsets(c, part, c->skipped, c->n_rows, &made->part_offset, &p0,
+                        &p1, err));
+    OJ_TRY(
+        copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
+    OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
+                        err));
+    *fits = is_finite_run(c->x + v0, v1 - v0) &&
+            is_finite_run(c->y + v0, v1 - v0) &&
+            (vertex < 0 || are_plain_rings(c, vertex, r0, r1));
+    for (int64_t i = 0; *fits && ring >= 0 && i < p1 - p0; i++)
+        *fits = made->ring_offset[i + 1] > made->ring_offset[i];
+    if (!*fits)
+        return OJ_OK;
+    OJ_NEW(made->part_kind, p1 - p0, err);
+    memset(made->part_kind, (int)layout->kind, (size_t)(p1 - p0));
+    flat->n_features = c->n_rows;
+    flat->n_parts = p1 - p0;
+    flat->n_rings = r1 - r0;
+    flat->n_vertices = v1 - v0;
+    flat->part_kinds = flat->n_parts > 0 ? (unsigned)layout->kind : 0;
+    flat->part_offset = made->part_offset;
+    flat->part_kind = made->part_kind;
+    flat->ring_offset = made->ring_offset;
+    flat->vertex_offset = made->vertex_offset;
+    flat->x = c->x + v0;
+    flat->y = c->y + v0;
+    return OJ_OK;
+}
+
+static oj_status view_points(const struct geometry_column *c,
+                             struct arrow_features *features, int *fits)
+{
+    struct oj_flat *flat = &features->flat;
+    const double *x = c->x + c->skipped, *y = c->y + c->skipped;
+    *fits = is_finite_run(x, c->n_rows) && is_finite_run(y, c->n_rows);
+    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
+        c->n_rows;
+    flat->part_kinds = OJ_PART_POINT;
+    flat->x = x;
+    flat->y = y;
+    return OJ_OK;
+}
+
+static oj_status try_in_place(struct arrow_features *features,
+                              const struct geometry_column *c, int *fits,
+                              struct oj_error *err)
+{
+    const struct arrow_layout *layout = c->layout;
+    oj_status status;
+    *fits = 0;
+    if (features->n_rows > 0 || c->n_rows == 0 || c->n_coordinates == 0 ||
+        layout->storage != ARROW_COORDINATES || layout->is_interleaved ||
+        c->valid != NULL || c->outer_valid != NULL)
+        return OJ_OK;
+    status = layout->n_lists == 0 ? view_points(c, features, fits)
+                                  : view_lists(c, features, fits, err);
+    if (status != OJ_OK || !*fits)
+    {
+        oj_flat_buf_free(&features->made);
+        memset(&features->flat, 0, sizeof features->flat);
+    }
+    return status;
+}
+
+/* --- arrays ----------------------------------------------------------------
+ */
+
+static void release(struct ArrowArray *array)
+{
+    if (array->release != NULL)
+        array->release(array);
+    array->release = NULL;
+}
+
+/* What was used in place is copied, since more comes. */
+static oj_status copy_in_use(struct arrow_features *features,
+                             struct oj_error *err)
+{
+    struct oj_flat_buf *slice;
+    oj_status status = OJ_OK;
+    if (features->in_use.release == NULL)
+        return OJ_OK;
+    OJ_ROOM(features->slice, 0, 1, features->cap_slices, err);
+    slice = &features->slice[0];
+    memset(slice, 0, sizeof *slice);
+    features->n_slices = 1;
+    for (int64_t i = 0; status == OJ_OK && i < features->flat.n_features; i++)
+        status = oj_flat_buf_copy(slice, &features->flat, i,
+                                  features->first_fid + i, err);
+    release(&features->in_use);
+    oj_flat_buf_free(&features->made);
+    memset(&features->flat, 0, sizeof features->flat);
+    return status;
+}
+
+static oj_status add_array(struct arrow_features *features,
+                           const struct arrow_layout *layout,
+                           struct ArrowArray *array, int n_threads,
+                           const int *cancel, struct oj_error *err)
+{
+    struct geometry_column column;
+    int fits;
+    memset(&column, 0, sizeof column);
+    column.first_fid = features->first_fid + features->n_rows;
+    OJ_TRY(read_column(array, layout, &column, err));
+    if (features->n_rows + column.n_rows > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a layer of more than %d features is not possible",
+                       INT32_MAX);
+    OJ_TRY(try_in_place(features, &column, &fits, err));
+    if (fits)
+    {
+        features->in_use = *array;
+        array->release = NULL;
+    }
+    else if (column.n_rows > 0)
+    {
+        OJ_TRY(copy_in_use(features, err));
+        OJ_TRY(add_slices(features, &column, n_threads, cancel, err));
+    }
+    features->n_rows += column.n_rows;
+    return OJ_OK;
+}
+
+oj_status arrow_features_add(struct arrow_features *features,
+                             const struct arrow_layout *layout,
+                             struct ArrowArray *array, int n_threads,
+                             const int *cancel, struct oj_error *err)
+{
+    oj_status status =
+        add_array(features, layout, array, n_threads, cancel, err);
+    release(array);
+    return status;
+}
+
+/* --- one layer of all slices -----------------------------------------------
+ */
+
+struct joined_slices
+{
+    struct oj_flat_buf *slice;
+    struct oj_flat_buf *to;
+    struct oj_flat_buf *first; /* [slices] counts of what is before each */
+};
+
+static void copy_shifted(int64_t *to, const int64_t *from, int64_t n,
+                         int64_t shift)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] + shift;
+}
+
+static void copy_slice(int64_t i, int thread, void *user)
+{
+    const struct joined_slices *all = user;
+    const struct oj_flat_buf *from = &all->slice[i], *at = &all->first[i];
+    struct oj_flat_buf *to = all->to;
+    (void)thread;
+    memcpy(to->fid + at->n_features, from->fid,
+           (size_t)from->n_features * sizeof *to->fid);
+    memcpy(to->x + at->n_vertices, from->x,
+           (size_t)from->n_vertices * sizeof *to->x);
+    memcpy(to->y + at->n_vertices, from->y,
+           (size_t)from->n_vertices * sizeof *to->y);
+    if (!to->long_form)
+        return;
+    memcpy(to->part_kind + at->n_parts, from->part_kind, (size_t)from->n_parts);
+    copy_shifted(to->part_offset + at->n_features + 1, from->part_offset + 1,
+                 from->n_features, at->n_parts);
+    copy_shifted(to->ring_offset + at->n_parts + 1, from->ring_offset + 1,
+                 from->n_parts, at->n_rings);
+    copy_shifted(to->vertex_offset + at->n_rings + 1, from->vertex_offset + 1,
+                 from->n_rings, at->n_vertices);
+}
+
+/* A slice of points beside one of other features is of parts, too. */
+static oj_status to_long_form(struct oj_flat_buf *slice, struct oj_error *err)
+{
+    if (slice->long_form)
+        return OJ_OK;
+    OJ_TRY(oj_flat_buf_begin(slice, 0, err));
+    oj_flat_buf_drop(slice);
+    return OJ_OK;
+}
+
+static oj_status make_room(struct oj_flat_buf *to, struct oj_error *err)
+{
+    OJ_NEW(to->fid, to->n_features, err);
+    OJ_NEW(to->x, to->n_vertices, err);
+    OJ_NEW(to->y, to->n_vertices, err);
+    if (!to->long_form)
+        return OJ_OK;
+    OJ_NEW(to->part_offset, to->n_features + 1, err);
+    OJ_NEW(to->part_kind, to->n_parts, err);
+    OJ_NEW(to->ring_offset, to->n_parts + 1, err);
+    OJ_NEW(to->vertex_offset, to->n_rings + 1, err);
+    to->part_offset[0] = to->ring_offset[0] = to->vertex_offset[0] = 0;
+    return OJ_OK;
+}
+
+static oj_status join_slices(struct arrow_features *features,
+                             struct oj_flat_buf *first, int n_threads,
+                             struct oj_error *err)
+{
+    struct oj_flat_buf *to = &features->made;
+    struct joined_slices all = {features->slice, to, first};
+    for (int64_t i = 0; i < features->n_slices; i++)
+        to->long_form |= features->slice[i].long_form;
+    for (int64_t i = 0; i < features->n_slices; i++)
+    {
+        struct oj_flat_buf *slice = &features->slice[i];
+        if (to->long_form)
+            OJ_TRY(to_long_form(slice, err));
+        first[i] = *to;
+        to->n_features += slice->n_features;
+        to->n_parts += slice->n_parts;
+        to->n_rings += slice->n_rings;
+        to->n_vertices += slice->n_vertices;
+        to->part_kinds |= slice->part_kinds;
+    }
+    OJ_TRY(make_room(to, err));
+    oj_parallel_for(n_threads, features->n_slices, copy_slice, &all);
+    return OJ_OK;
+}
+
+static void free_slices(struct arrow_features *features)
+{
+    for (int64_t i = 0; i < features->n_slices; i++)
+        oj_flat_buf_free(&features->slice[i]);
+    oj_free(features->slice);
+    features->slice = NULL;
+    features->n_slices = features->cap_slices = 0;
+}
+
+oj_status arrow_features_end(struct arrow_features *features, int n_threads,
+                             struct oj_error *err)
+{
+    struct oj_flat_buf *first;
+    oj_status status = OJ_OK;
+    if (features->in_use.release != NULL)
+        return OJ_OK;
+    if (features->n_slices == 1)
+    {
+        features->made = features->slice[0];
+        memset(&features->slice[0], 0, sizeof features->slice[0]);
+    }
+    else if (features->n_slices > 1)
+    {
+        OJ_NEW(first, features->n_slices, err);
+        status = join_slices(features, first, n_threads, err);
+        oj_free(first);
+    }
+    free_slices(features);
+    features->flat = oj_flat_buf_view(&features->made);
+    return status;
+}
+
+void arrow_features_free(struct arrow_features *features)
+{
+    free_slices(features);
+    oj_flat_buf_free(&features->made);
+    release(&features->in_use);
+    memset(features, 0, sizeof *features);
+}

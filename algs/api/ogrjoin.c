@@ -1,0 +1,1078 @@
+#include "../ogrjoin.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
+#include "../engine/oj_join.h"
+#include "arrow_features.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* The outer side of the library: handles that live as long as somebody uses
+ * them, settings by name, errors in their public form. */
+
+#define BACKEND_NAME 40
+
+static int give_error(oj_status status, const struct oj_error *from,
+                      struct ogrjoin_error *err)
+{
+    if (status != OJ_OK && err != NULL)
+    {
+        err->status = (int)status;
+        snprintf(err->message, sizeof err->message, "%s", from->message);
+    }
+    return (int)status;
+}
+
+const char *ogrjoin_version(void)
+{
+    return OGRJOIN_VERSION;
+}
+
+const char *ogrjoin_status_name(int status)
+{
+    return oj_status_name((oj_status)status);
+}
+
+/* --- settings --------------------------------------------------------------
+ */
+
+struct ogrjoin_settings
+{
+    struct oj_relation relation;
+    struct oj_options options;
+    char backend[BACKEND_NAME];
+};
+
+/* Either takes a word, or a number from least to most, whole or not. */
+struct setting
+{
+    const char *name, *help;
+    oj_status (*set_text)(struct ogrjoin_settings *settings, const char *value,
+                          struct oj_error *err);
+    void (*set_number)(struct ogrjoin_settings *settings, double value);
+    double least, most;
+    int is_whole;
+};
+
+static oj_status set_op(struct ogrjoin_settings *s, const char *value,
+                        struct oj_error *err)
+{
+    int op = oj_op_find(value);
+    if (op < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no join \"%.40s\": op is nearest, dwithin, "
+                       "intersects, within, contains, covers, coveredby, "
+                       "contains_properly, touches, crosses, overlaps, equals, "
+                       "disjoint, relate or bbox",
+                       value);
+    s->relation.op = (enum oj_op)op;
+    return OJ_OK;
+}
+
+/* 0 or 1: which of two words value is. */
+static oj_status choose_word(const char *name, const char *value,
+                             const char *zero, const char *one, int *out,
+                             struct oj_error *err)
+{
+    *out = strcasecmp(value, one) == 0;
+    if (!*out && strcasecmp(value, zero) != 0)
+        return oj_fail(err, OJ_ERR_ARG, "%s is %s or %s, not \"%.40s\"", name,
+                       zero, one, value);
+    return OJ_OK;
+}
+
+static oj_status set_ties(struct ogrjoin_settings *s, const char *value,
+                          struct oj_error *err)
+{
+    int all;
+    OJ_TRY(choose_word("ties", value, "first", "all", &all, err));
+    s->relation.ties = all ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    return OJ_OK;
+}
+
+static oj_status set_distance_to(struct ogrjoin_settings *s, const char *value,
+                                 struct oj_error *err)
+{
+    int is_boundary;
+    OJ_TRY(choose_word("distance_to", value, "interior", "boundary",
+                       &is_boundary, err));
+    s->relation.distance_to = is_boundary ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
+    return OJ_OK;
+}
+
+static oj_status set_metric(struct ogrjoin_settings *s, const char *value,
+                            struct oj_error *err)
+{
+    int is_sphere;
+    OJ_TRY(choose_word("metric", value, "planar", "sphere", &is_sphere, err));
+    s->relation.metric = is_sphere ? OJ_METRIC_SPHERE : OJ_METRIC_PLANAR;
+    return OJ_OK;
+}
+
+static oj_status set_relate(struct ogrjoin_settings *s, const char *value,
+                            struct oj_error *err)
+{
+    if (!oj_mask_is_valid(value))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "relate is nine of the letters T F * 0 1 2, such as "
+                       "T*F**F***, not \"%.20s\"",
+                       value);
+    memcpy(s->relation.mask, value, sizeof s->relation.mask);
+    s->relation.op = OJ_OP_RELATE;
+    return OJ_OK;
+}
+
+static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
+                             struct oj_error *err)
+{
+    if (strcasecmp(value, oj_auto_backend.name) != 0 &&
+        oj_backend_find(value) == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%.40s\"", value);
+    snprintf(s->backend, sizeof s->backend, "%s", value);
+    return OJ_OK;
+}
+
+static void set_max_distance(struct ogrjoin_settings *s, double value)
+{
+    s->relation.max_distance = value;
+}
+
+static void set_min_distance(struct ogrjoin_settings *s, double value)
+{
+    s->relation.min_distance = value;
+}
+
+static void set_k(struct ogrjoin_settings *s, double value)
+{
+    s->relation.k = (int64_t)value;
+}
+
+static void set_exclude_self(struct ogrjoin_settings *s, double value)
+{
+    s->relation.exclude_self = value != 0;
+}
+
+static void set_unordered(struct ogrjoin_settings *s, double value)
+{
+    s->relation.unordered_pairs = value != 0;
+}
+
+static void set_exclude_same_geometry(struct ogrjoin_settings *s, double value)
+{
+    s->relation.exclude_same_geometry = value != 0;
+}
+
+static void set_threads(struct ogrjoin_settings *s, double value)
+{
+    s->options.n_threads = (int)value;
+}
+
+static void set_gpus(struct ogrjoin_settings *s, double value)
+{
+    s->options.gpus = (uint64_t)value;
+}
+
+static void set_gpu_memory(struct ogrjoin_settings *s, double value)
+{
+    s->options.gpu_memory = (int64_t)value;
+}
+
+static void set_max_pairs(struct ogrjoin_settings *s, double value)
+{
+    s->options.max_batch_pairs = (int64_t)value;
+}
+
+#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
+
+static const struct setting setting_table[] = {
+    {"op",
+     "what makes a pair: nearest (default), dwithin, intersects, within, "
+     "contains, covers, coveredby, contains_properly, touches, crosses, "
+     "overlaps, equals, disjoint, relate, bbox",
+     set_op, NULL, 0, 0, 0},
+    {"max_distance",
+     "nearest, dwithin: greatest distance in units of the coordinates, on the "
+     "sphere metres (default: any; dwithin needs one)",
+     NULL, set_max_distance, 0, INFINITY, 0},
+    {"min_distance", "nearest, dwithin: only pairs at least so far (0)", NULL,
+     set_min_distance, 0, 1e300, 0},
+    {"k", "nearest: pairs for each input feature (1)", NULL, set_k, 1,
+     INT32_MAX, 1},
+    {"ties", "nearest: first (default), or all that are as near as the k-th",
+     set_ties, NULL, 0, 0, 0},
+    {"distance_to",
+     "nearest, dwithin: to the interior (default: 0 in a polygon) or the "
+     "boundary of polygons",
+     set_distance_to, NULL, 0, 0, 0},
+    {"metric",
+     "planar (default), or sphere: great circles, x longitude and y latitude "
+     "in degrees, points as input",
+     set_metric, NULL, 0, 0, 0},
+    {"relate", "DE-9IM pattern, such as T*F**F***; sets op to relate",
+     set_relate, NULL, 0, 0, 0},
+    {"exclude_self", "1: no pairs of equal ids (0)", NULL, set_exclude_self, 0,
+     1, 1},
+    {"unordered", "1: only pairs whose left id is the smaller (0)", NULL,
+     set_unordered, 0, 1, 1},
+    {"exclude_same_geometry", "1: no pairs of equal vertices (0)", NULL,
+     set_exclude_same_geometry, 0, 1, 1},
+    {"backend", "auto (default), cpu, cuda, or a reference", set_backend, NULL,
+     0, 0, 0},
+    {"threads", "threads to use; 0: all (default)", NULL, set_threads, 0, 4096,
+     1},
+    {"gpus", "cuda: sum of 2^i for each device i to use; 0: the first (0)",
+     NULL, set_gpus, 0, MOST_WHOLE, 1},
+    {"gpu_memory", "cuda: bytes to use at most on each device; 0: all (0)",
+     NULL, set_gpu_memory, 0, MOST_WHOLE, 1},
+    {"max_pairs", "a join with more pairs fails; 0: no bound (0)", NULL,
+     set_max_pairs, 0, MOST_WHOLE, 1},
+};
+
+static const struct setting *setting_at(int i)
+{
+    int n = (int)(sizeof setting_table / sizeof *setting_table);
+    return i >= 0 && i < n ? &setting_table[i] : NULL;
+}
+
+static oj_status find_setting(const char *name, const struct setting **out,
+                              struct oj_error *err)
+{
+    for (int i = 0; (*out = setting_at(i)) != NULL; i++)
+    {
+        if (strcmp((*out)->name, name) == 0)
+            return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"", name);
+}
+
+const char *ogrjoin_setting_name(int i)
+{
+    const struct setting *setting = setting_at(i);
+    return setting != NULL ? setting->name : NULL;
+}
+
+const char *ogrjoin_setting_help(int i)
+{
+    const struct setting *setting = setting_at(i);
+    return setting != NULL ? setting->help : NULL;
+}
+
+struct ogrjoin_settings *ogrjoin_settings_new(void)
+{
+    struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
+    if (settings == NULL)
+        return NULL;
+    settings->relation = oj_relation_default();
+    snprintf(settings->backend, sizeof settings->backend, "%s",
+             oj_auto_backend.name);
+    return settings;
+}
+
+void ogrjoin_settings_free(struct ogrjoin_settings *settings)
+{
+    oj_free(settings);
+}
+
+static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
+                          const char *value, struct oj_error *err)
+{
+    const struct setting *setting;
+    OJ_TRY(find_setting(name, &setting, err));
+    if (setting->set_text == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+    return setting->set_text(settings, value, err);
+}
+
+static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
+                            double value, struct oj_error *err)
+{
+    const struct setting *setting;
+    OJ_TRY(find_setting(name, &setting, err));
+    if (setting->set_number == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
+    if (!(value >= setting->least && value <= setting->most) ||
+        (setting->is_whole && value != floor(value)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is a %snumber from %g to %g, not %g", name,
+                       setting->is_whole ? "whole " : "", setting->least,
+                       setting->most, value);
+    setting->set_number(settings, value);
+    return OJ_OK;
+}
+
+int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
+                     const char *value, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(set_text(settings, name, value, &why), &why, err);
+}
+
+int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
+                       double value, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(set_number(settings, name, value, &why), &why, err);
+}
+
+void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
+{
+    settings->options.cancel = flag;
+}
+
+static int count_threads(const struct ogrjoin_settings *settings)
+{
+    return settings != NULL && settings->options.n_threads > 0
+               ? settings->options.n_threads
+               : oj_cpu_count();
+}
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+struct ogrjoin_layer
+{
+    atomic_int n_users;
+    struct oj_flat flat;
+    struct arrow_features features; /* of flat; zeroed: the caller's arrays */
+    pthread_mutex_t lock;           /* of what follows */
+    int64_t *row_number;            /* [features], or NULL: not needed yet */
+};
+
+static struct ogrjoin_layer *new_layer(struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = oj_calloc(1, sizeof *layer);
+    if (layer == NULL)
+    {
+        (void)oj_fail_nomem(err, 1, sizeof *layer);
+        return NULL;
+    }
+    atomic_init(&layer->n_users, 1);
+    pthread_mutex_init(&layer->lock, NULL);
+    return layer;
+}
+
+void ogrjoin_layer_free(struct ogrjoin_layer *layer)
+{
+    if (layer == NULL || atomic_fetch_sub(&layer->n_users, 1) > 1)
+        return;
+    arrow_features_free(&layer->features);
+    oj_free(layer->row_number);
+    pthread_mutex_destroy(&layer->lock);
+    oj_free(layer);
+}
+
+int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer)
+{
+    return layer->flat.n_features;
+}
+
+static unsigned find_kinds(const struct oj_flat *flat)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(flat))
+        return OJ_PART_POINT;
+    for (int64_t p = 0; p < flat->n_parts; p++)
+        kinds |= flat->part_kind[p];
+    return kinds;
+}
+
+static oj_status view_arrays(const struct ogrjoin_arrays *arrays,
+                             struct oj_flat *out, struct oj_error *err)
+{
+    struct oj_flat flat;
+    if (arrays->size < sizeof *arrays)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "size must be sizeof(struct ogrjoin_arrays)");
+    memset(&flat, 0, sizeof flat);
+    flat.n_features = arrays->n_features;
+    flat.n_parts = arrays->n_parts;
+    flat.n_rings = arrays->n_rings;
+    flat.n_vertices = arrays->n_vertices;
+    flat.fid = arrays->id;
+    flat.part_offset = arrays->part_offset;
+    flat.part_kind = arrays->part_kind;
+    flat.ring_offset = arrays->ring_offset;
+    flat.vertex_offset = arrays->vertex_offset;
+    flat.x = arrays->x;
+    flat.y = arrays->y;
+    if (flat.n_features < 0 || flat.n_parts < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a number of features or parts below 0");
+    if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
+    flat.part_kinds = find_kinds(&flat);
+    OJ_TRY(oj_flat_check(&flat, err));
+    *out = flat;
+    return OJ_OK;
+}
+
+static oj_status layer_from_arrays(const struct ogrjoin_arrays *arrays,
+                                   struct ogrjoin_layer **out,
+                                   struct oj_error *err)
+{
+    struct oj_flat flat;
+    struct ogrjoin_layer *layer;
+    OJ_TRY(view_arrays(arrays, &flat, err));
+    layer = new_layer(err);
+    if (layer == NULL)
+        return OJ_ERR_NOMEM;
+    layer->flat = flat;
+    *out = layer;
+    return OJ_OK;
+}
+
+int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
+                              struct ogrjoin_layer **out,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(layer_from_arrays(arrays, out, &why), &why, err);
+}
+
+static oj_status finish_layer(struct ogrjoin_layer *layer, int n_threads,
+                              struct oj_error *err)
+{
+    OJ_TRY(arrow_features_end(&layer->features, n_threads, err));
+    layer->flat = layer->features.flat;
+    return OJ_OK;
+}
+
+static void release_array(struct ArrowArray *array)
+{
+    if (array->release != NULL)
+        array->release(array);
+    array->release = NULL;
+}
+
+/* Releases array in any case. */
+static oj_status layer_from_array(const struct arrow_layout *layout,
+                                  struct ArrowArray *array, int64_t first_row,
+                                  const struct ogrjoin_settings *settings,
+                                  struct ogrjoin_layer **out,
+                                  struct oj_error *err)
+{
+    struct ogrjoin_layer *layer = new_layer(err);
+    int n_threads = count_threads(settings);
+    oj_status status = OJ_ERR_NOMEM;
+    if (layer != NULL)
+    {
+        layer->features.first_fid = first_row;
+        status = arrow_features_add(
+            &layer->features, layout, array, n_threads,
+            settings != NULL ? settings->options.cancel : NULL, err);
+    }
+    if (status == OJ_OK)
+        status = finish_layer(layer, n_threads, err);
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    release_array(array);
+    return status;
+}
+
+int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
+                             struct ArrowArray *array, const char *column,
+                             const struct ogrjoin_settings *settings,
+                             struct ogrjoin_layer **out,
+                             struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_layout layout;
+    oj_status status = arrow_layout_read(schema, column, &layout, &why);
+    if (status == OJ_OK)
+        status = layer_from_array(&layout, array, 0, settings, out, &why);
+    release_array(array);
+    return give_error(status, &why, err);
+}
+
+/* --- streams ---------------------------------------------------------------
+ */
+
+/* A stream of geometries, as its consumer sees it. */
+struct arrow_source
+{
+    struct ArrowArrayStream stream;
+    struct arrow_layout layout;
+};
+
+static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
+                             struct oj_error *err)
+{
+    const char *text = stream->get_last_error(stream);
+    return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
+                   "the Arrow stream says: %.900s",
+                   text != NULL ? text : strerror(code));
+}
+
+static oj_status open_source(struct arrow_source *source, const char *column,
+                             struct oj_error *err)
+{
+    struct ArrowSchema schema;
+    oj_status status;
+    int code;
+    memset(&schema, 0, sizeof schema);
+    if (source->stream.release == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
+    code = source->stream.get_schema(&source->stream, &schema);
+    if (code != 0)
+        return fail_stream(&source->stream, code, err);
+    status = arrow_layout_read(&schema, column, &source->layout, err);
+    if (schema.release != NULL)
+        schema.release(&schema);
+    return status;
+}
+
+static void close_source(struct arrow_source *source)
+{
+    if (source->stream.release != NULL)
+        source->stream.release(&source->stream);
+    source->stream.release = NULL;
+}
+
+/* array->release NULL: the end. */
+static oj_status next_array(struct arrow_source *source,
+                            struct ArrowArray *array, struct oj_error *err)
+{
+    int code;
+    memset(array, 0, sizeof *array);
+    code = source->stream.get_next(&source->stream, array);
+    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+}
+
+static oj_status read_all(struct arrow_source *source,
+                          const struct ogrjoin_settings *settings,
+                          struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    int n_threads = count_threads(settings);
+    for (;;)
+    {
+        struct ArrowArray array;
+        OJ_TRY(next_array(source, &array, err));
+        if (array.release == NULL)
+            return finish_layer(layer, n_threads, err);
+        OJ_TRY(arrow_features_add(
+            &layer->features, &source->layout, &array, n_threads,
+            settings != NULL ? settings->options.cancel : NULL, err));
+    }
+}
+
+int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
+                              const char *column,
+                              const struct ogrjoin_settings *settings,
+                              struct ogrjoin_layer **out,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source source = {.stream = *stream};
+    struct ogrjoin_layer *layer = NULL;
+    oj_status status = open_source(&source, column, &why);
+    stream->release = NULL;
+    if (status == OJ_OK)
+    {
+        layer = new_layer(&why);
+        status = layer != NULL ? read_all(&source, settings, layer, &why)
+                               : OJ_ERR_NOMEM;
+    }
+    if (status == OJ_OK)
+        *out = layer;
+    else
+        ogrjoin_layer_free(layer);
+    close_source(&source);
+    return give_error(status, &why, err);
+}
+
+/* --- an index --------------------------------------------------------------
+ */
+
+struct ogrjoin_index
+{
+    atomic_int n_users;
+    struct ogrjoin_layer *join_side;
+    struct ogrjoin_settings settings;
+    struct oj_join *join;
+    pthread_mutex_t lock; /* of join: its engines use all threads anyway */
+};
+
+static int asks_ids(const struct oj_relation *relation)
+{
+    return relation->exclude_self || relation->unordered_pairs != 0;
+}
+
+/* The layer's features, numbered from first where the join compares ids that
+ * the caller did not give. */
+static oj_status view_layer(struct ogrjoin_layer *layer,
+                            const struct oj_relation *relation, int64_t first,
+                            struct oj_flat *out, struct oj_error *err)
+{
+    int64_t n = layer->flat.n_features;
+    oj_status status = OJ_OK;
+    *out = layer->flat;
+    if (out->fid != NULL || !asks_ids(relation))
+        return OJ_OK;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->row_number == NULL)
+    {
+        layer->row_number = oj_malloc(n, sizeof *layer->row_number);
+        for (int64_t i = 0; layer->row_number != NULL && i < n; i++)
+            layer->row_number[i] = first + i;
+    }
+    out->fid = layer->row_number;
+    if (out->fid == NULL)
+        status = oj_fail_nomem(err, n, sizeof *layer->row_number);
+    pthread_mutex_unlock(&layer->lock);
+    return status;
+}
+
+void ogrjoin_index_free(struct ogrjoin_index *index)
+{
+    if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
+        return;
+    oj_join_close(index->join);
+    ogrjoin_layer_free(index->join_side);
+    pthread_mutex_destroy(&index->lock);
+    oj_free(index);
+}
+
+static oj_status make_index(struct ogrjoin_layer *join_side,
+                            const struct ogrjoin_settings *settings,
+                            struct ogrjoin_index *index, struct oj_error *err)
+{
+    struct oj_flat flat;
+    OJ_TRY(view_layer(join_side, &settings->relation, 0, &flat, err));
+    return oj_join_open(&flat, &settings->relation, settings->backend,
+                        &settings->options, &index->join, err);
+}
+
+static oj_status new_index(struct ogrjoin_layer *join_side,
+                           const struct ogrjoin_settings *settings,
+                           struct ogrjoin_index **out, struct oj_error *err)
+{
+    struct ogrjoin_index *index = oj_calloc(1, sizeof *index);
+    oj_status status;
+    if (index == NULL)
+        return oj_fail_nomem(err, 1, sizeof *index);
+    atomic_init(&index->n_users, 1);
+    pthread_mutex_init(&index->lock, NULL);
+    atomic_fetch_add(&join_side->n_users, 1);
+    index->join_side = join_side;
+    index->settings = *settings;
+    status = make_index(join_side, settings, index, err);
+    if (status == OJ_OK)
+        *out = index;
+    else
+        ogrjoin_index_free(index);
+    return status;
+}
+
+int ogrjoin_index_new(struct ogrjoin_layer *join_side,
+                      const struct ogrjoin_settings *settings,
+                      struct ogrjoin_index **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct ogrjoin_settings *defaults = NULL;
+    oj_status status;
+    if (settings == NULL)
+        settings = defaults = ogrjoin_settings_new();
+    status = settings != NULL ? new_index(join_side, settings, out, &why)
+                              : oj_fail_nomem(&why, 1, sizeof *settings);
+    ogrjoin_settings_free(defaults);
+    return give_error(status, &why, err);
+}
+
+const char *ogrjoin_index_backend(struct ogrjoin_index *index)
+{
+    const char *name;
+    pthread_mutex_lock(&index->lock);
+    name = oj_join_backend(index->join)->name;
+    pthread_mutex_unlock(&index->lock);
+    return name;
+}
+
+/* --- pairs -----------------------------------------------------------------
+ */
+
+struct ogrjoin_pairs
+{
+    int64_t n;
+    int has_measure;
+    int64_t *left, *right;
+    double *measure;
+};
+
+void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
+{
+    if (pairs == NULL)
+        return;
+    oj_free(pairs->left);
+    oj_free(pairs->right);
+    oj_free(pairs->measure);
+    oj_free(pairs);
+}
+
+int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->n;
+}
+
+const int64_t *ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->left;
+}
+
+const int64_t *ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->right;
+}
+
+const double *ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->measure;
+}
+
+static oj_status fill_pairs(const struct oj_matches *matches, int64_t first,
+                            struct ogrjoin_pairs *pairs, struct oj_error *err)
+{
+    int64_t n = 0;
+    OJ_NEW(pairs->left, matches->n_pairs, err);
+    OJ_NEW(pairs->right, matches->n_pairs, err);
+    OJ_NEW(pairs->measure, matches->n_pairs, err);
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+        {
+            pairs->left[n] = first + row;
+            pairs->right[n] = matches->join_row[p];
+            pairs->measure[n++] = matches->measure[p];
+        }
+    }
+    pairs->n = n;
+    return OJ_OK;
+}
+
+/* The first feature of input is number first. */
+static oj_status join_layer(struct ogrjoin_index *index,
+                            struct ogrjoin_layer *input, int64_t first,
+                            struct ogrjoin_pairs **out, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    struct oj_matches matches;
+    struct ogrjoin_pairs *pairs;
+    struct oj_flat flat;
+    oj_status status;
+    OJ_TRY(view_layer(input, relation, first, &flat, err));
+    pairs = oj_calloc(1, sizeof *pairs);
+    if (pairs == NULL)
+        return oj_fail_nomem(err, 1, sizeof *pairs);
+    memset(&matches, 0, sizeof matches);
+    pthread_mutex_lock(&index->lock);
+    status = oj_join_batch(index->join, &flat, &matches, err);
+    pthread_mutex_unlock(&index->lock);
+    if (status == OJ_OK)
+        status = fill_pairs(&matches, first, pairs, err);
+    pairs->has_measure = oj_op_get(relation->op)->measure != NULL;
+    oj_matches_free(&matches);
+    if (status == OJ_OK)
+        *out = pairs;
+    else
+        ogrjoin_pairs_free(pairs);
+    return status;
+}
+
+int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                 struct ogrjoin_pairs **out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+/* --- pairs as Arrow --------------------------------------------------------
+ */
+
+enum
+{
+    MEASURE = 2, /* after left and right */
+    N_COLUMNS
+};
+
+static const char *const column_name[N_COLUMNS] = {"left", "right", "measure"};
+static const char *const column_format[N_COLUMNS] = {"l", "l", "g"};
+
+/* A schema and its columns, in one piece: a consumer that takes a column out
+ * needs nothing of it. */
+struct pair_schema
+{
+    struct ArrowSchema column[N_COLUMNS];
+    struct ArrowSchema *child[N_COLUMNS];
+};
+
+static void release_column_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static void release_schema(struct ArrowSchema *schema)
+{
+    oj_free(schema->private_data);
+    schema->release = NULL;
+}
+
+static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
+{
+    struct pair_schema *all = oj_calloc(1, sizeof *all);
+    if (all == NULL)
+        return oj_fail_nomem(err, 1, sizeof *all);
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < N_COLUMNS; i++)
+    {
+        all->column[i].format = column_format[i];
+        all->column[i].name = column_name[i];
+        all->column[i].flags = i == MEASURE ? ARROW_FLAG_NULLABLE : 0;
+        all->column[i].release = release_column_schema;
+        all->child[i] = &all->column[i];
+    }
+    out->format = "+s";
+    out->name = "";
+    out->n_children = N_COLUMNS;
+    out->children = all->child;
+    out->release = release_schema;
+    out->private_data = all;
+    return OJ_OK;
+}
+
+/* An array and its columns: freed with the last of the four, since a consumer
+ * may take columns out and release the rest. */
+struct pair_array
+{
+    atomic_int n_users;
+    int64_t *left, *right;
+    double *measure;
+    uint8_t *valid; /* bits of measure where it is NULL throughout, or NULL */
+    const void *no_buffer[1];
+    const void *buffer[N_COLUMNS][2];
+    struct ArrowArray column[N_COLUMNS];
+    struct ArrowArray *child[N_COLUMNS];
+};
+
+static void drop_pair_array(struct pair_array *all)
+{
+    if (atomic_fetch_sub(&all->n_users, 1) > 1)
+        return;
+    oj_free(all->left);
+    oj_free(all->right);
+    oj_free(all->measure);
+    oj_free(all->valid);
+    oj_free(all);
+}
+
+static void release_column_array(struct ArrowArray *array)
+{
+    array->release = NULL;
+    drop_pair_array(array->private_data);
+}
+
+static void release_pair_array(struct ArrowArray *array)
+{
+    struct pair_array *all = array->private_data;
+    for (int i = 0; i < N_COLUMNS; i++)
+        release_array(&all->column[i]);
+    array->release = NULL;
+    drop_pair_array(all);
+}
+
+static void fill_array(struct pair_array *all, int64_t n,
+                       struct ArrowArray *out)
+{
+    const void *values[N_COLUMNS] = {all->left, all->right, all->measure};
+    for (int i = 0; i < N_COLUMNS; i++)
+    {
+        struct ArrowArray *column = &all->column[i];
+        all->buffer[i][0] = i == MEASURE ? all->valid : NULL;
+        all->buffer[i][1] = values[i];
+        column->length = n;
+        column->null_count = all->buffer[i][0] != NULL ? n : 0;
+        column->n_buffers = 2;
+        column->buffers = all->buffer[i];
+        column->release = release_column_array;
+        column->private_data = all;
+        all->child[i] = column;
+    }
+    atomic_init(&all->n_users, 1 + N_COLUMNS);
+    memset(out, 0, sizeof *out);
+    out->length = n;
+    out->n_buffers = 1;
+    out->buffers = all->no_buffer;
+    out->n_children = N_COLUMNS;
+    out->children = all->child;
+    out->release = release_pair_array;
+    out->private_data = all;
+}
+
+static oj_status make_array(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
+                            struct oj_error *err)
+{
+    struct pair_array *all = oj_calloc(1, sizeof *all);
+    if (all == NULL)
+        return oj_fail_nomem(err, 1, sizeof *all);
+    if (!pairs->has_measure)
+    {
+        all->valid = oj_calloc(pairs->n / 8 + 1, 1);
+        if (all->valid == NULL)
+        {
+            oj_free(all);
+            return oj_fail_nomem(err, pairs->n / 8 + 1, 1);
+        }
+    }
+    all->left = pairs->left;
+    all->right = pairs->right;
+    all->measure = pairs->measure;
+    fill_array(all, pairs->n, out);
+    pairs->left = pairs->right = NULL;
+    pairs->measure = NULL;
+    pairs->n = 0;
+    return OJ_OK;
+}
+
+static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
+                                struct ArrowSchema *schema,
+                                struct ArrowArray *array, struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(make_schema(schema, err));
+    status = make_array(pairs, array, err);
+    if (status != OJ_OK)
+        schema->release(schema);
+    return status;
+}
+
+int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
+                           struct ArrowSchema *schema, struct ArrowArray *array,
+                           struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(pairs_to_arrow(pairs, schema, array, &why), &why, err);
+}
+
+/* --- a stream of pairs -----------------------------------------------------
+ */
+
+struct pair_stream
+{
+    struct ogrjoin_index *index;
+    struct arrow_source source;
+    int64_t n_read; /* rows */
+    struct oj_error error;
+};
+
+static int errno_of(oj_status status)
+{
+    switch (status)
+    {
+        case OJ_OK:
+            return 0;
+        case OJ_ERR_NOMEM:
+            return ENOMEM;
+        case OJ_ERR_IO:
+            return EIO;
+        case OJ_ERR_UNSUPPORTED:
+            return ENOSYS;
+        case OJ_ERR_CANCELLED:
+            return ECANCELED;
+        default:
+            return EINVAL;
+    }
+}
+
+static int get_pair_schema(struct ArrowArrayStream *stream,
+                           struct ArrowSchema *out)
+{
+    struct pair_stream *self = stream->private_data;
+    return errno_of(make_schema(out, &self->error));
+}
+
+static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
+                            struct ArrowArray *out)
+{
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct oj_error *err = &self->error;
+    oj_status status =
+        layer_from_array(&self->source.layout, array, self->n_read,
+                         &self->index->settings, &layer, err);
+    if (status == OJ_OK)
+        status = join_layer(self->index, layer, self->n_read, &pairs, err);
+    if (status == OJ_OK)
+        status = make_array(pairs, out, err);
+    if (status == OJ_OK)
+        self->n_read += layer->flat.n_features;
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_layer_free(layer);
+    return status;
+}
+
+static int get_next_pairs(struct ArrowArrayStream *stream,
+                          struct ArrowArray *out)
+{
+    struct pair_stream *self = stream->private_data;
+    struct ArrowArray array;
+    oj_status status = next_array(&self->source, &array, &self->error);
+    memset(out, 0, sizeof *out);
+    if (status == OJ_OK && array.release != NULL)
+        status = join_array(self, &array, out);
+    return errno_of(status);
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct pair_stream *self = stream->private_data;
+    return self->error.message[0] != '\0' ? self->error.message : NULL;
+}
+
+static void release_stream(struct ArrowArrayStream *stream)
+{
+    struct pair_stream *self = stream->private_data;
+    close_source(&self->source);
+    ogrjoin_index_free(self->index);
+    oj_free(self);
+    stream->release = NULL;
+}
+
+static oj_status join_stream(struct ogrjoin_index *index,
+                             struct arrow_source *source, const char *column,
+                             struct ArrowArrayStream *out, struct oj_error *err)
+{
+    struct pair_stream *self;
+    OJ_TRY(open_source(source, column, err));
+    OJ_NEW(self, 1, err);
+    memset(self, 0, sizeof *self);
+    atomic_fetch_add(&index->n_users, 1);
+    self->index = index;
+    self->source = *source;
+    out->get_schema = get_pair_schema;
+    out->get_next = get_next_pairs;
+    out->get_last_error = get_last_error;
+    out->release = release_stream;
+    out->private_data = self;
+    return OJ_OK;
+}
+
+int ogrjoin_join_stream(struct ogrjoin_index *index,
+                        struct ArrowArrayStream *input, const char *column,
+                        struct ArrowArrayStream *out, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct arrow_source source = {.stream = *input};
+    oj_status status;
+    input->release = NULL;
+    status = join_stream(index, &source, column, out, &why);
+    if (status != OJ_OK)
+        close_source(&source);
+    return give_error(status, &why, err);
+}

@@ -1,0 +1,127 @@
+/** A join: its join side, indexed, and batches of input features joined with
+ *  it, by whichever engine answers.
+ *
+ *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
+ *  struct oj_relation relation = oj_relation_default(); // nearest
+ *  struct oj_options options = {0};                     // all threads
+ *  struct oj_matches matches = {0};
+ *  struct oj_join *join;
+ *  relation.max_distance = 100.0;
+ *  if (oj_join_open(&lots, &relation, NULL, &options, &join, &err) == OJ_OK &&
+ *      oj_join_batch(join, &pickups, &matches, &err) == OJ_OK)
+ *      ... matches.join_row[i], matches.measure[i] ...
+ *  oj_matches_free(&matches);
+ *  oj_join_close(join);
+ */
+#ifndef OJ_JOIN_H
+#define OJ_JOIN_H
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../../flatten/arrays/oj_matches.h"
+#include "../../flatten/base/oj_array.h"
+#include "../relation/oj_backend.h"
+#include "../relation/oj_relation.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OGRJOIN_VERSION "1.0.0"
+
+struct oj_aggregate_column;
+struct oj_aggregates;
+
+/** A join side, indexed, ready for any number of batches. */
+struct oj_join;
+
+/** Version of the library in use: "1.0.0". */
+OJ_EXPORT const char *oj_version(void);
+
+/** Checks and indexes the join side.
+ *  join_side  outlives *out; struct oj_flat says what it must hold, and a
+ *             caller that made it by hand may ask oj_flat_check() first
+ *  relation   what is asked; copied
+ *  backend    name of a backend, NULL or "auto": the fastest that can do it
+ *  options    copied; NULL: all threads
+ *  Errors     OJ_ERR_ARG: relation or backend make no sense; OJ_ERR_LIMIT:
+ *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
+ *             OJ_ERR_CANCELLED.
+ *  Cost       O(n log n) in the segments of the join side. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
+                                             const struct oj_relation *relation,
+                                             const char *backend,
+                                             const struct oj_options *options,
+                                             struct oj_join **out,
+                                             struct oj_error *err);
+
+/** Joins a batch of input features, in their order.
+ *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
+ *             them.  The answer for a feature does not depend on the other
+ *             features of its batch, on threads or on the backend.
+ *  out        owned by the caller; its memory is used again.  Pairs of a row
+ *             are sorted by (measure, FID, ordinal); where the join side has no
+ *             FIDs, or repeated ones, by (measure, ordinal).
+ *  Errors     as above; OJ_ERR_UNSUPPORTED: the backend cannot join such
+ *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
+ *             options.  *out then holds nothing of use but can be freed.
+ *  One thread at a time. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
+                                              const struct oj_flat *input,
+                                              struct oj_matches *out,
+                                              struct oj_error *err);
+
+/** The pairs of a batch by join feature, without making them, where the backend
+ *  can: adds to count [join features], and sets *n_pairs to the number of all.
+ *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is
+ *             the way for this batch (on the CPU it always is). */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
+                                                    const struct oj_flat *input,
+                                                    int64_t *count,
+                                                    int64_t *n_pairs,
+                                                    struct oj_error *err);
+
+/** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
+ *  input. */
+OJ_EXPORT int oj_join_sums(const struct oj_join *join,
+                           const struct oj_flat *input);
+
+/** The same with values: adds to aggregates, which take sums and have a row for
+ *  each join feature, the batch's pairs and the sums of their columns, whose
+ *  rows are those of input.
+ *  Errors     as above; only after OJ_ERR_UNSUPPORTED aggregates are as they
+ *             were. */
+OJ_MUST_USE OJ_EXPORT oj_status oj_join_sum_pairs(
+    struct oj_join *join, const struct oj_flat *input,
+    const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
+    int64_t *n_pairs, struct oj_error *err);
+
+/** Times and counts since oj_join_open(). */
+OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
+
+/** The backend at work; with "auto" the one that was chosen, which may change
+ *  with a batch. */
+OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
+
+/** Why "auto" chose it, in words, or why "cuda" left something to the CPU or to
+ *  another method; "" when there is nothing to say. */
+OJ_EXPORT const char *oj_join_reason(const struct oj_join *join);
+
+/** What answers a batch like input, in words for people: a backend can have
+ *  several ways. input NULL: a batch of points. */
+OJ_EXPORT const char *oj_join_method(const struct oj_join *join,
+                                     const struct oj_flat *input);
+
+/** Threads that this join uses. */
+OJ_EXPORT int oj_join_threads(const struct oj_join *join);
+
+/** [join features] place of each in tie order, which is FID order, or NULL
+ * where that is the order of the ordinals. Valid as long as join is. */
+OJ_EXPORT const int32_t *oj_join_tie_rank(const struct oj_join *join);
+
+/** Accepts NULL. */
+OJ_EXPORT void oj_join_close(struct oj_join *join);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,800 @@
+/* The library as other programs see it: Arrow in every format gives the layer
+ * that its rows are, pairs are those of the engine, and what is broken is said.
+ */
+#include "../../../algs/api/arrow_features.h"
+#include "../../../algs/engine/oj_join.h"
+#include "../../../algs/ogrjoin.h"
+
+#include "../run_tests.h"
+
+#include "arrow_rows.h"
+
+#include <pthread.h>
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+static int64_t n_parts_of(const struct oj_flat *flat, int64_t row)
+{
+    if (oj_flat_is_points(flat))
+        return flat->x[row] == flat->x[row];
+    return flat->part_offset[row + 1] - flat->part_offset[row];
+}
+
+static void same_vertices(const struct oj_flat *a, int64_t v,
+                          const struct oj_flat *b, int64_t w, int64_t n)
+{
+    ck_assert_mem_eq(a->x + v, b->x + w, (size_t)n * sizeof *a->x);
+    ck_assert_mem_eq(a->y + v, b->y + w, (size_t)n * sizeof *a->y);
+}
+
+static void same_part(const struct oj_flat *a, int64_t p,
+                      const struct oj_flat *b, int64_t q)
+{
+    int64_t n_rings = a->ring_offset[p + 1] - a->ring_offset[p];
+    ck_assert_int_eq(a->part_kind[p], b->part_kind[q]);
+    ck_assert_int_eq(b->ring_offset[q + 1] - b->ring_offset[q], n_rings);
+    for (int64_t i = 0; i < n_rings; i++)
+    {
+        int64_t r = a->ring_offset[p] + i, s = b->ring_offset[q] + i;
+        int64_t n = a->vertex_offset[r + 1] - a->vertex_offset[r];
+        ck_assert_int_eq(b->vertex_offset[s + 1] - b->vertex_offset[s], n);
+        same_vertices(a, a->vertex_offset[r], b, b->vertex_offset[s], n);
+    }
+}
+
+static void same_feature(const struct oj_flat *a, int64_t row,
+                         const struct oj_flat *b, int64_t other)
+{
+    int64_t n = n_parts_of(a, row), v, v_end, w, w_end;
+    ck_assert_int_eq(n_parts_of(b, other), n);
+    if (!oj_flat_is_points(a) && !oj_flat_is_points(b))
+    {
+        for (int64_t i = 0; i < n; i++)
+            same_part(a, a->part_offset[row] + i, b, b->part_offset[other] + i);
+        return;
+    }
+    oj_flat_vertices(a, row, &v, &v_end);
+    oj_flat_vertices(b, other, &w, &w_end);
+    ck_assert_int_eq(v_end - v, w_end - w);
+    ck_assert_int_eq(v_end - v, n); /* a point, or nothing */
+    same_vertices(a, v, b, w, n);
+}
+
+/* WKB has no bytes for rows without parts: they are NULL there. */
+static void flatten_rows(struct arrow_rows *rows,
+                         const struct arrow_options *options,
+                         struct oj_flat_buf *buf)
+{
+    for (int row = 0; row < rows->n_rows; row++)
+    {
+        struct oj_flat flat;
+        if (options->has_nulls && rows->is_null[row])
+        {
+            ck_assert_int_eq(oj_flat_buf_add_null(buf, row, NULL), OJ_OK);
+            continue;
+        }
+        flatten_row(rows, row, row, buf);
+        flat = oj_flat_buf_view(buf);
+        if (n_parts_of(&flat, row) == 0)
+            rows->is_null[row] = 1;
+    }
+}
+
+static void read_features(const struct arrow_rows *rows,
+                          const struct arrow_options *options, int times,
+                          struct arrow_features *out)
+{
+    struct arrow_schema schema;
+    struct arrow_layout layout;
+    struct oj_error err = {OJ_OK, ""};
+    make_schema(rows, options, &schema);
+    ck_assert_msg(arrow_layout_read(&schema.node[0],
+                                    options->is_column ? "shape" : NULL,
+                                    &layout, &err) == OJ_OK,
+                  "%s", err.message);
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < times; i++)
+    {
+        struct ArrowArray array;
+        make_array(rows, options, &array);
+        ck_assert_msg(arrow_features_add(out, &layout, &array, 2, NULL, &err) ==
+                          OJ_OK,
+                      "%s", err.message);
+        ck_assert_ptr_null(array.release);
+    }
+    ck_assert_int_eq(arrow_features_end(out, 2, &err), OJ_OK);
+}
+
+static void compare_features(struct arrow_rows *rows,
+                             const struct arrow_options *options, int times)
+{
+    struct oj_flat_buf buf = {0};
+    struct arrow_features features;
+    struct oj_flat expected;
+    int n = rows->n_rows - options->skip;
+    flatten_rows(rows, options, &buf);
+    expected = oj_flat_buf_view(&buf);
+    read_features(rows, options, times, &features);
+    ck_assert_int_eq(features.flat.n_features, (int64_t)times * n);
+    for (int64_t i = 0; i < features.flat.n_features; i++)
+    {
+        same_feature(&expected, options->skip + i % n, &features.flat, i);
+        if (features.flat.fid != NULL)
+            ck_assert_int_eq(features.flat.fid[i], i);
+    }
+    arrow_features_free(&features);
+    oj_flat_buf_free(&buf);
+}
+
+static void choose_rows(struct arrow_rows *rows, int is_clean)
+{
+    static const enum oj_part_kind kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                              OJ_PART_POLYGON};
+    make_rows(rows, kinds[pick(3)], pick(2), 1 + pick(MOST_ROWS - 1), is_clean);
+}
+
+TEST_LOOP(formats, 0, 5)
+{
+    for (int trial = 0; trial < 300; trial++)
+    {
+        struct arrow_rows rows;
+        struct arrow_options options = {0};
+        random_state = (uint64_t)(1000 * _i + trial);
+        choose_rows(&rows, pick(2));
+        options.form = (enum arrow_form)_i;
+        options.n_ordinates = 2 + pick(3);
+        options.is_large = pick(2);
+        options.skip = pick(2) ? pick(rows.n_rows) : 0;
+        options.is_column = pick(2);
+        options.has_nulls = options.form < FORM_SEPARATED || pick(2);
+        if (options.has_nulls)
+        {
+            struct oj_flat_buf buf = {0};
+            struct arrow_options all = options;
+            all.has_nulls = 0;
+            flatten_rows(&rows, &all, &buf);
+            oj_flat_buf_free(&buf);
+        }
+        compare_features(&rows, &options, 1 + pick(3));
+    }
+}
+
+/* Clean coordinates stay where they are. */
+TEST(in_place)
+{
+    for (int trial = 0; trial < 200; trial++)
+    {
+        struct arrow_rows rows;
+        struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+        struct arrow_features features;
+        random_state = (uint64_t)trial;
+        choose_rows(&rows, 1);
+        options.is_large = pick(2);
+        options.skip = pick(rows.n_rows);
+        read_features(&rows, &options, 1, &features);
+        if (rows.vertex[rows.ring[rows.part[rows.n_rows]]] > 0)
+            ck_assert_ptr_nonnull(features.in_use.release);
+        arrow_features_free(&features);
+        compare_features(&rows, &options, 1);
+    }
+}
+
+/* --- joins ------------------------------------------------------------------
+ */
+
+/* Some rows as a stream of arrays, each of all of them; fails after n. */
+struct arrow_rows_stream
+{
+    const struct arrow_rows *rows;
+    struct arrow_options options;
+    struct arrow_schema schema;
+    int n, n_given, fails;
+    int *n_released;
+    struct ArrowArray *ready; /* [n], or NULL: made when they are asked for */
+};
+
+static int get_row_schema(struct ArrowArrayStream *stream,
+                          struct ArrowSchema *out)
+{
+    struct arrow_rows_stream *self = stream->private_data;
+    make_schema(self->rows, &self->options, &self->schema);
+    *out = self->schema.node[0];
+    return 0;
+}
+
+static int get_row_array(struct ArrowArrayStream *stream,
+                         struct ArrowArray *out)
+{
+    struct arrow_rows_stream *self = stream->private_data;
+    memset(out, 0, sizeof *out);
+    if (self->n_given == self->n)
+        return self->fails ? 5 : 0;
+    if (self->ready != NULL)
+        *out = self->ready[self->n_given++];
+    else
+    {
+        self->n_given++;
+        make_array(self->rows, &self->options, out);
+    }
+    return 0;
+}
+
+static const char *get_row_error(struct ArrowArrayStream *stream)
+{
+    (void)stream;
+    return "the disk is on fire";
+}
+
+static void release_rows(struct ArrowArrayStream *stream)
+{
+    struct arrow_rows_stream *self = stream->private_data;
+    for (; self->ready != NULL && self->n_given < self->n; self->n_given++)
+        self->ready[self->n_given].release(&self->ready[self->n_given]);
+    ++*self->n_released;
+    stream->release = NULL;
+}
+
+static struct ArrowArrayStream open_rows(struct arrow_rows_stream *self)
+{
+    struct ArrowArrayStream stream = {get_row_schema, get_row_array,
+                                      get_row_error, release_rows, self};
+    return stream;
+}
+
+static void must(int status, const struct ogrjoin_error *err)
+{
+    ck_assert_msg(status == OGRJOIN_OK, "%s", err->message);
+}
+
+static struct ogrjoin_layer *layer_of(const struct arrow_rows *rows,
+                                      const struct arrow_options *options)
+{
+    struct ogrjoin_error err = {0, ""};
+    struct ogrjoin_layer *layer = NULL;
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    make_schema(rows, options, &schema);
+    make_array(rows, options, &array);
+    must(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
+                                  &err),
+         &err);
+    return layer;
+}
+
+static struct ogrjoin_settings *settings_of(const char *op, double distance)
+{
+    struct ogrjoin_error err = {0, ""};
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    must(ogrjoin_set_text(settings, "op", op, &err), &err);
+    must(ogrjoin_set_text(settings, "backend", "cpu", &err), &err);
+    must(ogrjoin_set_number(settings, "threads", 2, &err), &err);
+    if (distance >= 0)
+        must(ogrjoin_set_number(settings, "max_distance", distance, &err),
+             &err);
+    return settings;
+}
+
+/* Row by row what the engine gives for the flat layers. */
+static void same_pairs(const struct ogrjoin_pairs *pairs,
+                       struct arrow_rows *left, struct arrow_rows *right,
+                       enum oj_op op, double distance)
+{
+    struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {.n_threads = 1};
+    struct arrow_options none = {0};
+    struct oj_flat_buf input = {0}, join_side = {0};
+    struct oj_flat input_flat, join_flat;
+    struct oj_matches matches = {0};
+    struct oj_join *join;
+    int64_t n = 0;
+    flatten_rows(left, &none, &input);
+    flatten_rows(right, &none, &join_side);
+    input_flat = oj_flat_buf_view(&input);
+    join_flat = oj_flat_buf_view(&join_side);
+    relation.op = op;
+    if (distance >= 0)
+        relation.max_distance = distance;
+    ck_assert_int_eq(
+        oj_join_open(&join_flat, &relation, "cpu", &options, &join, NULL),
+        OJ_OK);
+    ck_assert_int_eq(oj_join_batch(join, &input_flat, &matches, NULL), OJ_OK);
+    ck_assert_int_eq(ogrjoin_pairs_count(pairs), matches.n_pairs);
+    for (int64_t row = 0; row < matches.n_rows; row++)
+    {
+        for (int64_t p = oj_matches_first(&matches, row);
+             p < oj_matches_end(&matches, row); p++, n++)
+        {
+            ck_assert_int_eq(ogrjoin_pairs_left(pairs)[n], row);
+            ck_assert_int_eq(ogrjoin_pairs_right(pairs)[n],
+                             matches.join_row[p]);
+            ck_assert_mem_eq(&ogrjoin_pairs_measure(pairs)[n],
+                             &matches.measure[p], sizeof *matches.measure);
+        }
+    }
+    oj_matches_free(&matches);
+    oj_join_close(join);
+    oj_flat_buf_free(&input);
+    oj_flat_buf_free(&join_side);
+}
+
+static const struct
+{
+    const char *name;
+    enum oj_op op;
+    double distance;
+} joins[] = {{"nearest", OJ_OP_NEAREST, 20},
+             {"intersects", OJ_OP_INTERSECTS, -1},
+             {"dwithin", OJ_OP_DWITHIN, 3},
+             {"nearest", OJ_OP_NEAREST, -1}};
+
+TEST_LOOP(pairs, 0, 4)
+{
+    for (int trial = 0; trial < 60; trial++)
+    {
+        struct arrow_rows left, right;
+        struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+        struct ogrjoin_settings *settings =
+            settings_of(joins[_i].name, joins[_i].distance);
+        struct ogrjoin_layer *input, *join_side;
+        struct ogrjoin_index *index = NULL;
+        struct ogrjoin_pairs *found = NULL;
+        struct ogrjoin_error err = {0, ""};
+        random_state = (uint64_t)(9000 + 100 * _i + trial);
+        choose_rows(&left, 1);
+        choose_rows(&right, 1);
+        input = layer_of(&left, &options);
+        options.form = FORM_INTERLEAVED;
+        join_side = layer_of(&right, &options);
+        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        ogrjoin_layer_free(join_side); /* the index has it */
+        ogrjoin_settings_free(settings);
+        ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
+        must(ogrjoin_join(index, input, &found, &err), &err);
+        ogrjoin_index_free(index);
+        ck_assert_int_eq(ogrjoin_layer_count(input), left.n_rows);
+        ogrjoin_layer_free(input);
+        same_pairs(found, &left, &right, joins[_i].op, joins[_i].distance);
+        ogrjoin_pairs_free(found);
+    }
+}
+
+static int64_t count_batch(const struct ArrowArray *batch, int64_t first_row,
+                           int64_t n_rows, int has_measure)
+{
+    const int64_t *left = batch->children[0]->buffers[1];
+    ck_assert_int_eq(batch->n_children, 3);
+    for (int64_t i = 0; i < batch->length; i++)
+        ck_assert(left[i] >= first_row && left[i] < first_row + n_rows);
+    ck_assert_int_eq(batch->children[2]->null_count,
+                     has_measure ? 0 : batch->length);
+    return batch->length;
+}
+
+/* All batches of a stream; columns are taken out of the first. */
+static int64_t read_pairs(struct ArrowArrayStream *stream, int n_arrays,
+                          int64_t n_rows, int has_measure)
+{
+    int64_t n = 0;
+    struct ArrowSchema schema;
+    ck_assert_int_eq(stream->get_schema(stream, &schema), 0);
+    ck_assert_str_eq(schema.format, "+s");
+    ck_assert_str_eq(schema.children[1]->name, "right");
+    schema.release(&schema);
+    for (int i = 0;; i++)
+    {
+        struct ArrowArray batch, column;
+        ck_assert_int_eq(stream->get_next(stream, &batch), 0);
+        if (batch.release == NULL)
+        {
+            ck_assert_int_eq(i, n_arrays);
+            return n;
+        }
+        n += count_batch(&batch, i * n_rows, n_rows, has_measure);
+        column = *batch.children[i % 3];
+        batch.children[i % 3]->release = NULL;
+        batch.release(&batch);
+        column.release(&column);
+    }
+}
+
+TEST_LOOP(streams, 0, 4)
+{
+    for (int trial = 0; trial < 20; trial++)
+    {
+        struct arrow_rows left, right;
+        struct arrow_options options = {FORM_VIEW, 2, 0, 0, 1, 1};
+        struct arrow_options of_right = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+        struct ogrjoin_settings *settings =
+            settings_of(joins[_i].name, joins[_i].distance);
+        struct ogrjoin_layer *join_side, *input = NULL;
+        struct ogrjoin_index *index = NULL;
+        struct ogrjoin_pairs *whole = NULL;
+        struct ogrjoin_error err = {0, ""};
+        struct oj_flat_buf buf = {0};
+        struct arrow_rows_stream rows = {&left, options, {.n = 0}, 3,
+                                         0,     0,       NULL,     NULL};
+        struct ArrowArrayStream in, out;
+        int n_released = 0, n_arrays = 3;
+        int64_t n;
+        random_state = (uint64_t)(7000 + 100 * _i + trial);
+        rows.n_released = &n_released;
+        choose_rows(&left, 1);
+        choose_rows(&right, 1);
+        flatten_rows(&left, &(struct arrow_options){0}, &buf);
+        oj_flat_buf_free(&buf);
+        join_side = layer_of(&right, &of_right);
+        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        in = open_rows(&rows);
+        must(ogrjoin_join_stream(index, &in, NULL, &out, &err), &err);
+        ck_assert_ptr_null(in.release);
+        ogrjoin_index_free(index);
+        n = read_pairs(&out, n_arrays, left.n_rows,
+                       joins[_i].op != OJ_OP_INTERSECTS);
+        out.release(&out);
+        ck_assert_int_eq(n_released, 1);
+        rows.n_given = 0;
+        in = open_rows(&rows);
+        must(ogrjoin_layer_from_stream(&in, "shape", settings, &input, &err),
+             &err);
+        ck_assert_int_eq(n_released, 2);
+        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        must(ogrjoin_join(index, input, &whole, &err), &err);
+        ck_assert_int_eq(ogrjoin_pairs_count(whole), n);
+        ogrjoin_pairs_free(whole);
+        ogrjoin_index_free(index);
+        ogrjoin_layer_free(input);
+        ogrjoin_layer_free(join_side);
+        ogrjoin_settings_free(settings);
+    }
+}
+
+/* Rows are numbers of the whole stream where ids are compared. */
+TEST(self_join)
+{
+    struct arrow_rows rows;
+    struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+    struct ogrjoin_settings *settings = settings_of("nearest", -1);
+    struct ogrjoin_layer *layer;
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *found = NULL;
+    struct ogrjoin_error err = {0, ""};
+    random_state = 5;
+    make_rows(&rows, OJ_PART_POINT, 0, 30, 1);
+    layer = layer_of(&rows, &options);
+    must(ogrjoin_set_number(settings, "exclude_self", 1, &err), &err);
+    must(ogrjoin_index_new(layer, settings, &index, &err), &err);
+    must(ogrjoin_join(index, layer, &found, &err), &err);
+    ck_assert_int_eq(ogrjoin_pairs_count(found), 30);
+    for (int64_t i = 0; i < 30; i++)
+        ck_assert_int_ne(ogrjoin_pairs_right(found)[i], i);
+    ogrjoin_pairs_free(found);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(layer);
+    ogrjoin_settings_free(settings);
+}
+
+/* --- several threads --------------------------------------------------------
+ */
+
+struct joining
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_layer *input;
+    int64_t n, sum;
+};
+
+static void *join_often(void *user)
+{
+    struct joining *j = user;
+    for (int i = 0; i < 20; i++)
+    {
+        struct ogrjoin_pairs *found = NULL;
+        struct ogrjoin_error err = {0, ""};
+        must(ogrjoin_join(j->index, j->input, &found, &err), &err);
+        j->n = ogrjoin_pairs_count(found);
+        for (int64_t p = 0; p < j->n; p++)
+            j->sum += ogrjoin_pairs_right(found)[p];
+        ogrjoin_pairs_free(found);
+    }
+    return NULL;
+}
+
+TEST(threads)
+{
+    struct arrow_rows left, right;
+    struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+    struct ogrjoin_settings *settings = settings_of("intersects", -1);
+    struct ogrjoin_layer *join_side;
+    struct joining j[4];
+    pthread_t thread[4];
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_error err = {0, ""};
+    random_state = 3;
+    make_rows(&left, OJ_PART_POLYGON, 0, MOST_ROWS, 1);
+    make_rows(&right, OJ_PART_LINE, 1, MOST_ROWS, 1);
+    join_side = layer_of(&right, &options);
+    must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+    for (int t = 0; t < 4; t++)
+    {
+        j[t] = (struct joining){index, layer_of(&left, &options), 0, 0};
+        ck_assert_int_eq(pthread_create(&thread[t], NULL, join_often, &j[t]),
+                         0);
+    }
+    for (int t = 0; t < 4; t++)
+    {
+        pthread_join(thread[t], NULL);
+        ck_assert_int_gt(j[t].n, 0);
+        ck_assert_int_eq(j[t].n, j[0].n);
+        ck_assert_int_eq(j[t].sum, j[0].sum);
+        ogrjoin_layer_free(j[t].input);
+    }
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(join_side);
+    ogrjoin_settings_free(settings);
+}
+
+/* --- what is wrong ----------------------------------------------------------
+ */
+
+static void fails(int status, int expected, const struct ogrjoin_error *err,
+                  const char *text)
+{
+    ck_assert_int_eq(status, expected);
+    ck_assert_int_eq(err->status, expected);
+    ck_assert_msg(strstr(err->message, text) != NULL, "%s", err->message);
+}
+
+TEST(settings)
+{
+    struct ogrjoin_settings *s = ogrjoin_settings_new();
+    struct ogrjoin_error err = {0, ""};
+    int n = 0;
+    for (; ogrjoin_setting_name(n) != NULL; n++)
+        ck_assert_ptr_nonnull(ogrjoin_setting_help(n));
+    ck_assert_int_ge(n, 16);
+    ck_assert_ptr_null(ogrjoin_setting_help(n));
+    fails(ogrjoin_set_text(s, "colour", "red", &err), OGRJOIN_ERR_ARG, &err,
+          "no setting \"colour\"");
+    fails(ogrjoin_set_text(s, "k", "3", &err), OGRJOIN_ERR_ARG, &err,
+          "k is a number");
+    fails(ogrjoin_set_number(s, "op", 3, &err), OGRJOIN_ERR_ARG, &err,
+          "op is a word");
+    fails(ogrjoin_set_number(s, "k", 1.5, &err), OGRJOIN_ERR_ARG, &err,
+          "whole number");
+    fails(ogrjoin_set_number(s, "max_distance", -1, &err), OGRJOIN_ERR_ARG,
+          &err, "from 0 to inf");
+    fails(ogrjoin_set_text(s, "op", "nearby", &err), OGRJOIN_ERR_ARG, &err,
+          "no join \"nearby\"");
+    fails(ogrjoin_set_text(s, "ties", "some", &err), OGRJOIN_ERR_ARG, &err,
+          "first or all");
+    fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, &err,
+          "nine");
+    fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG, &err,
+          "no backend");
+    fails(ogrjoin_set_text(s, "backend", "spatialindex", &err) ||
+              ogrjoin_set_text(s, "backend", "x", &err),
+          OGRJOIN_ERR_ARG, &err, "no backend");
+    ogrjoin_settings_free(s);
+    ck_assert_str_eq(ogrjoin_version(), OGRJOIN_VERSION);
+    ck_assert_str_eq(ogrjoin_status_name(OGRJOIN_ERR_NOMEM), "out of memory");
+}
+
+/* An array that make_array() made and a test broke. */
+static void refuses(const struct arrow_rows *rows,
+                    const struct arrow_options *options,
+                    void (*spoil)(struct ArrowArray *array), int expected,
+                    const char *text)
+{
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_error err = {0, ""};
+    make_schema(rows, options, &schema);
+    make_array(rows, options, &array);
+    spoil(&array);
+    fails(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
+                                   &err),
+          expected, &err, text);
+    ck_assert_ptr_null(array.release);
+    ck_assert_ptr_null(layer);
+}
+
+static void spoil_wkb(struct ArrowArray *array)
+{
+    const int32_t *offset = array->buffers[1];
+    ((uint8_t *)(void *)(uintptr_t)array->buffers[2])[offset[2] + 1] = 77;
+}
+
+static void spoil_offsets(struct ArrowArray *array)
+{
+    ((int32_t *)(void *)(uintptr_t)array->buffers[1])[2] = -4;
+}
+
+static void spoil_last_offset(struct ArrowArray *array)
+{
+    ((int32_t *)(void *)(uintptr_t)array->buffers[1])[array->length] = 1 << 30;
+}
+
+static void spoil_view(struct ArrowArray *array)
+{
+    ((int32_t *)(void *)(uintptr_t)array->buffers[1])[4 * 3 + 2] = 9;
+}
+
+static void spoil_length(struct ArrowArray *array)
+{
+    array->children[0]->length = 1;
+}
+
+static void spoil_children(struct ArrowArray *array)
+{
+    array->n_buffers = 0;
+}
+
+TEST(broken_arrays)
+{
+    struct arrow_rows rows;
+    struct arrow_options options = {FORM_BINARY, 2, 0, 0, 0, 0};
+    random_state = 11;
+    make_rows(&rows, OJ_PART_LINE, 0, 20, 1);
+    refuses(&rows, &options, spoil_wkb, OGRJOIN_ERR_DATA, "row 2: ");
+    refuses(&rows, &options, spoil_offsets, OGRJOIN_ERR_DATA, "offsets");
+    options.form = FORM_VIEW;
+    refuses(&rows, &options, spoil_view, OGRJOIN_ERR_DATA, "views");
+    options.form = FORM_SEPARATED;
+    refuses(&rows, &options, spoil_offsets, OGRJOIN_ERR_DATA, "offsets");
+    refuses(&rows, &options, spoil_last_offset, OGRJOIN_ERR_DATA, "offsets");
+    refuses(&rows, &options, spoil_length, OGRJOIN_ERR_DATA, "Arrow array");
+    refuses(&rows, &options, spoil_children, OGRJOIN_ERR_DATA, "Arrow array");
+}
+
+TEST(columns)
+{
+    struct arrow_rows rows;
+    struct arrow_options options = {FORM_BINARY, 2, 0, 0, 1, 0};
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_error err = {0, ""};
+    make_rows(&rows, OJ_PART_LINE, 0, 3, 1);
+    make_schema(&rows, &options, &schema);
+    make_array(&rows, &options, &array);
+    fails(ogrjoin_layer_from_array(&schema.node[0], &array, "form", NULL,
+                                   &layer, &err),
+          OGRJOIN_ERR_ARG, &err, "no column \"form\"");
+    make_array(&rows, &options, &array);
+    fails(ogrjoin_layer_from_array(&schema.node[0], &array, "number", NULL,
+                                   &layer, &err),
+          OGRJOIN_ERR_UNSUPPORTED, &err, "format \"l\"");
+    schema.node[1].format = "z";
+    make_array(&rows, &options, &array);
+    fails(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
+                                   &err),
+          OGRJOIN_ERR_ARG, &err, "name the column");
+}
+
+TEST(broken_stream)
+{
+    struct arrow_rows rows;
+    struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_error err = {0, ""};
+    int n_released = 0;
+    struct arrow_rows_stream self = {&rows, options, {.n = 0}, 2,
+                                     0,     1,       NULL,     NULL};
+    struct ArrowArrayStream stream = open_rows(&self);
+    self.n_released = &n_released;
+    make_rows(&rows, OJ_PART_POINT, 0, 10, 1);
+    fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
+          OGRJOIN_ERR_IO, &err, "the disk is on fire");
+    ck_assert_int_eq(n_released, 1);
+    fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
+          OGRJOIN_ERR_ARG, &err, "released");
+}
+
+TEST(arrays)
+{
+    static const double x[] = {0, 1, 1, 0}, y[] = {0, 0, 1, 0};
+    static const int64_t one[] = {0, 1}, vertices[] = {0, 4};
+    static const uint8_t kind[] = {OGRJOIN_POLYGON};
+    struct ogrjoin_arrays a = {.size = sizeof a,
+                               .n_features = 1,
+                               .n_parts = 1,
+                               .n_rings = 1,
+                               .n_vertices = 4,
+                               .part_offset = one,
+                               .part_kind = kind,
+                               .ring_offset = one,
+                               .vertex_offset = vertices,
+                               .x = x,
+                               .y = y};
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_error err = {0, ""};
+    must(ogrjoin_layer_from_arrays(&a, &layer, &err), &err);
+    ck_assert_int_eq(ogrjoin_layer_count(layer), 1);
+    ogrjoin_layer_free(layer);
+    a.n_vertices = 3;
+    ck_assert_int_eq(ogrjoin_layer_from_arrays(&a, &layer, &err),
+                     OGRJOIN_ERR_ARG);
+    a.size = 8;
+    fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, &err,
+          "size");
+}
+
+/* --- memory -----------------------------------------------------------------
+ */
+
+static int join_whole(const struct arrow_rows *left,
+                      const struct arrow_rows *right, int form,
+                      int64_t fails_at)
+{
+    struct arrow_options options = {(enum arrow_form)form, 2, 0, 0, 0, 0};
+    struct arrow_options of_right = {FORM_SEPARATED, 2, 0, 0, 0, 0};
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_layer *join_side = NULL;
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_error err = {0, ""};
+    struct arrow_schema schema;
+    struct ArrowArray array, batch, ready[2];
+    struct ArrowArrayStream out = {0};
+    int n_released = 0, status = OGRJOIN_ERR_NOMEM;
+    struct arrow_rows_stream rows = {left, options, {.n = 0}, 2,
+                                     0,    0,       NULL,     ready};
+    struct ArrowArrayStream in = open_rows(&rows);
+    rows.n_released = &n_released;
+    make_schema(right, &of_right, &schema);
+    make_array(right, &of_right, &array);
+    make_array(left, &options, &ready[0]);
+    make_array(left, &options, &ready[1]);
+    (void)oj_alloc_fail_at(fails_at);
+    settings = ogrjoin_settings_new();
+    status = ogrjoin_layer_from_array(&schema.node[0], &array, NULL, settings,
+                                      &join_side, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_index_new(join_side, settings, &index, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_join_stream(index, &in, NULL, &out, &err);
+    for (int i = 0; status == OGRJOIN_OK && i < 3; i++)
+    {
+        int code = out.get_next(&out, &batch);
+        status = code == 0 ? OGRJOIN_OK : OGRJOIN_ERR_NOMEM;
+        if (code != 0)
+            ck_assert_str_eq(out.get_last_error(&out) != NULL ? "x" : "", "x");
+        else if (batch.release != NULL)
+            batch.release(&batch);
+    }
+    if (in.release != NULL)
+        in.release(&in);
+    if (out.release != NULL)
+        out.release(&out);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(join_side);
+    ogrjoin_settings_free(settings);
+    return status;
+}
+
+TEST_LOOP(memory, 0, 5)
+{
+    struct arrow_rows left, right;
+    int64_t n;
+    random_state = (uint64_t)_i;
+    make_rows(&left, OJ_PART_POLYGON, 0, 10, 1);
+    make_rows(&right, OJ_PART_POLYGON, 1, 10, 1);
+    ck_assert_int_eq(join_whole(&left, &right, _i, 0), OGRJOIN_OK);
+    n = oj_alloc_fail_at(0);
+    ck_assert_int_gt(n, 5);
+    for (int64_t i = 1; i <= n; i++)
+    {
+        int status = join_whole(&left, &right, _i, i);
+        (void)oj_alloc_fail_at(0);
+        /* Some engines can do with less. */
+        ck_assert(status == OGRJOIN_ERR_NOMEM ||
+                  (i > 3 && status == OGRJOIN_OK));
+    }
+}
+
+int main(void)
+{
+    tests_open("api");
+    return tests_run();
+}
