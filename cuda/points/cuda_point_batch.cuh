@@ -3,8 +3,9 @@
 #ifndef CUDA_POINT_BATCH_CUH
 #define CUDA_POINT_BATCH_CUH
 
-#include "../index/cuda_family.h"
-#include "../tree/cuda_point_order.h"
+#include "../device/cuda_work.cuh"
+#include "../index/cuda_value_sums.cuh"
+#include "../tree/cuda_tree.h"
 
 struct point_batch
 {
@@ -105,45 +106,107 @@ static oj_status visit_by_tree(const struct oj_cuda_index *index,
         launch, doing, err);
 }
 
-/* What lists are made with; all but out is dropped at the end. */
-struct point_lists
+/* --- counts and sums of pairs by feature ---------------------------------- */
+
+#define POINT_BLOCK 128
+
+/* Tells add(i, ordinal) of the pairs that look_around(side, batch, i, found)
+ * finds; resident: blocks of a processor, or 0. */
+template <int resident, typename Side, typename Add>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    add_pairs(const __grid_constant__ Side side,
+              const __grid_constant__ struct point_batch batch,
+              const __grid_constant__ Add add)
 {
-    struct oj_cuda_device *device;
-    cudaStream_t stream;
-    const struct oj_cuda_points *points;
-    int64_t max_pairs;
-    struct oj_error *err;
-    struct point_batch batch;
-    struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_array<uint8_t> scratch;
-    struct oj_cuda_array<double> distance; /* places, or candidates */
-    struct oj_cuda_array<int32_t> rank;
-    struct oj_cuda_array<double> reach;  /* [n] of each point, or empty */
-    struct oj_cuda_array<int64_t> first; /* [n + 1] candidate of each point */
-    struct oj_cuda_array<unsigned long long> total; /* [1] */
-    struct oj_cuda_pairs out;
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
+    if (t >= batch.n)
+        return;
+    i = point_of(batch, t);
+    look_around(
+        side, batch, i,
+        [&](int32_t rank, int64_t) { add(i, ordinal_at(batch, rank)); },
+        []() { return true; });
+}
+
+struct add_one
+{
+    unsigned long long *count;
+
+    __device__ __forceinline__ void operator()(int64_t, int32_t ordinal) const
+    {
+        atomicAdd(&count[ordinal], 1ull);
+    }
 };
 
-/* What make(&lists) puts into lists.out. */
+struct add_values
+{
+    struct oj_cuda_tally tally;
+
+    __device__ __forceinline__ void operator()(int64_t i, int32_t ordinal) const
+    {
+        add_pair(tally.request, i, words_of(tally, ordinal));
+    }
+};
+
+/* What lists are made with; all but out goes back at the end. */
+struct point_lists : oj_cuda_work
+{
+    const struct oj_cuda_points *points;
+    int64_t max_pairs;
+    struct point_batch batch;
+    struct oj_cuda_array<int32_t> order;
+    struct oj_cuda_pairs out;
+
+    using oj_cuda_work::oj_cuda_work;
+};
+
+/* Counts [batch.n + 1], the last one 0, become offsets; waits for their sum. */
+static inline oj_status sum_counts(struct point_lists *l, int64_t *count,
+                                   int64_t *total)
+{
+    return oj_cuda_scan_total(l->device, l->stream, &l->scratch, count,
+                              l->batch.n, total, "summing counts", l->err);
+}
+
+/* The counts in l->out.offset become offsets; OJ_ERR_TOO_MANY_PAIRS as in
+ * join_lists() of struct oj_cuda_family. */
+static inline oj_status sum_pairs(struct point_lists *l)
+{
+    OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
+    return oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err);
+}
+
+/* Room for the pairs of l->out. */
+static inline oj_status make_pairs(struct point_lists *l, int has_measure)
+{
+    struct oj_cuda_pairs *out = &l->out;
+    OJ_TRY(oj_cuda_make(l->device, l->stream, out->n_pairs, &out->row, l->err));
+    if (has_measure)
+        OJ_TRY(oj_cuda_make(l->device, l->stream, out->n_pairs, &out->measure,
+                            l->err));
+    return OJ_OK;
+}
+
+/* What make(&lists) puts into lists.out, where lists.out.offset has room for
+ * counts. */
 template <typename Make>
 static oj_status
 make_lists(const struct oj_cuda_index *index, cudaStream_t stream,
            const struct oj_cuda_points *points, int64_t max_pairs, Make make,
            struct oj_cuda_pairs *out, struct oj_error *err)
 {
-    struct oj_cuda_device *device = index->device;
-    struct point_lists l = {};
+    struct point_lists l(index->device, stream, err);
     oj_status status;
-    l.device = device;
-    l.stream = stream;
     l.points = points;
     l.max_pairs = max_pairs;
-    l.err = err;
-    status = make(&l);
-    oj_cuda_drop(device, stream, &l.order, &l.scratch, &l.distance, &l.rank,
-                 &l.reach, &l.first, &l.total);
+    l.order = {};
+    l.out = {};
+    status = oj_cuda_make(l.device, stream, points->n + 1, &l.out.offset, err);
+    if (status == OJ_OK)
+        status = make(&l);
+    oj_cuda_drop(l.device, stream, &l.order);
     if (status != OJ_OK)
-        oj_cuda_pairs_drop(device, stream, &l.out);
+        oj_cuda_pairs_drop(l.device, stream, &l.out);
     else
         *out = l.out;
     return status;
