@@ -11,10 +11,7 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_copy.cu
   cuda/device/cuda_layer.cu
   cuda/nearest/cuda_cells.cu
-  cuda/nearest/cuda_around.cu
   cuda/nearest/cuda_near_segments.cu
-  cuda/nearest/cuda_ask_again.cu
-  cuda/nearest/cuda_ties.cu
   cuda/nearest/cuda_nearest.cu
   cuda/rings/cuda_ring_start.cu
   cuda/rings/cuda_ring_levels.cu

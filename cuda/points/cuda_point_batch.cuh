@@ -187,6 +187,10 @@ static inline oj_status make_pairs(struct point_lists *l, int has_measure)
     return OJ_OK;
 }
 
+/* Words behind the counts of a batch, for what is read together with their
+ * sum. */
+#define SPARE_COUNTS 2
+
 /* What make(&lists) puts into lists.out, where lists.out.offset has room for
  * counts. */
 template <typename Make>
@@ -199,9 +203,11 @@ make_lists(const struct oj_cuda_index *index, cudaStream_t stream,
     oj_status status;
     l.points = points;
     l.max_pairs = max_pairs;
+    l.batch.n = points->n;
     l.order = {};
     l.out = {};
-    status = oj_cuda_make(l.device, stream, points->n + 1, &l.out.offset, err);
+    status = oj_cuda_make(l.device, stream, points->n + 1 + SPARE_COUNTS,
+                          &l.out.offset, err);
     if (status == OJ_OK)
         status = make(&l);
     oj_cuda_drop(l.device, stream, &l.order);

@@ -172,7 +172,7 @@ size_of_row(const struct candidates &rows, int64_t i)
 }
 
 /* Rows that one thread would take long to sort. */
-struct long_rows
+struct rows_to_sort
 {
     int64_t *first, *end;
     unsigned n;
@@ -180,7 +180,7 @@ struct long_rows
 
 static oj_status find_long(struct oj_cuda_work *work, int64_t n_rows,
                            const struct candidates &rows,
-                           struct long_rows *found)
+                           struct rows_to_sort *found)
 {
     int64_t *first, *end;
     unsigned *n_long;
@@ -211,7 +211,7 @@ static oj_status find_long(struct oj_cuda_work *work, int64_t n_rows,
 /* Sorts long rows by keys, with their values, to elsewhere. */
 template <typename K, typename V>
 static oj_status sort_rows(struct oj_cuda_work *work, int64_t n,
-                           const struct long_rows &rows, const K *keys,
+                           const struct rows_to_sort &rows, const K *keys,
                            K *sorted_keys, const V *values, V *sorted_values)
 {
     return oj_cuda_with_scratch(
@@ -234,7 +234,7 @@ static oj_status sort_long(struct point_lists *l, enum oj_tree_order order,
     struct oj_cuda_work work(l->device, l->stream, l->err);
     double *distance = rows.distance, *other_distance;
     int32_t *rank = rows.rank, *other_rank;
-    struct long_rows found;
+    struct rows_to_sort found;
     OJ_TRY(find_long(&work, l->batch.n, rows, &found));
     if (found.n == 0)
         return OJ_OK;
