@@ -273,7 +273,7 @@ template <int ties> struct around_settler
 
     __device__ __forceinline__ void
     settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place)
+           struct oj_ring_place *place) const
     {
         int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
         (void)place;
@@ -297,25 +297,14 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 }
 
 template <int ties>
-static __global__ void
-settle_around(const __grid_constant__ struct points_in_rings_query q,
-              int32_t *rank)
-{
-    struct around_settler<ties> answer =
-    {
-        rank
-    };
-    settle_doubts(q, answer);
-}
-
-template <int ties>
 static oj_status ask_around(cudaStream_t stream,
                             const struct points_in_rings_query &q,
                             int32_t *rank, struct oj_error *err)
 {
+    typedef struct around_settler<ties> settler;
     ask_around_chunk<ties>
         <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(q, rank);
-    settle_around<ties><<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, rank);
+    settle_doubts<settler><<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, {rank});
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
 }

@@ -249,12 +249,6 @@ OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, const float *bound)
     return mask;
 }
 
-/** The sixteenths of child c of four, c = 0 .. 3 row by row. */
-OJ_FN uint32_t oj_near_quarter(int c)
-{
-    return 0x33u << ((c & 1) * 2 + (c >> 1) * 8);
-}
-
 /** Bit c: child c of four may need the segment. */
 OJ_FN uint32_t oj_near_quarters(uint32_t mask)
 {
@@ -262,20 +256,6 @@ OJ_FN uint32_t oj_near_quarters(uint32_t mask)
            ((uint32_t)((mask & 0xCCu) != 0) << 1) |
            ((uint32_t)((mask & 0x3300u) != 0) << 2) |
            ((uint32_t)((mask & 0xCC00u) != 0) << 3);
-}
-
-/** The greatest bound of the sixteenths in mask. */
-OJ_FN float oj_near_greatest(const float *bound, uint32_t mask)
-{
-    float greatest = 0.0f;
-    int i;
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-    for (i = 0; i < OJ_NEAR_CHILDREN; i++)
-        greatest =
-            (mask >> i) & 1u ? oj_near_more(greatest, bound[i]) : greatest;
-    return greatest;
 }
 
 /* --- segments that others stand for ----------------------------------------
@@ -453,6 +433,269 @@ OJ_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
 {
     int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
+}
+
+/* --- entries of leaves ----------------------------------------------------
+ * Segments clipped to the leaf's box, in integers. */
+
+/** How a leaf's coordinates are written. */
+struct oj_near_scale
+{
+    double box;        /**< half width of what segments are clipped to */
+    double per_unit;   /**< a power of two */
+    uint32_t exponent; /**< its bits in single precision */
+};
+
+/** bound: the greatest of the children's, in halves of the node. */
+OJ_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
+                                         float bound)
+{
+    struct oj_near_scale s;
+    float units, per_unit;
+    s.box = f->half * (1.001 + (double)bound);
+    units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
+    /* the power of two above units, and its inverse: exponents e + 1 and
+     * 253 - e for the bias of 127 */
+    s.exponent = 253u - (oj_float_bits(units) >> 23);
+    per_unit = oj_bits_float(s.exponent << 23);
+    s.per_unit = (double)per_unit;
+    return s;
+}
+
+OJ_FN uint32_t oj_near_round(double v)
+{
+    int32_t i = (int32_t)(v < 0.0 ? v - 0.5 : v + 0.5);
+    return (uint32_t)i & 0xFFFFu;
+}
+
+/** Narrows the part t0 .. t1 of a + t d that lies between -box and box, a
+ * little generously: 2^-20 of the segment to each side.  What rounding cuts off
+ * is below 2^-22 of the box, 2^-7 units. */
+OJ_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
+{
+    float low, high, swap;
+    if (d == 0.0f)
+    {
+        if (oj_near_size(a) > box * 1.00001f)
+            *t1 = -1.0f;
+        return;
+    }
+    low = oj_near_quotient(-box - a, d);
+    high = oj_near_quotient(box - a, d);
+    swap = oj_near_less(low, high);
+    high = oj_near_more(low, high);
+    *t0 = oj_near_more(*t0, swap - 9.5367432e-7f);
+    *t1 = oj_near_less(*t1, high + 9.5367432e-7f);
+}
+
+/** The same for segments that are long against the box. */
+OJ_FN void oj_near_clip_long(double a, double d, double box, float *t0,
+                             float *t1, double *from, double *to)
+{
+    double low, high, swap;
+    if (d == 0.0)
+    {
+        if (a < -box || a > box)
+            *t1 = -1.0f;
+        return;
+    }
+    low = (-box - a) / d;
+    high = (box - a) / d;
+    swap = low < high ? low : high;
+    high = low < high ? high : low;
+    *from = swap > *from ? swap : *from;
+    *to = high < *to ? high : *to;
+    if (*from > *to)
+        *t1 = *t0 - 1.0f;
+}
+
+/** The entry of segment a -> b.  One that misses the box cannot be nearest
+ *  (rounding let it through the tests): it becomes the box's corner, which is
+ *  farther from the cell than any that is. */
+OJ_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
+                             const struct oj_near_scale *s, double ax,
+                             double ay, double bx, double by)
+{
+    double from = 0.0, to = 1.0, dx, dy;
+    float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
+    ax = (ax - f->x0) - f->cx;
+    ay = (ay - f->y0) - f->cy;
+    bx = (bx - f->x0) - f->cx;
+    by = (by - f->y0) - f->cy;
+    if (fabs(ax) > s->box || fabs(ay) > s->box || fabs(bx) > s->box ||
+        fabs(by) > s->box)
+    {
+        dx = bx - ax;
+        dy = by - ay;
+        if (fabs(dx) + fabs(dy) > 4096.0 * s->box)
+        {
+            oj_near_clip_long(ax, dx, s->box, &t0, &t1, &from, &to);
+            oj_near_clip_long(ay, dy, s->box, &t0, &t1, &from, &to);
+        }
+        else
+        {
+            oj_near_clip((float)ax, (float)dx, box, &t0, &t1);
+            oj_near_clip((float)ay, (float)dy, box, &t0, &t1);
+            from = (double)t0;
+            to = (double)t1;
+        }
+        if (!(t0 <= t1))
+            return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
+        bx = to < 1.0 ? ax + to * dx : bx;
+        by = to < 1.0 ? ay + to * dy : by;
+        ax = ax + from * dx;
+        ay = ay + from * dy;
+    }
+    return oj_near_pack(oj_near_round(ax * s->per_unit) |
+                            (oj_near_round(ay * s->per_unit) << 16),
+                        oj_near_round(bx * s->per_unit) |
+                            (oj_near_round(by * s->per_unit) << 16));
+}
+
+/** How the coordinates of a piece become those of a leaf that is the piece's
+ *  node or a child of it: units * (v - middle). */
+struct oj_near_units
+{
+    float middle_x, middle_y; /**< of the leaf, in the node's frame */
+    float units;              /**< a power of two */
+    float box;                /**< of the leaf, a little narrower */
+};
+
+OJ_FN struct oj_near_units oj_near_units(const struct oj_near_frame *node,
+                                         const struct oj_near_frame *leaf,
+                                         const struct oj_near_scale *s)
+{
+    struct oj_near_units u;
+    u.middle_x = (float)((leaf->cx - node->cx) * node->per_half);
+    u.middle_y = (float)((leaf->cy - node->cy) * node->per_half);
+    u.units = (float)(node->half * s->per_unit);
+    u.box = (float)(s->box * node->per_half) * 0.9999f;
+    return u;
+}
+
+OJ_FN uint32_t oj_near_round_float(float v)
+{
+    int32_t i = (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f);
+    return (uint32_t)i & 0xFFFFu;
+}
+
+/** The same as oj_near_entry() in single precision; 0 when the piece reaches
+ *  beyond the box.  Places in the node's frame are at most two boxes from the
+ *  leaf's middle, 2^16 units, so each of the at most five roundings on the way
+ *  is below 2^-9 of a unit, and those of b together below 2^-7. */
+OJ_FN int oj_near_short_entry(const struct oj_near_piece *p,
+                              const struct oj_near_units *u, uint64_t *entry)
+{
+    float ax = p->ax - u->middle_x, ay = p->ay - u->middle_y;
+    float bx = ax + p->dx, by = ay + p->dy;
+    float size = oj_near_more(oj_near_more(oj_near_size(ax), oj_near_size(ay)),
+                              oj_near_more(oj_near_size(bx), oj_near_size(by)));
+    if (!(size <= u->box))
+        return 0;
+    *entry = oj_near_pack(oj_near_round_float(ax * u->units) |
+                              (oj_near_round_float(ay * u->units) << 16),
+                          oj_near_round_float(bx * u->units) |
+                              (oj_near_round_float(by * u->units) << 16));
+    return 1;
+}
+
+/* --- cells to begin with --------------------------------------------------
+ * Where reaches are short against nodes, nothing is left out of a list but what
+ * is out of reach.  So segments can be put into the nodes of a lower level at
+ * once, each into all that its box, widened by the reach, has a part in.  These
+ * cells are numbered by their way down the tree, four bits for two levels, so
+ * that the children of a node follow each other. */
+
+/** Segments to a cell at least, and how much wider than the reach a cell is. */
+#define OJ_NEAR_SEED_SEGMENTS 3
+#define OJ_NEAR_SEED_REACHES 2.5
+
+/** The level to begin with, even; below 4 it is not worth it. */
+OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
+{
+    int level = 0;
+    while (level + 6 <= square->max_level && level < 12 &&
+           ldexp(square->side, -level - 2) >=
+               OJ_NEAR_SEED_REACHES * square->reach &&
+           ((int64_t)OJ_NEAR_SEED_SEGMENTS << (2 * (level + 2))) <= n)
+        level += 2;
+    return level;
+}
+
+/** By how much a segment's box is widened: the reach, and what rounding may
+ *  do to a place. */
+OJ_FN double oj_near_seed_widen(const struct oj_near_square *square, int level)
+{
+    return square->reach * 1.000001 + ldexp(square->side, -level - 12);
+}
+
+/** The cells of a row, or of a column, from first to last. */
+struct oj_near_cells_of
+{
+    uint32_t first, last;
+};
+
+/** Those of a box from low to high, from the corner of the square. */
+OJ_FN struct oj_near_cells_of oj_near_seed_range(int level, double per_cell,
+                                                 double widen, double low,
+                                                 double high)
+{
+    struct oj_near_cells_of cells;
+    double last = (double)((1u << level) - 1u);
+    low = (low - widen) * per_cell;
+    high = (high + widen) * per_cell;
+    cells.first = (uint32_t)fmin(fmax(low, 0.0), last);
+    cells.last = (uint32_t)fmin(fmax(high, 0.0), last);
+    return cells;
+}
+
+OJ_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
+{
+    uint32_t cell = 0;
+    int shift;
+    for (shift = level - 2; shift >= 0; shift -= 2)
+        cell = (cell << 4) | (((iy >> shift) & 3u) << 2) | ((ix >> shift) & 3u);
+    return cell;
+}
+
+/** Headers of the levels above one: those of its cells follow. */
+OJ_FN uint32_t oj_near_seed_above(int level)
+{
+    return ((1u << (2 * level)) - 1u) / 15u;
+}
+
+/** The node of a cell of a level, with n segments from 0 on. */
+OJ_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
+                                            uint32_t n)
+{
+    struct oj_near_node node;
+    int digit;
+    node.first = 0;
+    node.n = n;
+    node.ix = node.iy = 0;
+    for (digit = 0; digit < level / 2; digit++)
+    {
+        uint32_t way = cell >> (4 * digit);
+        node.ix |= (way & 3u) << (2 * digit);
+        node.iy |= ((way >> 2) & 3u) << (2 * digit);
+    }
+    node.header = oj_near_seed_above(level) + cell;
+    node.level = (uint8_t)level;
+    node.stale = 0;
+    return node;
+}
+
+/** Header i of those above a level. */
+OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
+{
+    struct oj_near_header h;
+    int level = 0;
+    while (i >= oj_near_seed_above(level + 2))
+        level += 2;
+    h.first =
+        oj_near_seed_above(level + 2) + 16u * (i - oj_near_seed_above(level));
+    h.info = oj_near_inner_info(level + 2, 2);
+    return h;
 }
 
 #endif
