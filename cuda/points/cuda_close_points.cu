@@ -3,14 +3,10 @@
  * cells, so that those of a warp look at the same entries: once to count, once
  * to write.  Then the pairs of each row are put in the order of ranks, where
  * that is asked for. */
-#include "../index/cuda_row_order.h"
 #include "cuda_point_batch.cuh"
 #include "oj_close_points.h"
 
 #define BLOCK POINT_BLOCK
-
-/* So many pairs a thread finds before it looks whether all are too many. */
-#define LOOK_EVERY 65536
 
 /* Bytes a point while they are put in order. */
 #define ORDER_BYTES 17
@@ -264,60 +260,10 @@ look_around(const struct oj_close_side &side, const struct point_batch &batch,
     }
 }
 
-/* count [n + 1], the last one 0. Stops when *total, of threads that have found
- * many, is more than most. */
-static __global__ void __launch_bounds__(BLOCK)
-    count_pairs(const __grid_constant__ struct oj_close_side side,
-                const __grid_constant__ struct point_batch batch, int64_t most,
-                unsigned long long *total, int64_t *count)
+static __device__ __forceinline__ double
+distance_of(const struct oj_close_side &side, double x, double y, int64_t entry)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    uint32_t n = 0, told = 0;
-    if (t == batch.n)
-        count[t] = 0;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    look_around(
-        side, batch, i, [&](int32_t, uint32_t) { n++; },
-        [&]()
-        {
-            uint32_t more = n - told;
-            if (more < LOOK_EVERY)
-                return true;
-            told = n;
-            return (int64_t)atomicAdd(total, (unsigned long long)more) + more <=
-                   most;
-        });
-    count[i] = n;
-}
-
-/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
-static __global__ void __launch_bounds__(BLOCK)
-    put_pairs(const __grid_constant__ struct oj_close_side side,
-              const __grid_constant__ struct point_batch batch, int as_ordinals,
-              const int64_t *offset, int32_t *row, double *measure)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
-    double x, y;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    at = offset[i];
-    if (at == offset[i + 1])
-        return;
-    x = batch.x[i];
-    y = batch.y[i];
-    look_around(
-        side, batch, i,
-        [&](int32_t rank, uint32_t entry)
-        {
-            row[at] = as_ordinals ? ordinal_at(batch, rank) : rank;
-            if (measure != NULL)
-                measure[at] = oj_close_distance(&side, x, y, entry);
-            at++;
-        },
-        []() { return true; });
+    return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -336,44 +282,14 @@ static oj_status order_points(const struct close_index *self,
                           points->x, points->y, 1, order, err);
 }
 
-static oj_status count_rows(const struct close_index *self,
-                            struct point_lists *l)
-{
-    int64_t n = l->batch.n, most = self->most_pairs;
-    unsigned long long *total;
-    if (l->max_pairs > 0 && n > 1 && l->max_pairs < most)
-        most = l->max_pairs;
-    OJ_TRY(l->make_zeros(1, &total, "counting pairs"));
-    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side, l->batch, most, total, l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_pairs(l));
-    if (l->out.n_pairs > self->most_pairs)
-        return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "the device has no memory for %lld pairs or more",
-                       (long long)l->out.n_pairs);
-    return OJ_OK;
-}
-
 /* Entries at one place stand in the order of ranks. */
 static oj_status list_pairs(const struct close_index *self,
                             struct point_lists *l)
 {
-    int in_order = self->relation.any_order || !self->is_near;
     OJ_TRY(order_points(self, l->stream, l->points, &l->order, l->err));
     l->batch = batch_of(self, l->points, l->order);
-    OJ_TRY(count_rows(self, l));
-    if (l->out.n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(make_pairs(l, self->is_near));
-    put_pairs<<<oj_blocks(l->batch.n, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side, l->batch, in_order, l->out.offset.data, l->out.row.data,
-        l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (in_order)
-        return OJ_OK;
-    return oj_cuda_order_rows(l->device, l->stream, l->batch.n,
-                              l->batch.ordinal_of, &l->out, l->err);
+    return list_found<0>(l, self->side, self->most_pairs, self->is_near,
+                         self->relation.any_order || !self->is_near);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,

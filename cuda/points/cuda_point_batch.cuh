@@ -4,6 +4,7 @@
 #define CUDA_POINT_BATCH_CUH
 
 #include "../device/cuda_work.cuh"
+#include "../index/cuda_row_order.h"
 #include "../index/cuda_value_sums.cuh"
 #include "../tree/cuda_tree.h"
 
@@ -216,6 +217,106 @@ make_lists(const struct oj_cuda_index *index, cudaStream_t stream,
     else
         *out = l.out;
     return status;
+}
+
+/* --- lists of pairs that are looked for twice ----------------------------- */
+
+/* So many pairs a thread finds before it looks whether all are too many. */
+#define LOOK_EVERY 65536
+
+/* count [n + 1], the last one 0. Stops when *total, of threads that have found
+ * many, is more than most. */
+template <int resident, typename Side>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    count_pairs(const __grid_constant__ Side side,
+                const __grid_constant__ struct point_batch batch, int64_t most,
+                unsigned long long *total, int64_t *count)
+{
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
+    uint32_t n = 0, told = 0;
+    if (t == batch.n)
+        count[t] = 0;
+    if (t >= batch.n)
+        return;
+    i = point_of(batch, t);
+    look_around(
+        side, batch, i, [&](int32_t, int64_t) { n++; },
+        [&]()
+        {
+            uint32_t more = n - told;
+            if (more < LOOK_EVERY)
+                return true;
+            told = n;
+            return (int64_t)atomicAdd(total, (unsigned long long)more) + more <=
+                   most;
+        });
+    count[i] = n;
+}
+
+/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
+template <int resident, typename Side>
+static __global__ void __launch_bounds__(POINT_BLOCK, resident)
+    put_pairs(const __grid_constant__ Side side,
+              const __grid_constant__ struct point_batch batch, int as_ordinals,
+              const int64_t *offset, int32_t *row, double *measure)
+{
+    int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i, at;
+    double x, y;
+    if (t >= batch.n)
+        return;
+    i = point_of(batch, t);
+    at = offset[i];
+    if (at == offset[i + 1])
+        return;
+    x = batch.x[i];
+    y = batch.y[i];
+    look_around(
+        side, batch, i,
+        [&](int32_t rank, int64_t entry)
+        {
+            row[at] = as_ordinals ? ordinal_at(batch, rank) : rank;
+            if (measure != NULL)
+                measure[at] = distance_of(side, x, y, entry);
+            at++;
+        },
+        []() { return true; });
+}
+
+/* Lists the pairs of l->batch that look_around(side, ..) finds, once to count
+ * and once to write, with what distance_of(side, ..) says where has_measure is
+ * 1.  in_order: they may stay as they are found; else those of each row are put
+ * in the order of ranks.  most: that fit into the memory of the device. */
+template <int resident, typename Side>
+static oj_status list_found(struct point_lists *l, const Side &side,
+                            int64_t most, int has_measure, int in_order)
+{
+    int64_t n = l->batch.n;
+    unsigned long long *total;
+    OJ_TRY(l->make_zeros(1, &total, "counting pairs"));
+    count_pairs<resident, Side>
+        <<<oj_blocks(n + 1, POINT_BLOCK), POINT_BLOCK, 0, l->stream>>>(
+            side, l->batch,
+            l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs
+                                                             : most,
+            total, l->out.offset.data);
+    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
+    OJ_TRY(sum_pairs(l));
+    if (l->out.n_pairs > most)
+        return oj_fail(l->err, OJ_ERR_NOMEM,
+                       "the device has no memory for %lld pairs or more",
+                       (long long)l->out.n_pairs);
+    if (l->out.n_pairs == 0)
+        return OJ_OK;
+    OJ_TRY(make_pairs(l, has_measure));
+    put_pairs<resident, Side>
+        <<<oj_blocks(n, POINT_BLOCK), POINT_BLOCK, 0, l->stream>>>(
+            side, l->batch, in_order, l->out.offset.data, l->out.row.data,
+            l->out.measure.data);
+    OJ_CUDA_TRY_LAUNCH("joining", l->err);
+    if (in_order)
+        return OJ_OK;
+    return oj_cuda_order_rows(l->device, l->stream, n, l->batch.ordinal_of,
+                              &l->out, l->err);
 }
 
 #endif

@@ -3,7 +3,6 @@
  * warp for points that lie close together: once to count, once to write.  Then
  * the pairs of each row are put in the order of ranks, where that is asked
  * for. */
-#include "../index/cuda_row_order.h"
 #include "cuda_point_batch.cuh"
 
 #define BLOCK POINT_BLOCK
@@ -159,65 +158,20 @@ look_around(const struct envelopes &side, const struct point_batch &batch,
     }
 }
 
-/* count [n + 1], the last one 0. */
-static __global__ void __launch_bounds__(BLOCK, 6)
-    count_pairs(const __grid_constant__ struct envelopes side,
-                const __grid_constant__ struct point_batch batch,
-                int64_t *count)
+/* Such pairs have no distance. */
+static __device__ __forceinline__ double distance_of(const struct envelopes &,
+                                                     double, double, int64_t)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, n = 0;
-    if (t == batch.n)
-        count[t] = 0;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    look_around(
-        side, batch, i, [&](int32_t, int64_t) { n++; }, [] { return true; });
-    count[i] = n;
-}
-
-/* Ranks, or with as_ordinals ordinals. */
-static __global__ void __launch_bounds__(BLOCK, 6)
-    put_pairs(const __grid_constant__ struct envelopes side,
-              const __grid_constant__ struct point_batch batch, int as_ordinals,
-              const int64_t *offset, int32_t *row)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    at = offset[i];
-    if (at == offset[i + 1])
-        return;
-    look_around(
-        side, batch, i,
-        [&](int32_t rank, int64_t)
-        { row[at++] = as_ordinals ? ordinal_at(batch, rank) : rank; },
-        [] { return true; });
+    return NAN;
 }
 
 static oj_status list_pairs(const struct pairs_index *self,
                             struct point_lists *l)
 {
-    int in_order = self->relation.any_order;
-    int64_t n = l->points->n;
     OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.tree,
                                l->points, &l->order, l->err));
     l->batch = point_batch_of(self, l->points, l->order);
-    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side, l->batch, l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_pairs(l));
-    if (l->out.n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(make_pairs(l, 0));
-    put_pairs<<<oj_blocks(n, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side, l->batch, in_order, l->out.offset.data, l->out.row.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (in_order)
-        return OJ_OK;
-    return oj_cuda_order_rows(l->device, l->stream, n, l->batch.ordinal_of,
-                              &l->out, l->err);
+    return list_found<6>(l, self->side, INT64_MAX, 0, self->relation.any_order);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
