@@ -11,10 +11,7 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_copy.cu
   cuda/device/cuda_layer.cu
   cuda/nearest/cuda_cells.cu
-  cuda/nearest/cuda_around.cu
   cuda/nearest/cuda_near_segments.cu
-  cuda/nearest/cuda_ask_again.cu
-  cuda/nearest/cuda_ties.cu
   cuda/nearest/cuda_nearest.cu
   cuda/rings/cuda_ring_start.cu
   cuda/rings/cuda_ring_levels.cu
@@ -25,9 +22,7 @@ set(OJ_CUDA_SOURCES
   cuda/quadrant/cuda_quadrant_pairs.cu
   cuda/quadrant/cuda_quadrant_refine.cu
   cuda/quadrant/cuda_quadrant.cu
-  cuda/tree/cuda_point_order.cu
   cuda/tree/cuda_tree.cu
-  cuda/tree/cuda_long_rows.cu
   cuda/points/cuda_tree_joins.cu
   cuda/shapes/cuda_box_pairs.cu
   cuda/shapes/cuda_meet_side.cu
@@ -38,9 +33,7 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_columns.cu
   cuda/index/cuda_family.cu
   cuda/index/cuda_row_order.cu
-  cuda/points/cuda_close_side.cu
   cuda/points/cuda_close_points.cu
-  cuda/points/cuda_point_side.cu
   cuda/points/cuda_point_pairs.cu
   cuda/points/cuda_near_points.cu
   cuda/device/cuda_values.cu
@@ -126,6 +119,7 @@ target_compile_definitions(ogrjoin_cuda PRIVATE
 # No fused multiply-add: it would change answers.
 target_compile_options(ogrjoin_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:-O3;-fmad=false;-Xcompiler=-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;-Xcompiler=-Wextra>
   $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
 if(OGRJOIN_WERROR)

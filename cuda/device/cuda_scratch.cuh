@@ -176,28 +176,4 @@ void oj_cuda_sorting_drop(struct oj_cuda_device *device, cudaStream_t stream,
                  &s->value[1], &s->scratch);
 }
 
-/** order [n]: 0 .. n - 1 by the lowest bits of their keys; write(key, order)
- *  launches what writes these and 0 .. n - 1. At most 2^31 - 1. */
-template <typename K, typename Write>
-OJ_MUST_USE oj_status oj_cuda_order_by(struct oj_cuda_device *device,
-                                       cudaStream_t stream, int64_t n, int bits,
-                                       Write write,
-                                       struct oj_cuda_array<int32_t> *order,
-                                       const char *doing, struct oj_error *err)
-{
-    oj_cuda_sorting<K, int32_t> s = {};
-    oj_status status = oj_cuda_sorting_make(device, stream, n, &s, err);
-    if (status == OJ_OK)
-    {
-        write(s.key[0].data, s.value[0].data);
-        status = oj_cuda_sort(device, stream, bits, doing, &s, err);
-    }
-    if (status == OJ_OK)
-        oj_cuda_swap(order, &s.value[0]);
-    oj_cuda_sorting_drop(device, stream, &s);
-    OJ_TRY(status);
-    OJ_CUDA_TRY_LAUNCH(doing, err);
-    return OJ_OK;
-}
-
 #endif

@@ -1,10 +1,8 @@
 #include "cuda_cells.h"
 
-#include "../device/cuda_stage.h"
+#include "../device/cuda_work.cuh"
 
-#include "cuda_cells_long.cuh"
-#include "cuda_cells_seed.cuh"
-#include "cuda_cells_short.cuh"
+#include "cuda_cells_split.cuh"
 
 #include <string.h>
 
@@ -33,44 +31,19 @@ struct cuda_cells_build
     int marks_ties;
     struct room room;
     int64_t n_roots; /* segments in the root's list */
-    int n_rounds;
-    struct oj_cuda_array<uint32_t> id[2];
-    struct oj_cuda_array<uint16_t> mask;
-    struct oj_cuda_array<struct oj_near_node> node[2][OJ_CELLS_CLASSES];
-    struct oj_cuda_array<struct oj_cells_plan> plan;
-    struct oj_cuda_array<struct oj_cells_counters> counters;
-    struct oj_cuda_array<uint32_t> distinct; /* root's list without copies */
-    struct oj_cells_counters seen;           /* host copy */
+    struct oj_cells_counters *counters;
+    struct oj_cells_counters seen; /* host copy */
+    uint32_t *distinct; /* root's list without copies, or NULL: as it is */
+
+    /* Working memory, of an attempt. */
+    int64_t n_ids, n_nodes[OJ_CELLS_CLASSES];
+    uint32_t *id[2];
+    uint16_t *mask;
+    struct oj_near_node *node[2][OJ_CELLS_CLASSES];
+    struct oj_cells_plan *plan;
 };
 
 /* --- before the first round ----------------------------------------------- */
-
-static __global__ void find_lost(int64_t n,
-                                 const struct oj_cuda_segment *segment,
-                                 struct oj_cells_counters *counters)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n && oj_near_is_lost(segment[i].ax, segment[i].ay, segment[i].bx,
-                                 segment[i].by))
-        counters->lost.n = 1;
-}
-
-static __global__ void list_all(uint32_t n, const uint32_t *distinct,
-                                uint32_t *id)
-{
-    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
-        id[i] = distinct != NULL ? distinct[i] : i;
-}
-
-static __global__ void put_root(struct oj_near_node *node, uint32_t n,
-                                struct oj_near_header *tree)
-{
-    struct oj_near_node root = {0, n, 0, 0, 0, 0, 0};
-    *node = root;
-    tree[0].first = 0;
-    tree[0].info = oj_near_leaf_info(0, 0, 127);
-}
 
 /* Segments with the same vertices in the same order: only the first in tie
  * order is kept. table has the number of a segment plus 1, and a mark where it
@@ -139,59 +112,42 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
 
 static oj_status read_counters(struct cuda_cells_build *b)
 {
-    return oj_cuda_read(b->device->stream, b->counters.data,
-                        (int)sizeof b->seen, &b->seen, "building cells",
-                        b->err);
+    return oj_cuda_read(b->device->stream, b->counters, (int)sizeof b->seen,
+                        &b->seen, "building cells", b->err);
 }
 
 static oj_status clear_counters(struct cuda_cells_build *b)
 {
-    return oj_cuda_clear(b->device->stream, &b->counters, "building cells",
-                         b->err);
+    OJ_CUDA_TRY(
+        cudaMemsetAsync(b->counters, 0, sizeof *b->counters, b->device->stream),
+        "building cells", b->err);
+    return OJ_OK;
 }
 
-static oj_status find_distinct(struct cuda_cells_build *b)
+/* held: owner of what is found. */
+static oj_status find_distinct(struct cuda_cells_build *b,
+                               struct oj_cuda_work *held)
 {
-    cudaStream_t stream = b->device->stream;
-    uint32_t n = (uint32_t)b->layer->n_segments, size = 1024;
-    oj_cuda_array<uint32_t> table = {NULL, 0};
-    oj_status status;
+    struct oj_cuda_work work(b->device, b->device->stream, b->err);
+    uint32_t n = (uint32_t)b->layer->n_segments, size = 1024, *table;
     while (size < 2 * (uint64_t)n && size < (1u << 31))
         size *= 2;
     if (size <= n)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(b->device, stream, n, &b->distinct, b->err));
-    OJ_TRY(oj_cuda_make(b->device, stream, size, &table, b->err));
-    status = clear_counters(b);
-    if (status == OJ_OK)
-        status = oj_cuda_clear(stream, &table, "clearing a table", b->err);
-    if (status == OJ_OK)
-    {
-        mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-            n, b->layer->segment.data, b->layer->segment_feature.data,
-            b->marks_ties, table.data, size);
-        list_distinct<<<oj_blocks(size, BLOCK), BLOCK, 0, stream>>>(
-            size, table.data, b->distinct.data, b->counters.data);
-        status = read_counters(b);
-    }
-    oj_cuda_drop(b->device, stream, &table);
+    OJ_TRY(held->make(n, &b->distinct));
+    OJ_TRY(work.make_zeros(size, &table, "clearing a table"));
+    OJ_TRY(clear_counters(b));
+    mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, work.stream>>>(
+        n, b->layer->segment.data, b->layer->segment_feature.data,
+        b->marks_ties, table, size);
+    list_distinct<<<oj_blocks(size, BLOCK), BLOCK, 0, work.stream>>>(
+        size, table, b->distinct, b->counters);
+    OJ_TRY(read_counters(b));
     b->n_roots = (int64_t)b->seen.ids.n;
-    return status;
+    return OJ_OK;
 }
 
 /* --- room ----------------------------------------------------------------- */
-
-static void drop_working(struct cuda_cells_build *b)
-{
-    cudaStream_t stream = b->device->stream;
-    for (int i = 0; i < 2; i++)
-    {
-        oj_cuda_drop(b->device, stream, &b->id[i]);
-        for (int k = 0; k < OJ_CELLS_CLASSES; k++)
-            oj_cuda_drop(b->device, stream, &b->node[i][k]);
-    }
-    oj_cuda_drop(b->device, stream, &b->mask, &b->plan);
-}
 
 static int64_t room_for(double per_segment, int64_t n, int64_t least,
                         int64_t most)
@@ -200,31 +156,30 @@ static int64_t room_for(double per_segment, int64_t n, int64_t least,
     return wanted < (double)most ? (int64_t)wanted : most;
 }
 
-static oj_status take_room(struct cuda_cells_build *b)
+static oj_status take_room(struct cuda_cells_build *b,
+                           struct oj_cuda_work *work)
 {
-    struct oj_cuda_device *device = b->device;
     struct oj_cuda_cells *cells = b->cells;
-    cudaStream_t stream = device->stream;
     int64_t n = b->layer->n_segments, most = UINT32_MAX - 4096;
     int64_t ids = room_for(b->room.ids, n, 1 << 18, most);
     int64_t headers = room_for(b->room.headers, n, 1 << 16, most);
     int64_t words = room_for(b->room.words, n, 1 << 18, most);
-    int64_t nodes[OJ_CELLS_CLASSES], n_plans;
-    nodes[OJ_CELLS_OF_SHORT] = headers;
-    nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
-    nodes[OJ_CELLS_OF_HUGE] = ids / OJ_CELLS_LONG + 16;
-    OJ_TRY(oj_cuda_make(device, stream, words, &cells->pool, b->err));
-    OJ_TRY(oj_cuda_make(device, stream, headers, &cells->tree, b->err));
-    OJ_TRY(oj_cuda_make(device, stream, ids, &b->mask, b->err));
-    n_plans = nodes[OJ_CELLS_OF_HUGE] < HUGE_NODES ? nodes[OJ_CELLS_OF_HUGE]
-                                                   : (int64_t)HUGE_NODES;
-    OJ_TRY(oj_cuda_make(device, stream, n_plans, &b->plan, b->err));
+    int64_t n_huge = ids / OJ_CELLS_LONG + 16;
+    b->n_ids = ids;
+    b->n_nodes[OJ_CELLS_OF_SHORT] = headers;
+    b->n_nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
+    b->n_nodes[OJ_CELLS_OF_HUGE] = n_huge;
+    OJ_TRY(oj_cuda_make(b->device, work->stream, words, &cells->pool, b->err));
+    OJ_TRY(
+        oj_cuda_make(b->device, work->stream, headers, &cells->tree, b->err));
+    OJ_TRY(work->make(ids, &b->mask));
+    OJ_TRY(work->make(n_huge < HUGE_NODES ? n_huge : (int64_t)HUGE_NODES,
+                      &b->plan));
     for (int i = 0; i < 2; i++)
     {
-        OJ_TRY(oj_cuda_make(device, stream, ids, &b->id[i], b->err));
+        OJ_TRY(work->make(ids, &b->id[i]));
         for (int k = 0; k < OJ_CELLS_CLASSES; k++)
-            OJ_TRY(
-                oj_cuda_make(device, stream, nodes[k], &b->node[i][k], b->err));
+            OJ_TRY(work->make(b->n_nodes[k], &b->node[i][k]));
     }
     return OJ_OK;
 }
@@ -243,19 +198,19 @@ static struct oj_cells_round round_of(const struct cuda_cells_build *b,
     r.rank = b->layer->segment_feature.data;
     r.max_headers = (unsigned long long)b->cells->tree.n;
     r.max_words = (unsigned long long)b->cells->pool.n;
-    r.max_ids = (unsigned long long)b->id[next].n;
-    r.id = b->id[parity].data;
-    r.next_id = b->id[next].data;
-    r.mask = b->mask.data;
+    r.max_ids = (unsigned long long)b->n_ids;
+    r.id = b->id[parity];
+    r.next_id = b->id[next];
+    r.mask = b->mask;
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
-        r.node[k] = b->node[parity][k].data;
-        r.next_node[k] = b->node[next][k].data;
-        r.max_nodes[k] = (unsigned long long)b->node[next][k].n;
+        r.node[k] = b->node[parity][k];
+        r.next_node[k] = b->node[next][k];
+        r.max_nodes[k] = (unsigned long long)b->n_nodes[k];
     }
     r.tree = b->cells->tree.data;
     r.pool = b->cells->pool.data;
-    r.counters = b->counters.data;
+    r.counters = b->counters;
     return r;
 }
 
@@ -274,7 +229,7 @@ static oj_status run_round(struct cuda_cells_build *b,
         unsigned nodes = (unsigned)least(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
         unsigned each = HUGE_BLOCKS / nodes > 16 ? HUGE_BLOCKS / nodes : 16;
         dim3 many(each, nodes), one(1, nodes);
-        struct oj_cells_plan *plan = b->plan.data;
+        struct oj_cells_plan *plan = b->plan;
         struct oj_cells_round part = *r;
         part.node[OJ_CELLS_OF_HUGE] += at;
         split_huge<OJ_CELLS_BEGIN><<<one, HUGE_BLOCK, 0, stream>>>(part, plan);
@@ -296,7 +251,7 @@ static oj_status run_round(struct cuda_cells_build *b,
 /* Zeroes what a round adds up. */
 static oj_status clear_sums(struct cuda_cells_build *b)
 {
-    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->ids, 0,
+    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters->ids, 0,
                                 (1 + OJ_CELLS_CLASSES) *
                                     sizeof(struct oj_cells_counter),
                                 b->device->stream),
@@ -312,33 +267,164 @@ static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
     int k = n_roots <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
             : n_roots <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
                                        : OJ_CELLS_OF_HUGE;
+    const struct oj_cuda_segment *segment = b->layer->segment.data;
+    const uint32_t *distinct = b->distinct;
+    struct oj_cells_counters *counters = b->counters;
+    struct oj_near_node *root = b->node[0][k];
+    struct oj_near_header *tree = b->cells->tree.data;
+    uint32_t *id = b->id[0];
     OJ_TRY(clear_counters(b));
-    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters.data->headers, 1, 1, stream),
+    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters->headers, 1, 1, stream),
                 "building cells", b->err);
-    find_lost<<<oj_blocks(b->layer->n_segments, BLOCK), BLOCK, 0, stream>>>(
-        b->layer->n_segments, b->layer->segment.data, b->counters.data);
-    list_all<<<oj_blocks(n_roots, BLOCK), BLOCK, 0, stream>>>(
-        n_roots, b->distinct.data, b->id[0].data);
-    put_root<<<1, 1, 0, stream>>>(b->node[0][k].data, n_roots,
-                                  b->cells->tree.data);
-    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
+    OJ_TRY(oj_cuda_each(
+        stream, b->layer->n_segments,
+        [=] __device__(int64_t i)
+        {
+            if (oj_near_is_lost(segment[i].ax, segment[i].ay, segment[i].bx,
+                                segment[i].by))
+                counters->lost.n = 1;
+        },
+        "building cells", b->err));
+    OJ_TRY(oj_cuda_each(
+        stream, n_roots,
+        [=] __device__(int64_t i)
+        {
+            id[i] = distinct != NULL ? distinct[i] : (uint32_t)i;
+            if (i > 0)
+                return;
+            *root = {0, n_roots, 0, 0, 0, 0, 0};
+            tree->first = 0;
+            tree->info = oj_near_leaf_info(0, 0, 127);
+        },
+        "building cells", b->err));
     memset(n, 0, OJ_CELLS_CLASSES * sizeof *n);
     n[k] = 1;
     return OJ_OK;
+}
+
+/* --- the cells that a build begins with ----------------------------------- */
+
+#define SEED_BLOCK 256
+/* A segment that is in more cells than this ends the attempt, and so do more
+ * cells a segment than that. Sums of lengths stay below 2^32. */
+#define SEED_MOST_CELLS 31u
+#define SEED_MEAN_CELLS 6u
+
+struct seed
+{
+    int level; /* even */
+    double x0, y0, per_cell, widen;
+    int64_t n;
+    const struct oj_cuda_segment *segment;
+    uint32_t *cursor; /* of each cell: length, then end of its list */
+};
+
+static __device__ struct oj_near_cells_of seed_range(const struct seed &s,
+                                                     double low, double high)
+{
+    return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
+}
+
+/* Counts the segments of each cell, or lists them. */
+template <int fill>
+static __global__ void __launch_bounds__(SEED_BLOCK)
+    seed_lists(struct seed s, uint32_t *id, struct oj_cells_counters *counters)
+{
+    int64_t i = (int64_t)blockIdx.x * SEED_BLOCK + threadIdx.x;
+    uint32_t lane = threadIdx.x % 32, n = 0;
+    struct oj_near_cells_of x = {0, 0}, y = {0, 0};
+    if (i < s.n)
+    {
+        struct oj_cuda_segment g = s.segment[i];
+        x = seed_range(s, fmin(g.ax, g.bx) - s.x0, fmax(g.ax, g.bx) - s.x0);
+        y = seed_range(s, fmin(g.ay, g.by) - s.y0, fmax(g.ay, g.by) - s.y0);
+        if (!fill && oj_near_is_lost(g.ax, g.ay, g.bx, g.by))
+            counters->lost.n = 1;
+        n = (x.last - x.first + 1) * (y.last - y.first + 1);
+        if (n > SEED_MOST_CELLS)
+        {
+            counters->spread.n = 1;
+            n = 0;
+        }
+    }
+    for (uint32_t k = 0; __any_sync(FULL_WARP, k < n); k++)
+    {
+        uint32_t width = x.last - x.first + 1, base = 0;
+        uint32_t cell = k < n ? oj_near_seed_cell(s.level, x.first + k % width,
+                                                  y.first + k / width)
+                              : UINT32_MAX;
+        uint32_t peers = __match_any_sync(FULL_WARP, cell);
+        int leader = __ffs((int)peers) - 1;
+        if (k < n && (int)lane == leader)
+            base = atomicAdd(&s.cursor[cell], (uint32_t)__popc(peers));
+        base = __shfl_sync(FULL_WARP, base, leader);
+        if (fill && k < n)
+            id[base + (uint32_t)__popc(peers & ((1u << lane) - 1u))] =
+                (uint32_t)i;
+    }
+}
+
+/* The nodes of the cells, with room for their lists. */
+static __global__ void __launch_bounds__(SEED_BLOCK)
+    seed_nodes(struct seed s, struct oj_cells_round r)
+{
+    uint32_t cell = blockIdx.x * SEED_BLOCK + threadIdx.x;
+    int lane = (int)(threadIdx.x % 32);
+    uint32_t n = s.cursor[cell], sum = scan_warp(n, lane);
+    uint32_t all = __shfl_sync(FULL_WARP, sum, 31);
+    enum oj_cells_class mine = class_of(n);
+    unsigned long long first = 0, at = 0;
+    struct oj_near_node node = oj_near_seed_node(s.level, cell, n);
+    if (lane == 0)
+        first = atomicAdd(&r.counters->ids.n, (unsigned long long)all);
+    first = __shfl_sync(FULL_WARP, first, 0) + sum - n;
+    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+    {
+        uint32_t votes = __ballot_sync(FULL_WARP, n > 0 && mine == k);
+        unsigned long long base = 0;
+        if (lane == 0 && votes != 0)
+            base = atomicAdd(&r.counters->nodes[k].n,
+                             (unsigned long long)__popc(votes));
+        base = __shfl_sync(FULL_WARP, base, 0);
+        if (mine == k)
+            at = base + (unsigned)__popc(votes & ((1u << lane) - 1u));
+    }
+    node.first = (uint32_t)first;
+    s.cursor[cell] = node.first;
+    if (n == 0)
+        put_header(r, node.header, 0, oj_near_leaf_info(0, s.level, 127));
+    else if (at < r.max_nodes[mine])
+        r.next_node[mine][at] = node;
+}
+
+/* What is above the cells. */
+static oj_status seed_headers(const struct oj_cells_round &r, int level,
+                              cudaStream_t stream, struct oj_error *err)
+{
+    struct oj_near_header *tree = r.tree;
+    struct oj_cells_counters *counters = r.counters;
+    return oj_cuda_each(
+        stream, oj_near_seed_above(level),
+        [=] __device__(int64_t i)
+        {
+            struct oj_near_header h = oj_near_seed_header((uint32_t)i);
+            *(uint2 *)(tree + i) = make_uint2(h.first, h.info);
+            if (i == 0)
+                counters->headers.n = oj_near_seed_above(level + 2);
+        },
+        "building cells", err);
 }
 
 /* Begins with the cells of a lower level; *done: 0 when that does not work. */
 static oj_status seed_cells(struct cuda_cells_build *b, int level,
                             unsigned long long *n, int *done)
 {
-    cudaStream_t stream = b->device->stream;
+    struct oj_cuda_work work(b->device, b->device->stream, b->err);
     struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
     unsigned n_blocks = oj_blocks(b->layer->n_segments, BLOCK);
-    oj_cuda_array<uint32_t> cursor = {NULL, 0};
     struct seed s;
-    oj_status status;
     s.level = level;
     s.x0 = square->x0;
     s.y0 = square->y0;
@@ -346,21 +432,14 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     s.widen = oj_near_seed_widen(square, level);
     s.n = b->layer->n_segments;
     s.segment = b->layer->segment.data;
-    OJ_TRY(oj_cuda_make(b->device, stream, n_cells, &cursor, b->err));
-    s.cursor = cursor.data;
-    status = clear_counters(b);
-    if (status == OJ_OK)
-        status = oj_cuda_clear(stream, &cursor, "building cells", b->err);
-    if (status == OJ_OK)
-    {
-        seed_lists<0>
-            <<<n_blocks, SEED_BLOCK, 0, stream>>>(s, NULL, b->counters.data);
-        seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, stream>>>(s, r);
-        seed_headers<<<oj_blocks(oj_near_seed_above(level), BLOCK), SEED_BLOCK,
-                       0, stream>>>(s, r);
-        status = read_counters(b);
-    }
-    *done = status == OJ_OK && !b->seen.spread.n &&
+    OJ_TRY(work.make_zeros(n_cells, &s.cursor, "building cells"));
+    OJ_TRY(clear_counters(b));
+    seed_lists<0>
+        <<<n_blocks, SEED_BLOCK, 0, work.stream>>>(s, NULL, b->counters);
+    seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, work.stream>>>(s, r);
+    OJ_TRY(seed_headers(r, level, work.stream, b->err));
+    OJ_TRY(read_counters(b));
+    *done = !b->seen.spread.n &&
             b->seen.ids.n <=
                 least(r.max_ids, SEED_MEAN_CELLS * (unsigned long long)s.n);
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
@@ -368,14 +447,11 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
         n[k] = b->seen.nodes[k].n;
         *done = *done && n[k] <= r.max_nodes[k];
     }
-    if (*done)
-    {
-        seed_lists<1><<<n_blocks, SEED_BLOCK, 0, stream>>>(s, b->id[0].data,
-                                                           b->counters.data);
-        status = clear_sums(b);
-    }
-    oj_cuda_drop(b->device, stream, &cursor);
-    return status;
+    if (!*done)
+        return OJ_OK;
+    seed_lists<1>
+        <<<n_blocks, SEED_BLOCK, 0, work.stream>>>(s, b->id[0], b->counters);
+    return clear_sums(b);
 }
 
 /* To the last leaf; stops early when what it made has to be made again:
@@ -385,16 +461,16 @@ static oj_status run_rounds(struct cuda_cells_build *b)
     unsigned long long n[OJ_CELLS_CLASSES];
     int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
     /* where segments are long for the cells of a level, a lower one may do */
-    for (; level >= 4 && !done && b->distinct.n == 0; level -= 2)
+    for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
         if ((int64_t)oj_near_seed_above(level + 2) <= b->cells->tree.n)
             OJ_TRY(seed_cells(b, level, n, &done));
     }
     if (!done)
         OJ_TRY(put_first(b, n));
-    for (b->n_rounds = 0; b->n_rounds < ROUNDS; b->n_rounds++)
+    for (int i = 0; i < ROUNDS; i++)
     {
-        struct oj_cells_round r = round_of(b, b->n_rounds & 1);
+        struct oj_cells_round r = round_of(b, i & 1);
         OJ_TRY(run_round(b, &r, n));
         OJ_TRY(read_counters(b));
         OJ_TRY(oj_check_cancel(b->device->cancel, b->err));
@@ -402,7 +478,7 @@ static oj_status run_rounds(struct cuda_cells_build *b)
             return oj_fail(b->err, OJ_ERR_UNSUPPORTED,
                            "the join layer has segments so short that their "
                            "length is lost in rounding");
-        if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct.n == 0))
+        if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
             n[k] = least(b->seen.nodes[k].n, r.max_nodes[k]);
@@ -415,35 +491,31 @@ static oj_status run_rounds(struct cuda_cells_build *b)
 
 /* --- the directory -------------------------------------------------------- */
 
-static __global__ void fill_directory(const struct oj_near_header *tree,
-                                      int level,
-                                      struct oj_near_header *directory)
-{
-    uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    uint32_t rest = (1u << level) - 1u;
-    if (i >> (2 * level) == 0)
-    {
-        struct oj_near_header h =
-            oj_near_walk(tree, i & rest, i >> level, level);
-        *(uint2 *)(directory + i) = make_uint2(h.first, h.info);
-    }
-}
-
 static oj_status make_directory(struct cuda_cells_build *b)
 {
     struct oj_cuda_cells *cells = b->cells;
     cudaStream_t stream = b->device->stream;
+    const struct oj_near_header *tree = cells->tree.data;
+    struct oj_near_header *directory;
+    int64_t n_headers =
+        (int64_t)least(b->seen.headers.n, (unsigned long long)cells->tree.n);
     int level = 3;
-    int64_t n;
-    while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * cells->n_headers)
+    while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * n_headers)
         level++;
-    n = (int64_t)1 << (2 * level);
     cells->directory_level = level;
-    OJ_TRY(oj_cuda_make(b->device, stream, n, &cells->directory, b->err));
-    fill_directory<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        cells->tree.data, level, cells->directory.data);
-    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_make(b->device, stream, (int64_t)1 << (2 * level),
+                        &cells->directory, b->err));
+    directory = cells->directory.data;
+    return oj_cuda_each(
+        stream, cells->directory.n,
+        [=] __device__(int64_t i)
+        {
+            uint32_t rest = (1u << level) - 1u;
+            struct oj_near_header h = oj_near_walk(tree, (uint32_t)i & rest,
+                                                   (uint32_t)i >> level, level);
+            *(uint2 *)(directory + i) = make_uint2(h.first, h.info);
+        },
+        "building cells", b->err);
 }
 
 /* --- all of it ------------------------------------------------------------ */
@@ -457,35 +529,36 @@ static void ask_for_less(struct cuda_cells_build *b)
     b->leaf_size *= 2;
 }
 
-static oj_status try_build(struct cuda_cells_build *b)
+static oj_status attempt_build(struct cuda_cells_build *b)
 {
-    oj_status status;
+    struct oj_cuda_work work(b->device, b->device->stream, b->err);
+    OJ_TRY(take_room(b, &work));
+    return run_rounds(b);
+}
+
+static oj_status try_build(struct cuda_cells_build *b,
+                           struct oj_cuda_work *held)
+{
     for (int attempt = 0;; attempt++)
     {
-        int again;
-        status = take_room(b);
-        if (status == OJ_OK)
-            status = run_rounds(b);
-        drop_working(b);
-        again = status == OJ_OK && (b->seen.pool_full.n ||
-                                    (b->seen.crowded.n && b->distinct.n == 0));
-        if (status == OJ_OK && !again)
+        oj_status status = attempt_build(b);
+        if (status == OJ_OK && !b->seen.pool_full.n &&
+            !(b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         oj_cuda_drop(b->device, b->device->stream, &b->cells->tree,
                      &b->cells->pool);
-        if ((status != OJ_OK && status != OJ_ERR_NOMEM) || attempt == 12)
-            return status != OJ_OK
-                       ? status
-                       : oj_fail(b->err, OJ_ERR_NOMEM,
-                                 "the join layer needs more memory than the "
-                                 "GPU has");
+        if (status != OJ_OK && (status != OJ_ERR_NOMEM || attempt == 12))
+            return status;
+        if (attempt == 12)
+            return oj_fail(b->err, OJ_ERR_NOMEM,
+                           "the join layer needs more memory than the GPU has");
         if (status == OJ_ERR_NOMEM)
             ask_for_less(b);
         else if (b->seen.pool_full.n)
             b->room.words *= 2.0;
         else
         {
-            OJ_TRY(find_distinct(b));
+            OJ_TRY(find_distinct(b, held));
             b->room.ids *= 2.0;
         }
     }
@@ -496,8 +569,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
                               int marks_ties, struct oj_cuda_cells *out,
                               struct oj_error *err)
 {
+    struct oj_cuda_work held(device, device->stream, err);
     struct cuda_cells_build b = {};
-    oj_status status;
     if (layer->n_segments == 0)
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
@@ -524,19 +597,9 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
     b.room.headers = 36.0 / (double)b.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
     b.n_roots = layer->n_segments;
-    status = oj_cuda_make(device, device->stream, 1, &b.counters, err);
-    if (status == OJ_OK)
-        status = try_build(&b);
-    if (status == OJ_OK)
-    {
-        out->n_headers =
-            (int64_t)least(b.seen.headers.n, (unsigned long long)out->tree.n);
-        out->n_words = (int64_t)b.seen.words.n;
-        out->n_rounds = b.n_rounds + 1;
-        status = make_directory(&b);
-    }
-    oj_cuda_drop(device, device->stream, &b.counters, &b.distinct);
-    return status;
+    OJ_TRY(held.make(1, &b.counters));
+    OJ_TRY(try_build(&b, &held));
+    return make_directory(&b);
 }
 
 void oj_cuda_cells_drop(struct oj_cuda_device *device,

@@ -15,13 +15,12 @@
 
 #include "../device/oj_cuda.h"
 
-#include "oj_near_entry.h"
+#include "oj_near_split.h"
 
 struct oj_cuda_cells
 {
     struct oj_near_square square;
     int directory_level;
-    int64_t n_headers, n_words, n_rounds; /**< in use */
     struct oj_cuda_array<struct oj_near_header> tree, directory;
     struct oj_cuda_array<uint64_t> pool;
 };

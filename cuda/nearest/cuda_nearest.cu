@@ -5,13 +5,9 @@
  * features are as near.
  */
 #include "../device/cuda_threads.h"
-#include "../index/cuda_family.h"
-#include "../rings/cuda_ring_cells.h"
-#include "cuda_around.h"
-#include "cuda_ask_again.h"
+#include "../points/cuda_point_batch.cuh"
+#include "../within/cuda_point_query.cuh"
 #include "cuda_cells.h"
-
-#define BLOCK 256
 
 /* A join at any distance: cells reach so many mean distances of segments. Of
  * points all over 735,488 lots, waters and parks between them, 6.4 in 100 are
@@ -19,10 +15,19 @@
  * cells half as much again. */
 #define REACH_OF_MEANS 4.0
 
+/* What answers the rows that the cells leave open. */
+struct asked
+{
+    const struct oj_cuda_family *family;
+    struct oj_cuda_index *index; /* of the family; NULL: nothing is open */
+    int knows_distance; /* 1: measures of open rows go along, as their own
+                           greatest distances; NaN: they match nothing */
+};
+
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    struct oj_cuda_asked asked; /* about what is open; no family: nothing is */
+    struct asked asked;
     int at_any_distance, all_ties;
     int has_rings; /* distances to the interior of polygons */
     struct oj_cuda_ring_cells rings;
@@ -75,7 +80,6 @@ static double reach_of(const struct oj_relation *relation,
 static oj_status make_asked(struct near_index *self,
                             struct oj_cuda_device *device, struct oj_error *err)
 {
-    self->asked.device = self->device;
     self->asked.family =
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments;
     OJ_TRY(oj_cuda_family_index(self->asked.family, device, self->layer,
@@ -172,17 +176,164 @@ static int64_t index_bytes(const struct oj_cuda_index *index)
     return bytes;
 }
 
+/* One row of so many is open, as a rule. */
+#define OPEN_OF 16
+
+enum
+{
+    TIE_BLOCK = 64,
+    TIE_BLOCKS = 1024, /* at most; ties are few */
+    MOST_TIED = 6,     /* features of a tie that fits */
+    MOST_FOUND = 16    /* candidates of such a tie: a feature may come again */
+};
+
+struct tie
+{
+    int32_t row; /* of the batch */
+    int32_t n;
+    int32_t ordinal[MOST_TIED];
+};
+
+static int64_t room_for_ties(int64_t n)
+{
+    return n / OPEN_OF + 1024;
+}
+
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const struct near_index *self = (const struct near_index *)index;
-    int64_t bytes = self->has_rings ? oj_cuda_around_bytes(n) : 0;
+    int64_t bytes = 0, n_open = n / OPEN_OF;
+    if (self->has_rings)
+        bytes += (n < SLICE ? n : SLICE) * (int64_t)sizeof(struct doubt) + 4096;
     if (self->asked.index != NULL)
-        bytes += oj_cuda_ask_again_bytes(&self->asked, n, self->all_ties);
-    if (self->all_ties)
-        bytes += oj_cuda_list_ties_bytes(n) +
-                 n * (int64_t)(sizeof(int32_t) + sizeof(double));
+        bytes += n_open * 32 +
+                 self->asked.family->batch_bytes(self->asked.index, n_open);
+    if (self->all_ties) /* offsets, pairs and scans, ties, rows and measures */
+        bytes +=
+            n * (24 + 8 + 12) + room_for_ties(n) * (int64_t)sizeof(struct tie);
     return bytes;
 }
+
+/* --- the polygons around points --------------------------------------------
+ */
+
+/* Blocks for the points in doubt, which are few. */
+#define DOUBT_BLOCKS 264
+
+/* ties: 1 for OJ_RING_ALL_PARTS. */
+template <int ties> struct around_answer
+{
+    int32_t *of_chunk;
+    int64_t first;
+
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t i, int32_t found)
+    {
+        if (i >= 0)
+            of_chunk[i - first] = found;
+    }
+
+    /* A part that holds the point. 1 when no other one matters. */
+    static __device__ __forceinline__ int add(int32_t feature, int32_t *found)
+    {
+        if (*found < 0)
+            *found = feature;
+        else if (feature != *found)
+            *found |= OJ_NEAR_TIED;
+        return !ties || (*found & OJ_NEAR_TIED) != 0;
+    }
+
+    /* Parts in tie order. */
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
+    {
+        const struct oj_ring_tree *t = &q.tree;
+        int32_t found = OJ_RING_NONE;
+        uint32_t unit, end;
+        while (place->at < place->end)
+        {
+            int location = oj_ring_tree_next_surely(t, place, &unit, &end);
+            if (location == OJ_RING_UNSURE)
+            {
+                put_doubt(q, i, place->at);
+                return;
+            }
+            if (location != OJ_OUTSIDE && add(t->part_feature[unit], &found))
+                break;
+        }
+        if (i >= 0)
+            of_chunk[i - first] = found;
+    }
+};
+
+/* Doubts are few: what is around such a point counts as one of several. */
+template <int ties> struct around_settler
+{
+    int32_t *rank;
+
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place) const
+    {
+        int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
+        (void)place;
+        rank[i] = ties && found >= 0 ? found | OJ_NEAR_TIED : found;
+    }
+};
+
+template <int ties>
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    ask_around_chunk(const __grid_constant__ struct points_in_rings_query q,
+                     int32_t *rank)
+{
+    int64_t chunk = warp_of(), first = chunk * CHUNK;
+    struct around_answer<ties> answer =
+    {
+        ranks_of_chunk(), first
+    };
+    ask_chunk(q, chunk, answer);
+    for (int64_t k = lane_of(); k < CHUNK && first + k < q.n; k += LANES)
+        rank[first + k] = answer.of_chunk[k];
+}
+
+template <int ties>
+static oj_status ask_around(cudaStream_t stream,
+                            const struct points_in_rings_query &q,
+                            int32_t *rank, struct oj_error *err)
+{
+    typedef struct around_settler<ties> settler;
+    ask_around_chunk<ties>
+        <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(q, rank);
+    settle_doubts<settler><<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, {rank});
+    OJ_CUDA_TRY_LAUNCH("joining", err);
+    return OJ_OK;
+}
+
+/* rank [n]: of the first feature in tie order around each point, or
+ * OJ_RING_NONE; with OJ_NEAR_TIED where there may be others, in a join with all
+ * ties. */
+static oj_status find_around(const struct near_index *self, cudaStream_t stream,
+                             const struct oj_cuda_points *points, int32_t *rank,
+                             struct oj_error *err)
+{
+    struct points_in_rings_query all = {};
+    all.tree = self->rings.tree;
+    all.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
+    all.n = points->n;
+    all.x = points->x;
+    all.y = points->y;
+    return ask_slices(
+        self->device, stream, all,
+        [&](const struct points_in_rings_query &q, int64_t first)
+        {
+            return self->all_ties ? ask_around<1>(stream, q, rank + first, err)
+                                  : ask_around<0>(stream, q, rank + first, err);
+        },
+        err);
+}
+
+/* --- what the cells know ----------------------------------------------------
+ */
 
 /* Points and answers pass through the cache once; the cells should stay. */
 struct near_batch
@@ -210,9 +361,10 @@ static __device__ void answer(const struct near_batch &batch, int64_t i,
         __stcs(batch.measure + i, rank != OJ_NEAR_NONE ? distance : NAN);
 }
 
-template <int ties>
+/* to_interior: row has the least rank of the polygons around each point. */
+template <int ties, int to_interior>
 static __global__ void __launch_bounds__(BLOCK)
-    nearest_boundary(struct oj_near_view view, struct near_batch batch)
+    find_nearest(struct oj_near_view view, struct near_batch batch)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     double distance;
@@ -220,30 +372,9 @@ static __global__ void __launch_bounds__(BLOCK)
     if (i >= batch.n)
         return;
     rank = oj_near_one(&view, __ldcs(batch.x + i), __ldcs(batch.y + i),
-                       OJ_NEAR_NONE, ties, &distance);
+                       to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties,
+                       &distance);
     answer(batch, i, rank, distance);
-}
-
-/* row: the least rank of the polygons around each point. */
-template <int ties>
-static __global__ void __launch_bounds__(BLOCK)
-    nearest_interior(struct oj_near_view view, struct near_batch batch)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    double distance;
-    int32_t rank;
-    if (i >= batch.n)
-        return;
-    rank = oj_near_one(&view, __ldcs(batch.x + i), __ldcs(batch.y + i),
-                       __ldcs(batch.row + i), ties, &distance);
-    answer(batch, i, rank, distance);
-}
-
-static __global__ void answer_none(struct near_batch batch)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < batch.n)
-        answer(batch, i, OJ_NEAR_NONE, NAN);
 }
 
 template <int ties>
@@ -254,12 +385,11 @@ static oj_status ask_cells(const struct near_index *self, cudaStream_t stream,
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
     unsigned n_blocks = oj_blocks(points->n, BLOCK);
     if (!self->has_rings)
-        nearest_boundary<ties><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
+        find_nearest<ties, 0><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     else
     {
-        OJ_TRY(oj_cuda_find_around(self->device, &self->rings, stream, points,
-                                   batch.row, err));
-        nearest_interior<ties><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
+        OJ_TRY(find_around(self, stream, points, batch.row, err));
+        find_nearest<ties, 1><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
     }
     OJ_CUDA_TRY_LAUNCH("joining", err);
     return OJ_OK;
@@ -283,9 +413,126 @@ static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
         return self->all_ties ? ask_cells<1>(self, stream, points, batch, err)
                               : ask_cells<0>(self, stream, points, batch, err);
     batch.none_is_open = 0;
-    answer_none<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(batch);
-    OJ_CUDA_TRY_LAUNCH("joining", err);
+    return oj_cuda_each(
+        stream, batch.n,
+        [=] __device__(int64_t i) { answer(batch, i, OJ_NEAR_NONE, NAN); },
+        "joining", err);
+}
+
+/* --- rows that the cells leave open -----------------------------------------
+ */
+
+/* Put side by side. */
+struct open_rows
+{
+    int64_t n;
+    unsigned long long *count; /* [1] */
+    int32_t *at;               /* [n] row of each */
+    double *x, *y;             /* [n] */
+    double *measure;           /* [n] that is known, or NULL */
+};
+
+static __global__ void count_open(int64_t n, const int32_t *row,
+                                  unsigned long long *count)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int n_block = __syncthreads_count(i < n && row[i] == OJ_NEAR_OPEN);
+    if (threadIdx.x == 0 && n_block > 0)
+        atomicAdd(count, (unsigned long long)n_block);
+}
+
+/* Lists the open rows, in any order: each answer goes to its own row. */
+static __global__ void
+list_open(const __grid_constant__ struct oj_cuda_points points,
+          const int32_t *row, const double *measure,
+          const __grid_constant__ struct open_rows open)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int is_open = i < points.n && row[i] == OJ_NEAR_OPEN;
+    uint32_t votes = __ballot_sync(ALL_LANES, is_open);
+    uint32_t lane = lane_of();
+    unsigned long long first = 0;
+    if (lane == 0 && votes != 0)
+        first = atomicAdd(open.count, (unsigned long long)__popc(votes));
+    first = __shfl_sync(ALL_LANES, first, 0);
+    if (!is_open)
+        return;
+    first += (unsigned)__popc(votes & ((1u << lane) - 1u));
+    open.at[first] = (int32_t)i;
+    open.x[first] = points.x[i];
+    open.y[first] = points.y[i];
+    if (open.measure != NULL)
+        open.measure[first] = measure[i];
+}
+
+/* measure NULL: those of open rows are not known. */
+static oj_status find_open(struct oj_cuda_work *work,
+                           const struct oj_cuda_points *points,
+                           const int32_t *row, const double *measure,
+                           struct open_rows *open)
+{
+    unsigned long long n = 0;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(work->make_zeros(1, &open->count, "joining"));
+    count_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, work->stream>>>(
+        points->n, row, open->count);
+    OJ_CUDA_TRY_LAUNCH("joining", work->err);
+    OJ_TRY(oj_cuda_read(work->stream, open->count, (int)sizeof n, &n, "joining",
+                        work->err));
+    open->n = (int64_t)n;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(work->make(open->n, &open->at));
+    OJ_TRY(work->make(open->n, &open->x, &open->y));
+    if (measure != NULL)
+        OJ_TRY(work->make(open->n, &open->measure));
+    OJ_TRY(work->make_zeros(1, &open->count, "joining"));
+    list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, work->stream>>>(
+        *points, row, measure, *open);
+    OJ_CUDA_TRY_LAUNCH("joining", work->err);
     return OJ_OK;
+}
+
+static struct oj_cuda_points points_of(const struct open_rows &open)
+{
+    struct oj_cuda_points points = {};
+    points.n = open.n;
+    points.x = open.x;
+    points.y = open.y;
+    points.max_distance = open.measure;
+    return points;
+}
+
+/* Completes row and measure, which may be NULL. Waits for the stream to learn
+ * how many are open. */
+static oj_status answer_open(const struct near_index *self, cudaStream_t stream,
+                             const struct oj_cuda_points *points, int32_t *row,
+                             double *measure, struct oj_error *err)
+{
+    struct oj_cuda_work work(self->device, stream, err);
+    struct open_rows open = {};
+    struct oj_cuda_points its;
+    int32_t *its_row;
+    double *its_measure = NULL;
+    OJ_TRY(find_open(&work, points, row, NULL, &open));
+    if (open.n == 0)
+        return OJ_OK;
+    its = points_of(open);
+    OJ_TRY(work.make(open.n, &its_row));
+    if (measure != NULL)
+        OJ_TRY(work.make(open.n, &its_measure));
+    OJ_TRY(self->asked.family->join_one(self->asked.index, stream, &its,
+                                        its_row, its_measure, err));
+    return work.each(
+        open.n,
+        [=] __device__(int64_t i)
+        {
+            row[open.at[i]] = its_row[i];
+            if (measure != NULL)
+                measure[open.at[i]] = its_measure[i];
+        },
+        "joining");
 }
 
 static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
@@ -300,28 +547,258 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
         return OJ_OK;
     OJ_TRY(find_rows(self, stream, points, d_row, d_measure, err));
     if (self->asked.index != NULL)
-        return oj_cuda_ask_again_one(&self->asked, stream, points, d_row,
-                                     d_measure, err);
+        return answer_open(self, stream, points, d_row, d_measure, err);
     return OJ_OK;
 }
 
-static oj_status list_rows(const struct near_index *self, cudaStream_t stream,
-                           const struct oj_cuda_points *points, int32_t *row,
-                           double *measure, int64_t max_pairs,
-                           struct oj_cuda_pairs *out, struct oj_error *err)
+/* --- lists ------------------------------------------------------------------
+ */
+
+/* What the cells say of each point: the ordinal of its only pair, -1, or
+ * OJ_NEAR_OPEN with the distance of a tie, NaN where nothing is near. */
+struct found_rows
 {
-    int fits = 0;
-    if (points->n > 0)
-        OJ_TRY(find_rows(self, stream, points, row, measure, err));
-    if (self->asked.knows_distance)
-        OJ_TRY(oj_cuda_list_ties(self->device, stream,
-                                 oj_cuda_tree_joins_side(self->asked.index),
-                                 self->layer->ordinal_of.data, points, row,
-                                 measure, max_pairs, &fits, out, err));
-    if (fits)
+    int32_t *row;
+    double *measure;
+};
+
+/* Room for the pairs, and those of the rows that have one each. */
+static oj_status put_single(struct point_lists *l,
+                            const struct found_rows &found)
+{
+    const int64_t *offset = l->out.offset.data;
+    int32_t *row;
+    double *measure;
+    OJ_TRY(make_pairs(l, 1));
+    row = l->out.row.data;
+    measure = l->out.measure.data;
+    return l->each(
+        l->out.n_pairs == 0 ? 0 : l->points->n,
+        [=] __device__(int64_t i)
+        {
+            if (found.row[i] < 0)
+                return;
+            row[offset[i]] = found.row[i];
+            measure[offset[i]] = found.measure[i];
+        },
+        "joining");
+}
+
+/* Pairs of the single rows, and of the open rows' lists. */
+static oj_status put_lists(struct point_lists *l, const struct open_rows &open,
+                           const struct found_rows &found,
+                           const struct oj_cuda_pairs *lists)
+{
+    int64_t n = l->points->n, *offset = l->out.offset.data;
+    const int64_t *its_offset = lists->offset.data;
+    const int32_t *its_row = lists->row.data;
+    const double *its_measure = lists->measure.data;
+    int32_t *row;
+    double *measure;
+    OJ_TRY(l->each(
+        n + 1,
+        [=] __device__(int64_t i) { offset[i] = i < n && found.row[i] >= 0; },
+        "joining"));
+    OJ_TRY(l->each(
+        open.n,
+        [=] __device__(int64_t i)
+        { offset[open.at[i]] = its_offset[i + 1] - its_offset[i]; },
+        "joining"));
+    OJ_TRY(sum_pairs(l));
+    OJ_TRY(put_single(l, found));
+    row = l->out.row.data;
+    measure = l->out.measure.data;
+    /* a warp for each open row, which may have many */
+    return l->each(
+        l->out.n_pairs == 0 ? 0 : LANES * open.n,
+        [=] __device__(int64_t t)
+        {
+            int64_t i = t / LANES, to = offset[open.at[i]] - its_offset[i];
+            for (int64_t j = its_offset[i] + t % LANES; j < its_offset[i + 1];
+                 j += LANES)
+            {
+                row[to + j] = its_row[j];
+                measure[to + j] = its_measure[j];
+            }
+        },
+        "joining");
+}
+
+/* Asks what knows every case about the open rows. */
+static oj_status list_open_rows(const struct near_index *self,
+                                struct point_lists *l,
+                                const struct found_rows &found)
+{
+    struct oj_cuda_pairs lists = {};
+    struct open_rows open = {};
+    oj_status status = OJ_OK;
+    OJ_TRY(find_open(l, l->points, found.row,
+                     self->asked.knows_distance ? found.measure : NULL, &open));
+    if (open.n > 0)
+    {
+        struct oj_cuda_points its = points_of(open);
+        OJ_TRY(self->asked.family->join_lists(
+            self->asked.index, l->stream, &its, l->max_pairs, &lists, l->err));
+    }
+    status = put_lists(l, open, found, &lists);
+    oj_cuda_pairs_drop(l->device, l->stream, &lists);
+    return status;
+}
+
+/* --- few and small ties -----------------------------------------------------
+ */
+
+/* Few calls of CUDA, since threads wait for one another in it: one wait for a
+ * batch, and no array whose size depends on how many rows are open. */
+
+/* Behind the offsets of the rows, so that all is read at once. */
+struct tie_counts
+{
+    unsigned long long n_ties;  /* perhaps more than there is room for */
+    unsigned long long n_large; /* that do not fit */
+};
+
+static_assert(sizeof(struct tie_counts) == SPARE_COUNTS * sizeof(int64_t),
+              "counts of ties have room behind the offsets");
+
+struct tie_batch
+{
+    const double *x, *y, *measure;
+    int64_t *count; /* [n + 1], then offsets */
+    struct tie *tie;
+    int64_t room; /* ties */
+    struct tie_counts *counts;
+};
+
+static __global__ void __launch_bounds__(TIE_BLOCK)
+    find_ties(const __grid_constant__ struct tie_batch b,
+              const __grid_constant__ struct oj_tree_side side,
+              const int32_t *ordinal_of)
+{
+    const struct oj_pair_rule rule = oj_pair_rule_none();
+    double distance[MOST_FOUND];
+    int32_t rank[MOST_FOUND];
+    int64_t n = (int64_t)b.counts->n_ties;
+    for (int64_t t = (int64_t)blockIdx.x * TIE_BLOCK + threadIdx.x;
+         t < n && t < b.room; t += (int64_t)gridDim.x * TIE_BLOCK)
+    {
+        struct tie *tie = &b.tie[t];
+        int64_t i = tie->row;
+        struct oj_tree_found found =
+            oj_tree_found_start(MOST_FOUND, distance, rank);
+        oj_tree_within(&side, &rule, i, b.x[i], b.y[i], b.measure[i], &found);
+        if (found.n <= MOST_FOUND)
+            found.n =
+                oj_tree_settle(OJ_TREE_BY_RANK, 0.0, found.n, distance, rank);
+        if (found.n > MOST_TIED)
+        {
+            atomicAdd(&b.counts->n_large, 1ull);
+            continue;
+        }
+        b.count[i] = tie->n = (int32_t)found.n;
+        for (int32_t j = 0; j < tie->n; j++)
+            tie->ordinal[j] =
+                ordinal_of != NULL ? ordinal_of[rank[j]] : rank[j];
+    }
+}
+
+/* A pair for each row that has one; lists the open rows, in any order, and
+ * finds their ties. */
+static oj_status count_ties(const struct near_index *self,
+                            struct point_lists *l,
+                            const struct found_rows &found,
+                            struct tie_batch *out)
+{
+    struct tie_batch b;
+    int64_t n = l->points->n;
+    unsigned n_blocks;
+    b.x = l->points->x;
+    b.y = l->points->y;
+    b.measure = found.measure;
+    b.count = l->out.offset.data;
+    b.counts = (struct tie_counts *)(void *)(b.count + n + 1);
+    b.room = room_for_ties(n);
+    OJ_TRY(l->make(b.room, &b.tie));
+    OJ_CUDA_TRY(cudaMemsetAsync(b.counts, 0, sizeof *b.counts, l->stream),
+                "joining", l->err);
+    OJ_TRY(l->each(
+        n + 1,
+        [=] __device__(int64_t i)
+        {
+            int32_t row = i < n ? found.row[i] : -1;
+            unsigned long long at;
+            b.count[i] = row >= 0;
+            if (row != OJ_NEAR_OPEN)
+                return;
+            at = atomicAdd(&b.counts->n_ties, 1ull);
+            if ((int64_t)at < b.room)
+                b.tie[at].row = (int32_t)i;
+        },
+        "joining"));
+    n_blocks = oj_blocks(b.room, TIE_BLOCK);
+    if (n_blocks > TIE_BLOCKS)
+        n_blocks = TIE_BLOCKS;
+    find_ties<<<n_blocks, TIE_BLOCK, 0, l->stream>>>(
+        b, *oj_cuda_tree_joins_side(self->asked.index),
+        self->layer->ordinal_of.data);
+    OJ_CUDA_TRY_LAUNCH("joining", l->err);
+    *out = b;
+    return OJ_OK;
+}
+
+/* *fits: 0 where ties are not few and small; then there are no pairs yet. */
+static oj_status list_ties(const struct near_index *self, struct point_lists *l,
+                           const struct found_rows &found, int *fits)
+{
+    struct tie_batch b;
+    int64_t n = l->points->n;
+    int32_t *row;
+    double *measure;
+    struct
+    {
+        int64_t n_pairs;
+        struct tie_counts counts;
+    } seen;
+    OJ_TRY(count_ties(self, l, found, &b));
+    OJ_TRY(oj_cuda_scan(l->device, l->stream, &l->scratch, b.count, n,
+                        "summing counts", l->err));
+    OJ_TRY(oj_cuda_read(l->stream, b.count + n, (int)sizeof seen, &seen,
+                        "joining", l->err));
+    *fits = seen.counts.n_large == 0 && (int64_t)seen.counts.n_ties <= b.room;
+    if (!*fits)
         return OJ_OK;
-    return oj_cuda_ask_again_lists(&self->asked, stream, points, row, measure,
-                                   max_pairs, out, err);
+    l->out.n_pairs = seen.n_pairs;
+    OJ_TRY(oj_cuda_pairs_fit(n, seen.n_pairs, l->max_pairs, l->err));
+    OJ_TRY(put_single(l, found));
+    row = l->out.row.data;
+    measure = l->out.measure.data;
+    return l->each((int64_t)seen.counts.n_ties,
+                   [=] __device__(int64_t t)
+                   {
+                       const struct tie *tie = &b.tie[t];
+                       int64_t first = b.count[tie->row];
+                       for (int32_t j = 0; j < tie->n; j++)
+                       {
+                           row[first + j] = tie->ordinal[j];
+                           measure[first + j] = b.measure[tie->row];
+                       }
+                   },
+                   "joining");
+}
+
+static oj_status list_rows(const struct near_index *self, struct point_lists *l)
+{
+    int64_t n = l->points->n;
+    struct found_rows found;
+    int fits = 0;
+    OJ_TRY(l->make(n, &found.row));
+    OJ_TRY(l->make(n, &found.measure));
+    if (n > 0)
+        OJ_TRY(find_rows(self, l->stream, l->points, found.row, found.measure,
+                         l->err));
+    if (self->asked.knows_distance)
+        OJ_TRY(list_ties(self, l, found, &fits));
+    return fits ? OJ_OK : list_open_rows(self, l, found);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
@@ -329,17 +806,11 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    const struct near_index *self = (const struct near_index *)index;
-    oj_cuda_array<int32_t> row = {NULL, 0};
-    oj_cuda_array<double> measure = {NULL, 0};
-    oj_status status = oj_cuda_make(self->device, stream, points->n, &row, err);
-    if (status == OJ_OK)
-        status = oj_cuda_make(self->device, stream, points->n, &measure, err);
-    if (status == OJ_OK)
-        status = list_rows(self, stream, points, row.data, measure.data,
-                           max_pairs, out, err);
-    oj_cuda_drop(self->device, stream, &row, &measure);
-    return status;
+    return make_lists(
+        index, stream, points, max_pairs,
+        [&](struct point_lists *l)
+        { return list_rows((const struct near_index *)index, l); },
+        out, err);
 }
 
 const struct oj_cuda_family oj_cuda_nearest = {

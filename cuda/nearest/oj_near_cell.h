@@ -41,6 +41,9 @@
 
 #include "../../algs/kernels/oj_segment.h"
 
+/** A function of the device alone. */
+#define OJ_NEAR_FN static __device__ __forceinline__
+
 /** The square is 2^OJ_NEAR_BITS of the finest steps wide. */
 #define OJ_NEAR_BITS 30
 #define OJ_NEAR_CLOSE 2.0f
@@ -134,48 +137,31 @@ struct oj_near_view
 
 /* --- loads ---------------------------------------------------------------- */
 
-OJ_FN struct oj_near_header oj_near_load_header(const struct oj_near_header *at)
+OJ_NEAR_FN struct oj_near_header
+oj_near_load_header(const struct oj_near_header *at)
 {
-#ifdef __CUDA_ARCH__
     uint2 v = __ldg((const uint2 *)at);
     struct oj_near_header h = {v.x, v.y};
     return h;
-#else
-    return *at;
-#endif
 }
 
-OJ_FN struct oj_near_two oj_near_load_two(const uint64_t *at)
+OJ_NEAR_FN struct oj_near_two oj_near_load_two(const uint64_t *at)
 {
-#ifdef __CUDA_ARCH__
     uint4 v = __ldg((const uint4 *)at);
     struct oj_near_two two = {v.x, v.y, v.z, v.w};
     return two;
-#else
-    struct oj_near_two two;
-    two.a0 = (uint32_t)at[0];
-    two.b0 = (uint32_t)(at[0] >> 32);
-    two.a1 = (uint32_t)at[1];
-    two.b1 = (uint32_t)(at[1] >> 32);
-    return two;
-#endif
 }
 
-OJ_FN struct oj_near_pair oj_near_load_pair(const uint64_t *at)
+OJ_NEAR_FN struct oj_near_pair oj_near_load_pair(const uint64_t *at)
 {
     struct oj_near_pair pair;
-#ifdef __CUDA_ARCH__
     uint2 v = __ldg((const uint2 *)at);
     pair.segment = (int32_t)v.x;
     pair.rank = (int32_t)v.y;
-#else
-    pair.segment = (int32_t)(uint32_t)*at;
-    pair.rank = (int32_t)(uint32_t)(*at >> 32);
-#endif
     return pair;
 }
 
-OJ_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
+OJ_NEAR_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
 {
     return (uint64_t)low | ((uint64_t)high << 32);
 }
@@ -186,23 +172,17 @@ struct oj_near_ends
 };
 
 /** The ends of segment number s. */
-OJ_FN struct oj_near_ends oj_near_load_ends(const double *segment, int32_t s)
+OJ_NEAR_FN struct oj_near_ends oj_near_load_ends(const double *segment,
+                                                 int32_t s)
 {
     const double *at = segment + 4 * (int64_t)s;
     struct oj_near_ends e;
-#ifdef __CUDA_ARCH__
     double2 a = __ldg((const double2 *)at);
     double2 b = __ldg((const double2 *)at + 1);
     e.ax = a.x;
     e.ay = a.y;
     e.bx = b.x;
     e.by = b.y;
-#else
-    e.ax = at[0];
-    e.ay = at[1];
-    e.bx = at[2];
-    e.by = at[3];
-#endif
     return e;
 }
 
@@ -213,7 +193,7 @@ OJ_FN struct oj_near_ends oj_near_load_ends(const double *segment, int32_t s)
  *     It is 0 for a dot above 0 only by underflow, which is looked at.
  *   - (ay - py) dx - (ax - px) dy is the cross product here but for its sign,
  *     as rounding is the same on both sides of 0. */
-OJ_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
+OJ_NEAR_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
 {
     double dx = e.bx - e.ax, dy = e.by - e.ay;
     double vx = px - e.ax, vy = py - e.ay;
@@ -229,87 +209,41 @@ OJ_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
 }
 
 /** Distance from p to segment number s, as oj_segment_distance() has it. */
-OJ_FN double oj_near_exact(const double *segment, int32_t s, double px,
-                           double py)
+OJ_NEAR_FN double oj_near_exact(const double *segment, int32_t s, double px,
+                                double py)
 {
     return oj_near_distance(oj_near_load_ends(segment, s), px, py);
 }
 
-/* --- single precision ----------------------------------------------------- */
+/* --- single precision -----------------------------------------------------
+ * An error of some 2^-22 in __fmaf_rn, __fdividef and rsqrtf does not matter.
+ */
 
-OJ_FN uint32_t oj_float_bits(float v)
-{
-#ifdef __CUDA_ARCH__
-    return __float_as_uint(v);
-#else
-    union
-    {
-        float f;
-        uint32_t u;
-    } both;
-    both.f = v;
-    return both.u;
-#endif
-}
-
-OJ_FN float oj_bits_float(uint32_t v)
-{
-#ifdef __CUDA_ARCH__
-    return __uint_as_float(v);
-#else
-    union
-    {
-        float f;
-        uint32_t u;
-    } both;
-    both.u = v;
-    return both.f;
-#endif
-}
-
-/** a * b + c and a / b where an error of some 2^-22 does not matter. */
-OJ_FN float oj_near_fma(float a, float b, float c)
-{
-#ifdef __CUDA_ARCH__
-    return __fmaf_rn(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
-OJ_FN float oj_near_quotient(float a, float b)
-{
-#ifdef __CUDA_ARCH__
-    return __fdividef(a, b);
-#else
-    return a / b;
-#endif
-}
-
-OJ_FN float oj_near_low(uint32_t v)
+OJ_NEAR_FN float oj_near_low(uint32_t v)
 {
     return (float)(int16_t)(uint16_t)(v & 0xFFFFu);
 }
 
-OJ_FN float oj_near_high(uint32_t v)
+OJ_NEAR_FN float oj_near_high(uint32_t v)
 {
     return (float)((int32_t)v >> 16);
 }
 
 /** Squared distance of p from an entry, in squared units of its leaf. */
-OJ_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px, float py)
+OJ_NEAR_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px,
+                                         float py)
 {
     float ax = oj_near_low(a), ay = oj_near_high(a);
     float dx = oj_near_low(b) - ax, dy = oj_near_high(b) - ay;
     float wx = px - ax, wy = py - ay;
-    float length2 = oj_near_fma(dx, dx, dy * dy);
-    float dot = oj_near_fma(wx, dx, wy * dy);
+    float length2 = __fmaf_rn(dx, dx, dy * dy);
+    float dot = __fmaf_rn(wx, dx, wy * dy);
     /* lengths are integers: an entry without length has dot 0, too */
-    float t = oj_near_quotient(dot, fmaxf(length2, 1.0f));
+    float t = __fdividef(dot, fmaxf(length2, 1.0f));
     t = fminf(fmaxf(t, 0.0f), 1.0f);
-    wx = oj_near_fma(-t, dx, wx);
-    wy = oj_near_fma(-t, dy, wy);
-    return oj_near_fma(wx, wx, wy * wy);
+    wx = __fmaf_rn(-t, dx, wx);
+    wy = __fmaf_rn(-t, dy, wy);
+    return __fmaf_rn(wx, wx, wy * wy);
 }
 
 /* --- the query ------------------------------------------------------------ */
@@ -323,8 +257,8 @@ struct oj_near_best
 
 /** Lets a feature compete: the least distance wins, then the least rank. NaN
  *  never wins. */
-OJ_FN void oj_near_compete(struct oj_near_best *best, double distance,
-                           int32_t rank)
+OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
+                                int32_t rank)
 {
     int wins = (distance < best->distance) |
                ((distance == best->distance) & (rank < best->rank));
@@ -333,8 +267,8 @@ OJ_FN void oj_near_compete(struct oj_near_best *best, double distance,
 }
 
 /** The same; rank: as in a leaf that was made for ties, where ties is 1. */
-OJ_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
-                              int32_t rank, int ties)
+OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
+                                   int32_t rank, int ties)
 {
     if (ties)
     {
@@ -357,10 +291,10 @@ struct oj_near_leaf
 };
 
 /** Measures every entry that is at most limit2 away, exactly. */
-OJ_FN void oj_near_measure_close(const struct oj_near_view *v,
-                                 const struct oj_near_leaf *leaf, float limit2,
-                                 double x, double y, int ties,
-                                 struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
+                                      const struct oj_near_leaf *leaf,
+                                      float limit2, double x, double y,
+                                      int ties, struct oj_near_best *best)
 {
     uint32_t i;
     for (i = 0; i < leaf->n; i++)
@@ -378,15 +312,16 @@ OJ_FN void oj_near_measure_close(const struct oj_near_view *v,
 
 /** Squared distance up to which an entry may be as near as the one that seems
  *  best. */
-OJ_FN float oj_near_limit2(float best2)
+OJ_NEAR_FN float oj_near_limit2(float best2)
 {
     float limit = sqrtf(best2) + OJ_NEAR_CLOSE;
     return limit * limit;
 }
 
-OJ_FN void oj_near_measure_long(const struct oj_near_view *v,
-                                const struct oj_near_leaf *leaf, double x,
-                                double y, int ties, struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_long(const struct oj_near_view *v,
+                                     const struct oj_near_leaf *leaf, double x,
+                                     double y, int ties,
+                                     struct oj_near_best *best)
 {
     float least2 = INFINITY;
     uint32_t i;
@@ -408,19 +343,20 @@ struct oj_near_keys
     uint32_t first, second, third;
 };
 
-OJ_FN uint32_t oj_near_min(uint32_t a, uint32_t b)
+OJ_NEAR_FN uint32_t oj_near_min(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-OJ_FN uint32_t oj_near_max(uint32_t a, uint32_t b)
+OJ_NEAR_FN uint32_t oj_near_max(uint32_t a, uint32_t b)
 {
     return a < b ? b : a;
 }
 
-OJ_FN void oj_near_see(struct oj_near_keys *keys, float distance2, uint32_t i)
+OJ_NEAR_FN void oj_near_see(struct oj_near_keys *keys, float distance2,
+                            uint32_t i)
 {
-    uint32_t key = (oj_float_bits(distance2) & ~(OJ_NEAR_SHORT - 1u)) | i;
+    uint32_t key = (__float_as_uint(distance2) & ~(OJ_NEAR_SHORT - 1u)) | i;
     uint32_t behind = oj_near_max(keys->first, key);
     keys->first = oj_near_min(keys->first, key);
     keys->third = oj_near_min(keys->third, oj_near_max(keys->second, behind));
@@ -428,9 +364,9 @@ OJ_FN void oj_near_see(struct oj_near_keys *keys, float distance2, uint32_t i)
 }
 
 /** Sees entries i and, where there is one, i + 1. */
-OJ_FN void oj_near_see_two(struct oj_near_keys *keys,
-                           const struct oj_near_two *two,
-                           const struct oj_near_leaf *leaf, uint32_t i)
+OJ_NEAR_FN void oj_near_see_two(struct oj_near_keys *keys,
+                                const struct oj_near_two *two,
+                                const struct oj_near_leaf *leaf, uint32_t i)
 {
     oj_near_see(
         keys, oj_near_entry_distance2(two->a0, two->b0, leaf->px, leaf->py), i);
@@ -442,10 +378,11 @@ OJ_FN void oj_near_see_two(struct oj_near_keys *keys,
 
 /** Measures entry first and, when n is 2, entry second, exactly. What both need
  *  is fetched before either is measured. */
-OJ_FN void oj_near_measure_two(const struct oj_near_view *v,
-                               const struct oj_near_leaf *leaf, uint32_t first,
-                               uint32_t second, uint32_t n, double x, double y,
-                               int ties, struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
+                                    const struct oj_near_leaf *leaf,
+                                    uint32_t first, uint32_t second, uint32_t n,
+                                    double x, double y, int ties,
+                                    struct oj_near_best *best)
 {
     struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
     struct oj_near_ends s, t;
@@ -460,9 +397,10 @@ OJ_FN void oj_near_measure_two(const struct oj_near_view *v,
         oj_near_compete_as(best, oj_near_distance(t, x, y), two.rank, ties);
 }
 
-OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
-                                 const struct oj_near_leaf *leaf, double x,
-                                 double y, int ties, struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
+                                      const struct oj_near_leaf *leaf, double x,
+                                      double y, int ties,
+                                      struct oj_near_best *best)
 {
     const uint32_t far = 0x7F800000u; /* infinity */
     struct oj_near_keys keys;
@@ -472,17 +410,13 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
     {
         struct oj_near_two two[OJ_NEAR_STEP / 2];
         uint32_t k;
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
         for (k = 0; k < OJ_NEAR_STEP / 2; k++)
         {
             if (i + 2 * k < leaf->n)
                 two[k] = oj_near_load_two(leaf->entry + i + 2 * k);
         }
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
         for (k = 0; k < OJ_NEAR_STEP / 2; k++)
         {
             if (i + 2 * k < leaf->n)
@@ -490,12 +424,12 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
         }
     }
     /* where the point is in a feature, only distances of 0 matter */
-    limit = oj_float_bits(oj_near_limit2(
-        best->rank < 0 ? oj_bits_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
+    limit = __float_as_uint(oj_near_limit2(
+        best->rank < 0 ? __uint_as_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
                        : 0.0f));
     if (keys.third <= limit)
     {
-        oj_near_measure_close(v, leaf, oj_bits_float(limit) * 1.0001f, x, y,
+        oj_near_measure_close(v, leaf, __uint_as_float(limit) * 1.0001f, x, y,
                               ties, best);
         return;
     }
@@ -507,8 +441,8 @@ OJ_FN void oj_near_measure_short(const struct oj_near_view *v,
 }
 
 /** The header of the leaf around a place, given in finest steps. */
-OJ_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
-                                         uint32_t ix, uint32_t iy)
+OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
+                                              uint32_t ix, uint32_t iy)
 {
     int shift = OJ_NEAR_BITS - v->directory_level;
     struct oj_near_header h = oj_near_load_header(
@@ -526,15 +460,15 @@ OJ_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
 
 /** Opens the leaf of a header for the point at dx, dy from the corner of the
  *  square, ix, iy in finest steps. */
-OJ_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
-                                       struct oj_near_header h, double dx,
-                                       double dy, uint32_t ix, uint32_t iy)
+OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
+                                            struct oj_near_header h, double dx,
+                                            double dy, uint32_t ix, uint32_t iy)
 {
     struct oj_near_leaf leaf;
     uint32_t shift = oj_near_shift(h.info);
     uint32_t middle = 1u << (shift - 1u);
     /* the exponent of 1 / scale */
-    float per_unit = oj_bits_float(((h.info >> 19) & 0xFFu) << 23);
+    float per_unit = __uint_as_float(((h.info >> 19) & 0xFFu) << 23);
     leaf.entry = v->pool + h.first;
     leaf.n = h.info & OJ_NEAR_COUNT;
     if (leaf.n == OJ_NEAR_COUNT)
@@ -557,8 +491,8 @@ OJ_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
  *  0, or OJ_NEAR_NONE where that is none or only boundaries count.
  *  ties: 1, in a tree that was made for it: points to which several features
  *  may be as near are open. */
-OJ_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
-                          int32_t around, int ties, double *distance)
+OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
+                               int32_t around, int ties, double *distance)
 {
     double dx = x - v->square.x0, dy = y - v->square.y0;
     struct oj_near_header h;

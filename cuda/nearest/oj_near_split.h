@@ -51,8 +51,9 @@ struct oj_near_frame
     float reach; /**< in halves, rounded up */
 };
 
-OJ_FN struct oj_near_frame oj_near_frame(const struct oj_near_square *square,
-                                         uint32_t ix, uint32_t iy, int level)
+OJ_NEAR_FN struct oj_near_frame
+oj_near_frame(const struct oj_near_square *square, uint32_t ix, uint32_t iy,
+              int level)
 {
     struct oj_near_frame f;
     uint32_t shift = (uint32_t)(OJ_NEAR_BITS - level);
@@ -77,65 +78,21 @@ struct oj_near_piece
     float slack;
 };
 
-OJ_FN float oj_near_less(float a, float b)
-{
-#ifdef __CUDA_ARCH__
-    return fminf(a, b); /* one instruction */
-#else
-    return a < b ? a : b;
-#endif
-}
-
-OJ_FN float oj_near_more(float a, float b)
-{
-#ifdef __CUDA_ARCH__
-    return fmaxf(a, b);
-#else
-    return a < b ? b : a;
-#endif
-}
-
-OJ_FN float oj_near_size(float v)
-{
-    return fabsf(v);
-}
-
-/** v, or 0 or 1 where it is beyond. */
-OJ_FN float oj_near_share(float v)
-{
-#ifdef __CUDA_ARCH__
-    return __saturatef(v);
-#else
-    return v > 0.0f ? (v < 1.0f ? v : 1.0f) : 0.0f;
-#endif
-}
-
-/** 1 / v and 1 / sqrt(v), to some 2^-22. */
-OJ_FN float oj_near_inverse_root(float v)
-{
-#ifdef __CUDA_ARCH__
-    return rsqrtf(v);
-#else
-    return 1.0f / sqrtf(v);
-#endif
-}
-
 /** What follows from the ends of a piece. */
-OJ_FN void oj_near_know(struct oj_near_piece *p)
+OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
     float length2 = p->dx * p->dx + p->dy * p->dy;
     float size =
-        oj_near_more(oj_near_more(oj_near_size(p->ax), oj_near_size(p->ay)),
-                     oj_near_more(oj_near_size(qx), oj_near_size(qy)));
-    p->per_length2 = length2 > 1e-30f ? oj_near_quotient(1.0f, length2) : 0.0f;
-    p->per_length = length2 > 1e-30f ? oj_near_inverse_root(length2) : 0.0f;
-    p->slack = oj_near_more(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
+        fmaxf(fmaxf(fabsf(p->ax), fabsf(p->ay)), fmaxf(fabsf(qx), fabsf(qy)));
+    p->per_length2 = length2 > 1e-30f ? __fdividef(1.0f, length2) : 0.0f;
+    p->per_length = length2 > 1e-30f ? rsqrtf(length2) : 0.0f;
+    p->slack = fmaxf(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
 }
 
-OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
-                                         double ax, double ay, double bx,
-                                         double by)
+OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
+                                              double ax, double ay, double bx,
+                                              double by)
 {
     struct oj_near_piece p;
     p.ax = (float)(((ax - f->x0) - f->cx) * f->per_half);
@@ -149,7 +106,8 @@ OJ_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
 /** Lowers upper2 [OJ_NEAR_CHILDREN] of the sixteenths by what the segment says:
  *  squares of upper bounds, slack included, (d + s)^2 <= d^2 (1 + e) +
  *  s^2 (1 + 1 / e) for e = 2^-9. */
-OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
+OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
+                                     float *upper2)
 {
     /* of the row of corners below, and of this one: the greater of two */
     float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
@@ -162,85 +120,74 @@ OJ_FN void oj_near_lower_uppers(const struct oj_near_piece *p, float *upper2)
     float t0 =
         -((p->ax + 1.0f) * p->dx + (p->ay + 1.0f) * p->dy) * p->per_length2;
     int row, column;
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
     for (column = 0; column < OJ_NEAR_FAN; column++)
         above[column] = 0.0f;
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
     for (row = 0; row <= OJ_NEAR_FAN; row++)
     {
         float wy = (float)row * step - 1.0f - p->ay;
-        float t_row = oj_near_fma((float)row, ty, t0);
-#ifdef __CUDA_ARCH__
+        float t_row = __fmaf_rn((float)row, ty, t0);
 #pragma unroll
-#endif
         for (column = 0; column <= OJ_NEAR_FAN; column++)
         {
             float wx = (float)column * step - 1.0f - p->ax;
-            float t = oj_near_share(oj_near_fma((float)column, tx, t_row));
-            float ex = oj_near_fma(-t, p->dx, wx);
-            float ey = oj_near_fma(-t, p->dy, wy);
-            float here = oj_near_fma(ex, ex, ey * ey);
+            float t = __saturatef(__fmaf_rn((float)column, tx, t_row));
+            float ex = __fmaf_rn(-t, p->dx, wx);
+            float ey = __fmaf_rn(-t, p->dy, wy);
+            float here = __fmaf_rn(ex, ex, ey * ey);
             if (column > 0)
             {
                 below[column - 1] = above[column - 1];
-                above[column - 1] = oj_near_more(last, here);
+                above[column - 1] = fmaxf(last, here);
             }
             last = here;
         }
         if (row == 0)
             continue;
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
         for (column = 0; column < OJ_NEAR_FAN; column++)
         {
-            float most = oj_near_more(below[column], above[column]);
+            float most = fmaxf(below[column], above[column]);
             float *u = &upper2[(row - 1) * OJ_NEAR_FAN + column];
-            *u = oj_near_less(*u, oj_near_fma(most, 1.001953125f, slack2));
+            *u = fminf(*u, __fmaf_rn(most, 1.001953125f, slack2));
         }
     }
 }
 
 /** The bound of a sixteenth: the lesser of upper bound and reach. */
-OJ_FN float oj_near_bound(float upper2, float reach)
+OJ_NEAR_FN float oj_near_bound(float upper2, float reach)
 {
-    return oj_near_less(sqrtf(upper2) * 1.000001f, reach);
+    return fminf(sqrtf(upper2) * 1.000001f, reach);
 }
 
 /** Bit i: sixteenth i, row by row, may need the segment. */
-OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, const float *bound)
+OJ_NEAR_FN uint32_t oj_near_mask(const struct oj_near_piece *p,
+                                 const float *bound)
 {
     float half = 1.0f / (float)OJ_NEAR_FAN;
-    float ex = 0.5f * oj_near_size(p->dx) + half;
-    float ey = 0.5f * oj_near_size(p->dy) + half;
+    float ex = 0.5f * fabsf(p->dx) + half;
+    float ey = 0.5f * fabsf(p->dy) + half;
     float mx = p->ax + 0.5f * p->dx, my = p->ay + 0.5f * p->dy;
     float nx = p->dx * p->per_length, ny = p->dy * p->per_length;
-    float span = half * (oj_near_size(nx) + oj_near_size(ny));
+    float span = half * (fabsf(nx) + fabsf(ny));
     uint32_t mask = 0;
     int row, column;
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
     for (row = 0; row < OJ_NEAR_FAN; row++)
     {
         float cy = (float)(2 * row + 1) * half - 1.0f;
-        float gap_y = oj_near_more(oj_near_size(my - cy) - ey, 0.0f);
+        float gap_y = fmaxf(fabsf(my - cy) - ey, 0.0f);
         float across = nx * (cy - p->ay);
-#ifdef __CUDA_ARCH__
 #pragma unroll
-#endif
         for (column = 0; column < OJ_NEAR_FAN; column++)
         {
             float cx = (float)(2 * column + 1) * half - 1.0f;
-            float gap_x = oj_near_more(oj_near_size(mx - cx) - ex, 0.0f);
+            float gap_x = fmaxf(fabsf(mx - cx) - ex, 0.0f);
             float limit = bound[row * OJ_NEAR_FAN + column] + p->slack;
-            float off = oj_near_size(oj_near_fma(-ny, cx - p->ax, across));
+            float off = fabsf(__fmaf_rn(-ny, cx - p->ax, across));
             int near_box =
-                oj_near_fma(gap_x, gap_x, gap_y * gap_y) <= limit * limit;
+                __fmaf_rn(gap_x, gap_x, gap_y * gap_y) <= limit * limit;
             int near_line = off - span <= limit;
             mask |= (uint32_t)(near_box & near_line)
                     << (row * OJ_NEAR_FAN + column);
@@ -249,33 +196,13 @@ OJ_FN uint32_t oj_near_mask(const struct oj_near_piece *p, const float *bound)
     return mask;
 }
 
-/** The sixteenths of child c of four, c = 0 .. 3 row by row. */
-OJ_FN uint32_t oj_near_quarter(int c)
-{
-    return 0x33u << ((c & 1) * 2 + (c >> 1) * 8);
-}
-
 /** Bit c: child c of four may need the segment. */
-OJ_FN uint32_t oj_near_quarters(uint32_t mask)
+OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 {
     return (uint32_t)((mask & 0x33u) != 0) |
            ((uint32_t)((mask & 0xCCu) != 0) << 1) |
            ((uint32_t)((mask & 0x3300u) != 0) << 2) |
            ((uint32_t)((mask & 0xCC00u) != 0) << 3);
-}
-
-/** The greatest bound of the sixteenths in mask. */
-OJ_FN float oj_near_greatest(const float *bound, uint32_t mask)
-{
-    float greatest = 0.0f;
-    int i;
-#ifdef __CUDA_ARCH__
-#pragma unroll
-#endif
-    for (i = 0; i < OJ_NEAR_CHILDREN; i++)
-        greatest =
-            (mask >> i) & 1u ? oj_near_more(greatest, bound[i]) : greatest;
-    return greatest;
 }
 
 /* --- segments that others stand for ----------------------------------------
@@ -285,10 +212,9 @@ OJ_FN float oj_near_greatest(const float *bound, uint32_t mask)
  *  a, 2 is b; 0 when it may be any of its points.  Certain for the rounded
  *  arithmetic of oj_segment_distance() as well, whose distance then is that to
  *  the end, bit for bit. */
-OJ_FN int oj_near_end(const struct oj_near_piece *p)
+OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
-    float span =
-        (oj_near_size(p->dx) + oj_near_size(p->dy)) * (1.0f + 4.0f * p->slack);
+    float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
     float at_a = -p->ax * p->dx - p->ay * p->dy;
     float at_b = -(p->ax + p->dx) * p->dx - (p->ay + p->dy) * p->dy;
     if (at_a + span < 0.0f)
@@ -304,8 +230,8 @@ struct oj_near_key
     double ax, ay, bx, by;
 };
 
-OJ_FN struct oj_near_key oj_near_key(int end, double ax, double ay, double bx,
-                                     double by)
+OJ_NEAR_FN struct oj_near_key oj_near_key(int end, double ax, double ay,
+                                          double bx, double by)
 {
     struct oj_near_key k;
     k.ax = end == 2 ? bx : ax;
@@ -315,29 +241,19 @@ OJ_FN struct oj_near_key oj_near_key(int end, double ax, double ay, double bx,
     return k;
 }
 
-OJ_FN int oj_near_same_key(const struct oj_near_key *k,
-                           const struct oj_near_key *l)
+OJ_NEAR_FN int oj_near_same_key(const struct oj_near_key *k,
+                                const struct oj_near_key *l)
 {
     return (k->ax == l->ax) & (k->ay == l->ay) & (k->bx == l->bx) &
            (k->by == l->by);
 }
 
-OJ_FN uint64_t oj_near_double_bits(double v)
+OJ_NEAR_FN uint64_t oj_near_double_bits(double v)
 {
-#ifdef __CUDA_ARCH__
     return (uint64_t)__double_as_longlong(v);
-#else
-    union
-    {
-        double d;
-        uint64_t u;
-    } both;
-    both.d = v;
-    return both.u;
-#endif
 }
 
-OJ_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
+OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
 {
     uint64_t bits = oj_near_double_bits(v + 0.0); /* -0 becomes 0 */
     hash = hash * 0x9E3779B1u + (uint32_t)bits;
@@ -345,7 +261,7 @@ OJ_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
 }
 
 /** Equal for equal keys; zeros of either sign are equal. */
-OJ_FN uint32_t oj_near_hash(const struct oj_near_key *k)
+OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_near_key *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
     hash = oj_near_hash_one(hash, k->ay);
@@ -357,15 +273,17 @@ OJ_FN uint32_t oj_near_hash(const struct oj_near_key *k)
 
 /** 1 when j, of the same key as i, is the one to drop; numbers of segments
  *  settle what ranks do not. */
-OJ_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j, int32_t j)
+OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
+                             int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
 
 /** The smallest node of the tree, no smaller than the squares of a level,
  * around the square ix, iy of that level: what the directory has there. */
-OJ_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
-                                         uint32_t ix, uint32_t iy, int level)
+OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
+                                              uint32_t ix, uint32_t iy,
+                                              int level)
 {
     struct oj_near_header h = tree[0];
     uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
@@ -431,9 +349,9 @@ OJ_FN int oj_near_is_lost(double ax, double ay, double bx, double by)
 
 /** What a node becomes, when its list has n segments of which kept are needed
  *  by any child and sum by all of them together: 1 a leaf of those kept. */
-OJ_FN int oj_near_is_leaf(const struct oj_near_square *square,
-                          const struct oj_near_node *node, uint32_t fan,
-                          uint32_t kept, uint64_t sum, uint32_t leaf_size)
+OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
+                               const struct oj_near_node *node, uint32_t fan,
+                               uint32_t kept, uint64_t sum, uint32_t leaf_size)
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
@@ -448,11 +366,276 @@ OJ_FN int oj_near_is_leaf(const struct oj_near_square *square,
                      (node->n <= 4096 && node->stale >= 3));
 }
 
-OJ_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
-                            uint64_t sum)
+OJ_NEAR_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
+                                 uint64_t sum)
 {
     int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
+}
+
+/* --- entries of leaves ----------------------------------------------------
+ * Segments clipped to the leaf's box, in integers. */
+
+/** How a leaf's coordinates are written. */
+struct oj_near_scale
+{
+    double box;        /**< half width of what segments are clipped to */
+    double per_unit;   /**< a power of two */
+    uint32_t exponent; /**< its bits in single precision */
+};
+
+/** bound: the greatest of the children's, in halves of the node. */
+OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
+                                              float bound)
+{
+    struct oj_near_scale s;
+    float units, per_unit;
+    s.box = f->half * (1.001 + (double)bound);
+    units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
+    /* the power of two above units, and its inverse: exponents e + 1 and
+     * 253 - e for the bias of 127 */
+    s.exponent = 253u - (__float_as_uint(units) >> 23);
+    per_unit = __uint_as_float(s.exponent << 23);
+    s.per_unit = (double)per_unit;
+    return s;
+}
+
+OJ_NEAR_FN uint32_t oj_near_round(double v)
+{
+    int32_t i = (int32_t)(v < 0.0 ? v - 0.5 : v + 0.5);
+    return (uint32_t)i & 0xFFFFu;
+}
+
+/** Narrows the part t0 .. t1 of a + t d that lies between -box and box, a
+ * little generously: 2^-20 of the segment to each side.  What rounding cuts off
+ * is below 2^-22 of the box, 2^-7 units. */
+OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
+{
+    float low, high, swap;
+    if (d == 0.0f)
+    {
+        if (fabsf(a) > box * 1.00001f)
+            *t1 = -1.0f;
+        return;
+    }
+    low = __fdividef(-box - a, d);
+    high = __fdividef(box - a, d);
+    swap = fminf(low, high);
+    high = fmaxf(low, high);
+    *t0 = fmaxf(*t0, swap - 9.5367432e-7f);
+    *t1 = fminf(*t1, high + 9.5367432e-7f);
+}
+
+/** The same for segments that are long against the box. */
+OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
+                                  float *t1, double *from, double *to)
+{
+    double low, high, swap;
+    if (d == 0.0)
+    {
+        if (a < -box || a > box)
+            *t1 = -1.0f;
+        return;
+    }
+    low = (-box - a) / d;
+    high = (box - a) / d;
+    swap = low < high ? low : high;
+    high = low < high ? high : low;
+    *from = swap > *from ? swap : *from;
+    *to = high < *to ? high : *to;
+    if (*from > *to)
+        *t1 = *t0 - 1.0f;
+}
+
+/** The entry of segment a -> b.  One that misses the box cannot be nearest
+ *  (rounding let it through the tests): it becomes the box's corner, which is
+ *  farther from the cell than any that is. */
+OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
+                                  const struct oj_near_scale *s, double ax,
+                                  double ay, double bx, double by)
+{
+    double from = 0.0, to = 1.0, dx, dy;
+    float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
+    ax = (ax - f->x0) - f->cx;
+    ay = (ay - f->y0) - f->cy;
+    bx = (bx - f->x0) - f->cx;
+    by = (by - f->y0) - f->cy;
+    if (fabs(ax) > s->box || fabs(ay) > s->box || fabs(bx) > s->box ||
+        fabs(by) > s->box)
+    {
+        dx = bx - ax;
+        dy = by - ay;
+        if (fabs(dx) + fabs(dy) > 4096.0 * s->box)
+        {
+            oj_near_clip_long(ax, dx, s->box, &t0, &t1, &from, &to);
+            oj_near_clip_long(ay, dy, s->box, &t0, &t1, &from, &to);
+        }
+        else
+        {
+            oj_near_clip((float)ax, (float)dx, box, &t0, &t1);
+            oj_near_clip((float)ay, (float)dy, box, &t0, &t1);
+            from = (double)t0;
+            to = (double)t1;
+        }
+        if (!(t0 <= t1))
+            return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
+        bx = to < 1.0 ? ax + to * dx : bx;
+        by = to < 1.0 ? ay + to * dy : by;
+        ax = ax + from * dx;
+        ay = ay + from * dy;
+    }
+    return oj_near_pack(oj_near_round(ax * s->per_unit) |
+                            (oj_near_round(ay * s->per_unit) << 16),
+                        oj_near_round(bx * s->per_unit) |
+                            (oj_near_round(by * s->per_unit) << 16));
+}
+
+/** How the coordinates of a piece become those of a leaf that is the piece's
+ *  node or a child of it: units * (v - middle). */
+struct oj_near_units
+{
+    float middle_x, middle_y; /**< of the leaf, in the node's frame */
+    float units;              /**< a power of two */
+    float box;                /**< of the leaf, a little narrower */
+};
+
+OJ_NEAR_FN struct oj_near_units oj_near_units(const struct oj_near_frame *node,
+                                              const struct oj_near_frame *leaf,
+                                              const struct oj_near_scale *s)
+{
+    struct oj_near_units u;
+    u.middle_x = (float)((leaf->cx - node->cx) * node->per_half);
+    u.middle_y = (float)((leaf->cy - node->cy) * node->per_half);
+    u.units = (float)(node->half * s->per_unit);
+    u.box = (float)(s->box * node->per_half) * 0.9999f;
+    return u;
+}
+
+OJ_NEAR_FN uint32_t oj_near_round_float(float v)
+{
+    int32_t i = (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f);
+    return (uint32_t)i & 0xFFFFu;
+}
+
+/** The same as oj_near_entry() in single precision; 0 when the piece reaches
+ *  beyond the box.  Places in the node's frame are at most two boxes from the
+ *  leaf's middle, 2^16 units, so each of the at most five roundings on the way
+ *  is below 2^-9 of a unit, and those of b together below 2^-7. */
+OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
+                                   const struct oj_near_units *u,
+                                   uint64_t *entry)
+{
+    float ax = p->ax - u->middle_x, ay = p->ay - u->middle_y;
+    float bx = ax + p->dx, by = ay + p->dy;
+    float size =
+        fmaxf(fmaxf(fabsf(ax), fabsf(ay)), fmaxf(fabsf(bx), fabsf(by)));
+    if (!(size <= u->box))
+        return 0;
+    *entry = oj_near_pack(oj_near_round_float(ax * u->units) |
+                              (oj_near_round_float(ay * u->units) << 16),
+                          oj_near_round_float(bx * u->units) |
+                              (oj_near_round_float(by * u->units) << 16));
+    return 1;
+}
+
+/* --- cells to begin with --------------------------------------------------
+ * Where reaches are short against nodes, nothing is left out of a list but what
+ * is out of reach.  So segments can be put into the nodes of a lower level at
+ * once, each into all that its box, widened by the reach, has a part in.  These
+ * cells are numbered by their way down the tree, four bits for two levels, so
+ * that the children of a node follow each other. */
+
+/** Segments to a cell at least, and how much wider than the reach a cell is. */
+#define OJ_NEAR_SEED_SEGMENTS 3
+#define OJ_NEAR_SEED_REACHES 2.5
+
+/** The level to begin with, even; below 4 it is not worth it. */
+OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
+{
+    int level = 0;
+    while (level + 6 <= square->max_level && level < 12 &&
+           ldexp(square->side, -level - 2) >=
+               OJ_NEAR_SEED_REACHES * square->reach &&
+           ((int64_t)OJ_NEAR_SEED_SEGMENTS << (2 * (level + 2))) <= n)
+        level += 2;
+    return level;
+}
+
+/** By how much a segment's box is widened: the reach, and what rounding may
+ *  do to a place. */
+OJ_FN double oj_near_seed_widen(const struct oj_near_square *square, int level)
+{
+    return square->reach * 1.000001 + ldexp(square->side, -level - 12);
+}
+
+/** The cells of a row, or of a column, from first to last. */
+struct oj_near_cells_of
+{
+    uint32_t first, last;
+};
+
+/** Those of a box from low to high, from the corner of the square. */
+OJ_NEAR_FN struct oj_near_cells_of oj_near_seed_range(int level,
+                                                      double per_cell,
+                                                      double widen, double low,
+                                                      double high)
+{
+    struct oj_near_cells_of cells;
+    double last = (double)((1u << level) - 1u);
+    low = (low - widen) * per_cell;
+    high = (high + widen) * per_cell;
+    cells.first = (uint32_t)fmin(fmax(low, 0.0), last);
+    cells.last = (uint32_t)fmin(fmax(high, 0.0), last);
+    return cells;
+}
+
+OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
+{
+    uint32_t cell = 0;
+    int shift;
+    for (shift = level - 2; shift >= 0; shift -= 2)
+        cell = (cell << 4) | (((iy >> shift) & 3u) << 2) | ((ix >> shift) & 3u);
+    return cell;
+}
+
+/** Headers of the levels above one: those of its cells follow. */
+OJ_FN uint32_t oj_near_seed_above(int level)
+{
+    return ((1u << (2 * level)) - 1u) / 15u;
+}
+
+/** The node of a cell of a level, with n segments from 0 on. */
+OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
+                                                 uint32_t n)
+{
+    struct oj_near_node node;
+    int digit;
+    node.first = 0;
+    node.n = n;
+    node.ix = node.iy = 0;
+    for (digit = 0; digit < level / 2; digit++)
+    {
+        uint32_t way = cell >> (4 * digit);
+        node.ix |= (way & 3u) << (2 * digit);
+        node.iy |= ((way >> 2) & 3u) << (2 * digit);
+    }
+    node.header = oj_near_seed_above(level) + cell;
+    node.level = (uint8_t)level;
+    node.stale = 0;
+    return node;
+}
+
+/** Header i of those above a level. */
+OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
+{
+    struct oj_near_header h;
+    int level = 0;
+    while (i >= oj_near_seed_above(level + 2))
+        level += 2;
+    h.first =
+        oj_near_seed_above(level + 2) + 16u * (i - oj_near_seed_above(level));
+    h.info = oj_near_inner_info(level + 2, 2);
+    return h;
 }
 
 #endif

@@ -3,22 +3,23 @@
  * cells, so that those of a warp look at the same entries: once to count, once
  * to write.  Then the pairs of each row are put in the order of ranks, where
  * that is asked for. */
-#include "../device/cuda_scratch.cuh"
-#include "../index/cuda_row_order.h"
-#include "../index/cuda_value_sums.cuh"
-#include "cuda_close_side.h"
 #include "cuda_point_batch.cuh"
+#include "oj_close_points.h"
 
-#define BLOCK 128
+#define BLOCK POINT_BLOCK
 
-/* So many pairs a thread finds before it looks whether all are too many. */
-#define LOOK_EVERY 65536
+/* Bytes a point while they are put in order. */
+#define ORDER_BYTES 17
 
 struct close_index : oj_cuda_index
 {
-    struct oj_cuda_close_side side;
-    int is_near;        /* pairs have distances */
-    int64_t most_pairs; /* that fit into the memory of the device */
+    struct oj_close_side side;
+    struct oj_cuda_array<uint32_t> start;
+    struct oj_cuda_array<struct oj_close_place> entry;
+    struct oj_cuda_array<int32_t> rank;
+    struct oj_cuda_columns columns; /* of entries, as far as asked for */
+    int is_near;                    /* pairs have distances */
+    int64_t most_pairs;             /* that fit into the memory of the device */
 };
 
 /* --- which joins ---------------------------------------------------------- */
@@ -59,28 +60,157 @@ static int takes(const struct oj_relation *relation,
 
 static void drop(struct oj_cuda_index *index)
 {
-    oj_cuda_close_side_drop(index->device,
-                            &((struct close_index *)index)->side);
+    struct close_index *self = (struct close_index *)index;
+    oj_cuda_drop(self->device, self->device->stream, &self->start, &self->entry,
+                 &self->rank);
+    oj_cuda_columns_drop(self->device, &self->columns);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_close_side_bytes(&((const struct close_index *)index)->side);
+    const struct close_index *self = (const struct close_index *)index;
+    const struct oj_cuda_columns *columns = &self->columns;
+    return oj_cuda_bytes(&self->entry, &self->start, &self->rank, &columns->fid,
+                         &columns->on_class, &columns->exclude_class);
 }
 
+/* order [n]: points by the place of their cell. */
+static oj_status order_by_place(struct oj_cuda_device *device,
+                                cudaStream_t stream,
+                                const struct oj_close_side side, int64_t n,
+                                const double *x, const double *y, int step,
+                                struct oj_cuda_array<int32_t> *order,
+                                struct oj_error *err)
+{
+    int bits = side.column_bits;
+    for (uint32_t mask = side.row_mask; mask != 0; mask >>= 1)
+        bits++;
+    return oj_cuda_order_by<uint32_t>(
+        device, stream, n, bits,
+        [=] __device__(int64_t i)
+        { return oj_close_place_of(&side, x[i * step], y[i * step]); },
+        order, "ordering points", err);
+}
+
+template <typename T>
+static oj_status make_column(struct close_index *self,
+                             const struct oj_cuda_array<T> *from,
+                             const int32_t *rank, struct oj_cuda_array<T> *out,
+                             struct oj_error *err)
+{
+    const T *value = from->data;
+    T *to;
+    if (from->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_make(self->device, self->device->stream, self->side.n, out,
+                        err));
+    to = out->data;
+    return oj_cuda_each(
+        self->device->stream, self->side.n,
+        [=] __device__(int64_t i) { to[i] = value[rank[i]]; },
+        "gathering points", err);
+}
+
+static oj_status make_entries(struct close_index *self, const int32_t *order,
+                              struct oj_error *err)
+{
+    const struct oj_cuda_layer *layer = self->layer;
+    const struct oj_cuda_segment *segment = layer->segment.data;
+    const int32_t *feature = layer->segment_feature.data;
+    cudaStream_t stream = self->device->stream;
+    struct oj_close_place *entry;
+    int32_t *rank;
+    OJ_TRY(oj_cuda_make(self->device, stream, self->side.n, &self->entry,
+                        &self->rank, err));
+    self->side.entry = entry = self->entry.data;
+    self->side.rank = rank = self->rank.data;
+    OJ_TRY(oj_cuda_each(
+        stream, self->side.n,
+        [=] __device__(int64_t i)
+        {
+            entry[i].x = segment[order[i]].ax;
+            entry[i].y = segment[order[i]].ay;
+            rank[i] = feature[order[i]];
+        },
+        "gathering points", err));
+    OJ_TRY(
+        make_column(self, &layer->columns.fid, rank, &self->columns.fid, err));
+    OJ_TRY(make_column(self, &layer->columns.on_class, rank,
+                       &self->columns.on_class, err));
+    return make_column(self, &layer->columns.exclude_class, rank,
+                       &self->columns.exclude_class, err);
+}
+
+struct greatest
+{
+    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
+    {
+        return a > b ? a : b;
+    }
+};
+
+/* The end of the entries of each place that has some counts until the next
+ * one. */
+static oj_status make_starts(struct close_index *self, struct oj_error *err)
+{
+    struct oj_cuda_work work(self->device, self->device->stream, err);
+    const struct oj_close_side side = self->side;
+    int64_t n = oj_close_n_places(&side) + 1;
+    uint32_t *start;
+    OJ_TRY(oj_cuda_make(work.device, work.stream, n, &self->start, err));
+    OJ_TRY(oj_cuda_clear(work.stream, &self->start, "placing points", err));
+    self->side.start = start = self->start.data;
+    OJ_TRY(work.each(
+        side.n,
+        [=] __device__(int64_t i)
+        {
+            const struct oj_close_place *at = &side.entry[i];
+            uint32_t place = oj_close_place_of(&side, at->x, at->y);
+            if (i + 1 == side.n ||
+                oj_close_place_of(&side, at[1].x, at[1].y) != place)
+                start[(int64_t)place + 1] = (uint32_t)i + 1;
+        },
+        "placing points"));
+    return oj_cuda_with_scratch(
+        work.device, work.stream, &work.scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceScan::InclusiveScan(
+                memory, bytes, start, start, greatest(), (int)n, work.stream);
+        },
+        "placing points", err);
+}
+
+/* A feature that is a point is a segment without length. */
 static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
     struct close_index *self = (struct close_index *)index;
+    const struct oj_cuda_layer *layer = self->layer;
+    struct oj_cuda_array<int32_t> order =
+    {
+        NULL, 0
+    };
     size_t free_bytes = 0, total_bytes = 0;
+    oj_status status;
     self->is_near = self->relation.op == OJ_OP_DWITHIN;
     self->most_pairs = INT64_MAX;
     if (cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess)
         self->most_pairs = (int64_t)(total_bytes / sizeof(int32_t));
     else
         (void)cudaGetLastError();
-    return oj_cuda_close_side_build(
-        self->device, self->layer, !self->is_near, self->relation.min_distance,
-        self->relation.max_distance, &self->side, err);
+    oj_close_layout(&self->side, layer->n_segments, layer->x0, layer->y0,
+                    layer->x1, layer->y1, !self->is_near,
+                    self->relation.min_distance, self->relation.max_distance);
+    if (layer->n_segments == 0)
+        return OJ_OK;
+    OJ_TRY(order_by_place(
+        self->device, self->device->stream, self->side, layer->n_segments,
+        &layer->segment.data->ax, &layer->segment.data->ay,
+        sizeof(struct oj_cuda_segment) / sizeof(double), &order, err));
+    status = make_entries(self, order.data, err);
+    oj_cuda_drop(self->device, self->device->stream, &order);
+    OJ_TRY(status);
+    return make_starts(self, err);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -88,7 +218,7 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
     (void)wrapped;
-    return n * (OJ_CUDA_CLOSE_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES +
+    return n * (ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES +
                 2 * (int64_t)sizeof(int64_t) + 16 * pair_bytes);
 }
 
@@ -99,7 +229,7 @@ static struct point_batch batch_of(const struct close_index *self,
                                    const struct oj_cuda_points *points,
                                    const struct oj_cuda_array<int32_t> &order)
 {
-    const struct oj_cuda_columns *columns = &self->side.columns;
+    const struct oj_cuda_columns *columns = &self->columns;
     struct point_batch batch = point_batch_of(self, points, order);
     batch.rule.fid = columns->fid.data;
     batch.rule.on_class = columns->on_class.data;
@@ -107,8 +237,8 @@ static struct point_batch batch_of(const struct close_index *self,
     return batch;
 }
 
-/* Tells found(entry) of each partner of point i; goes_on() is asked every few
- * entries. */
+/* Tells found(rank, entry) of each partner of point i; goes_on() is asked every
+ * few entries. */
 template <typename Found, typename GoesOn>
 static __device__ __forceinline__ void
 look_around(const struct oj_close_side &side, const struct point_batch &batch,
@@ -125,161 +255,41 @@ look_around(const struct oj_close_side &side, const struct point_batch &batch,
         {
             uint32_t entry = first + (uint32_t)(__ffs((int)bits) - 1);
             if (oj_close_may_pair(&side, &visit, &batch.rule, i, entry))
-                found(entry);
+                found(side.rank[entry], entry);
         }
     }
 }
 
-/* count [n + 1], the last one 0. Stops when *total, of threads that have found
- * many, is more than most. */
-static __global__ void __launch_bounds__(BLOCK)
-    count_pairs(const __grid_constant__ struct oj_close_side side,
-                const __grid_constant__ struct point_batch batch, int64_t most,
-                unsigned long long *total, int64_t *count)
+static __device__ __forceinline__ double
+distance_of(const struct oj_close_side &side, double x, double y, int64_t entry)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    uint32_t n = 0, told = 0;
-    if (t == batch.n)
-        count[t] = 0;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    look_around(
-        side, batch, i, [&](uint32_t) { n++; },
-        [&]()
-        {
-            uint32_t more = n - told;
-            if (more < LOOK_EVERY)
-                return true;
-            told = n;
-            return (int64_t)atomicAdd(total, (unsigned long long)more) + more <=
-                   most;
-        });
-    count[i] = n;
-}
-
-/* Ranks, or with as_ordinals ordinals; measure may be NULL. */
-static __global__ void __launch_bounds__(BLOCK)
-    put_pairs(const __grid_constant__ struct oj_close_side side,
-              const __grid_constant__ struct point_batch batch, int as_ordinals,
-              const int64_t *offset, int32_t *row, double *measure)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
-    double x, y;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    at = offset[i];
-    if (at == offset[i + 1])
-        return;
-    x = batch.x[i];
-    y = batch.y[i];
-    look_around(
-        side, batch, i,
-        [&](uint32_t entry)
-        {
-            int32_t rank = side.rank[entry];
-            row[at] = as_ordinals ? ordinal_at(batch, rank) : rank;
-            if (measure != NULL)
-                measure[at] = oj_close_distance(&side, x, y, entry);
-            at++;
-        },
-        []() { return true; });
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    count_by_feature(const __grid_constant__ struct oj_close_side side,
-                     const __grid_constant__ struct point_batch batch,
-                     unsigned long long *count)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (t >= batch.n)
-        return;
-    look_around(
-        side, batch, point_of(batch, t),
-        [&](uint32_t entry)
-        {
-            int32_t rank = side.rank[entry];
-            atomicAdd(&count[ordinal_at(batch, rank)], 1ull);
-        },
-        []() { return true; });
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    sum_by_feature(const __grid_constant__ struct oj_close_side side,
-                   const __grid_constant__ struct point_batch batch,
-                   const __grid_constant__ struct oj_cuda_tally tally)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    look_around(
-        side, batch, i,
-        [&](uint32_t entry)
-        {
-            int32_t ordinal = ordinal_at(batch, side.rank[entry]);
-            add_pair(tally.request, i, words_of(tally, ordinal));
-        },
-        []() { return true; });
+    return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Counts become offsets; waits for their sum. */
-static oj_status sum_counts(const struct close_index *self,
-                            struct point_lists *l)
+/* The points by the place of their cell, where they are many. */
+static oj_status order_points(const struct close_index *self,
+                              cudaStream_t stream,
+                              const struct oj_cuda_points *points,
+                              struct oj_cuda_array<int32_t> *order,
+                              struct oj_error *err)
 {
-    OJ_TRY(oj_cuda_scan_total(self->device, l->stream, &l->scratch,
-                              l->out.offset.data, l->batch.n, &l->out.n_pairs,
-                              "summing counts", l->err));
-    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err));
-    if (l->out.n_pairs > self->most_pairs)
-        return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "the device has no memory for %lld pairs or more",
-                       (long long)l->out.n_pairs);
-    return OJ_OK;
-}
-
-static oj_status count_rows(const struct close_index *self,
-                            struct point_lists *l)
-{
-    int64_t n = l->batch.n, most = self->most_pairs;
-    if (l->max_pairs > 0 && n > 1 && l->max_pairs < most)
-        most = l->max_pairs;
-    OJ_TRY(oj_cuda_make(l->device, l->stream, n + 1, &l->out.offset, l->err));
-    OJ_TRY(oj_cuda_make(l->device, l->stream, 1, &l->total, l->err));
-    OJ_TRY(oj_cuda_clear(l->stream, &l->total, "counting pairs", l->err));
-    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, most, l->total.data, l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    return sum_counts(self, l);
+    if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX ||
+        self->side.n == 0)
+        return OJ_OK;
+    return order_by_place(self->device, stream, self->side, points->n,
+                          points->x, points->y, 1, order, err);
 }
 
 /* Entries at one place stand in the order of ranks. */
 static oj_status list_pairs(const struct close_index *self,
                             struct point_lists *l)
 {
-    int in_order = self->relation.any_order || !self->is_near;
-    OJ_TRY(oj_cuda_close_order(l->device, l->stream, &self->side.side,
-                               l->points, &l->order, l->err));
+    OJ_TRY(order_points(self, l->stream, l->points, &l->order, l->err));
     l->batch = batch_of(self, l->points, l->order);
-    OJ_TRY(count_rows(self, l));
-    if (l->out.n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs, &l->out.row,
-                        l->err));
-    if (self->is_near)
-        OJ_TRY(oj_cuda_make(l->device, l->stream, l->out.n_pairs,
-                            &l->out.measure, l->err));
-    put_pairs<<<oj_blocks(l->batch.n, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, in_order, l->out.offset.data,
-        l->out.row.data, l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (in_order)
-        return OJ_OK;
-    return oj_cuda_order_rows(l->device, l->stream, l->batch.n,
-                              l->batch.ordinal_of, &l->out, l->err);
+    return list_found<0>(l, self->side, self->most_pairs, self->is_near,
+                         self->relation.any_order || !self->is_near);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
@@ -296,20 +306,22 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* --- counts and sums ------------------------------------------------------ */
 
-template <typename Launch>
-static oj_status visit_all(const struct close_index *self, cudaStream_t stream,
-                           const struct oj_cuda_points *points, Launch launch,
-                           struct oj_error *err)
+template <typename Add>
+static oj_status add_all(const struct oj_cuda_index *index, cudaStream_t stream,
+                         const struct oj_cuda_points *points, Add add,
+                         struct oj_error *err)
 {
+    const struct close_index *self = (const struct close_index *)index;
     return visit_in_order(
         self, stream, points,
         [&](struct oj_cuda_array<int32_t> *order)
-        {
-            return oj_cuda_close_order(self->device, stream, &self->side.side,
-                                       points, order, err);
-        },
+        { return order_points(self, stream, points, order, err); },
         [&](const struct oj_cuda_array<int32_t> &order)
-        { launch(batch_of(self, points, order)); },
+        {
+            add_pairs<0, struct oj_close_side, Add>
+                <<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                    self->side, batch_of(self, points, order), add);
+        },
         "counting pairs", err);
 }
 
@@ -317,30 +329,14 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    const struct close_index *self = (const struct close_index *)index;
-    return visit_all(
-        self, stream, points,
-        [&](const struct point_batch &batch)
-        {
-            count_by_feature<<<oj_blocks(batch.n, BLOCK), BLOCK, 0, stream>>>(
-                self->side.side, batch, d_count);
-        },
-        err);
+    return add_all(index, stream, points, add_one{d_count}, err);
 }
 
 static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
-    const struct close_index *self = (const struct close_index *)index;
-    return visit_all(
-        self, stream, points,
-        [&](const struct point_batch &batch)
-        {
-            sum_by_feature<<<oj_blocks(batch.n, BLOCK), BLOCK, 0, stream>>>(
-                self->side.side, batch, *tally);
-        },
-        err);
+    return add_all(index, stream, points, add_values{*tally}, err);
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {

@@ -3,7 +3,6 @@
  * have points that lie close together, and go through the packed tree of the
  * join side as one (oj_near_other.h). */
 #include "cuda_point_batch.cuh"
-#include "cuda_point_side.h"
 #include "oj_near_other.h"
 
 enum
@@ -14,9 +13,10 @@ enum
 
 struct near_points_index : oj_cuda_index
 {
-    struct oj_cuda_point_side side;
-    struct oj_cuda_array<int32_t> least_rank; /* [nodes] */
     struct oj_near_others others;
+    struct oj_cuda_tree tree;
+    struct oj_cuda_array<struct oj_point_place> place;
+    struct oj_cuda_array<int32_t> rank, least_rank;
 };
 
 static int takes(const struct oj_relation *relation,
@@ -31,53 +31,95 @@ static int takes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-static __global__ void
-find_least_ranks(const __grid_constant__ struct oj_near_others others,
-                 int level, int32_t *least_rank)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < (int64_t)others.tree.level_n[level])
-        least_rank[others.tree.level_first[level] + i] =
-            oj_near_other_least_rank(&others, level, (uint32_t)i);
-}
-
 static void drop(struct oj_cuda_index *index)
 {
     struct near_points_index *self = (struct near_points_index *)index;
-    oj_cuda_point_side_drop(self->device, &self->side);
-    oj_cuda_drop(self->device, self->device->stream, &self->least_rank);
-}
-
-/* The side as it is for equal points: nothing is asked of pairs by rank. */
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
-{
-    struct near_points_index *self = (struct near_points_index *)index;
-    struct oj_cuda_device *device = self->device;
-    struct oj_near_others *others = &self->others;
-    OJ_TRY(oj_cuda_point_side_build(device, self->layer, OJ_POINT_EQUAL, 0.0,
-                                    &self->side, err));
-    OJ_TRY(oj_cuda_make(device, device->stream, self->side.tree.node.n,
-                        &self->least_rank, err));
-    others->tree = self->side.side.tree;
-    others->place = self->side.place.data;
-    others->rank = self->side.rank.data;
-    others->least_rank = self->least_rank.data;
-    for (int level = 0; level < others->tree.n_levels; level++)
-    {
-        find_least_ranks<<<oj_blocks(others->tree.level_n[level], BLOCK), BLOCK,
-                           0, device->stream>>>(*others, level,
-                                                self->least_rank.data);
-        OJ_CUDA_TRY_LAUNCH("indexing points", err);
-    }
-    return OJ_OK;
+    oj_cuda_tree_drop(self->device, &self->tree);
+    oj_cuda_drop(self->device, self->device->stream, &self->place, &self->rank,
+                 &self->least_rank);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
 {
     const struct near_points_index *self =
         (const struct near_points_index *)index;
-    return oj_cuda_point_side_bytes(&self->side) +
-           oj_cuda_bytes(&self->least_rank);
+    return oj_cuda_bytes(&self->tree.node, &self->place, &self->rank,
+                         &self->least_rank);
+}
+
+/* A feature that is a point is a segment without length. */
+static oj_status make_places(struct near_points_index *self,
+                             struct oj_error *err)
+{
+    const struct oj_cuda_layer *layer = self->layer;
+    struct oj_cuda_work work(self->device, self->device->stream, err);
+    const struct oj_cuda_segment *segment = layer->segment.data;
+    const int32_t *feature = layer->segment_feature.data, *order;
+    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
+    struct oj_cuda_array<struct oj_tree_box> boxes =
+    {
+        NULL, layer->n_segments
+    };
+    struct oj_tree_box *box;
+    struct oj_point_place *place;
+    int32_t *rank;
+    OJ_TRY(work.make(boxes.n, &boxes.data));
+    box = boxes.data;
+    OJ_TRY(work.each(
+        boxes.n,
+        [=] __device__(int64_t i)
+        {
+            box[i].x0 = box[i].x1 = segment[i].ax;
+            box[i].y0 = box[i].y1 = segment[i].ay;
+        },
+        "measuring points"));
+    OJ_TRY(oj_cuda_tree_build(self->device, &boxes, &extent, &self->tree, err));
+    OJ_TRY(oj_cuda_make(self->device, work.stream, boxes.n, &self->place,
+                        &self->rank, err));
+    order = self->tree.order.data;
+    place = self->place.data;
+    rank = self->rank.data;
+    OJ_TRY(work.each(
+        boxes.n,
+        [=] __device__(int64_t i)
+        {
+            place[i].x = segment[order[i]].ax;
+            place[i].y = segment[order[i]].ay;
+            rank[i] = feature[order[i]];
+        },
+        "gathering points"));
+    oj_cuda_drop(self->device, work.stream, &self->tree.order);
+    return OJ_OK;
+}
+
+static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+{
+    struct near_points_index *self = (struct near_points_index *)index;
+    struct oj_cuda_device *device = self->device;
+    struct oj_near_others others;
+    int32_t *least_rank;
+    if (self->layer->n_segments > 0)
+        OJ_TRY(make_places(self, err));
+    OJ_TRY(oj_cuda_make(device, device->stream, self->tree.node.n,
+                        &self->least_rank, err));
+    least_rank = self->least_rank.data;
+    others.tree = self->tree.tree;
+    others.place = self->place.data;
+    others.rank = self->rank.data;
+    others.least_rank = least_rank;
+    self->others = others;
+    for (int level = 0; level < others.tree.n_levels; level++)
+    {
+        int32_t *least = least_rank + others.tree.level_first[level];
+        OJ_TRY(oj_cuda_each(
+            device->stream, others.tree.level_n[level],
+            [=] __device__(int64_t i) {
+                least[i] =
+                    oj_near_other_least_rank(&others, level, (uint32_t)i);
+            },
+            "indexing points", err));
+    }
+    return OJ_OK;
 }
 
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)

@@ -1,231 +1,177 @@
-/* Pairs of points with points within distances of their own, or with boxes: in
- * the envelope of a feature.  A thread walks the packed tree of the join side
- * for each point, and the threads of a warp for points that lie close together:
- * once to count, once to write.  Then the pairs of each row are put in the
- * order of ranks, where that is asked for, and get their distances. */
-#include "../device/cuda_offsets.cuh"
-#include "../device/cuda_scratch.cuh"
-#include "../index/cuda_row_order.h"
-#include "../index/cuda_value_sums.cuh"
+/* Pairs of points with the features whose envelopes they are in.  A thread
+ * walks the packed tree of the envelopes for each point, and the threads of a
+ * warp for points that lie close together: once to count, once to write.  Then
+ * the pairs of each row are put in the order of ranks, where that is asked
+ * for. */
 #include "cuda_point_batch.cuh"
-#include "cuda_point_side.h"
 
-#define BLOCK 128
+#define BLOCK POINT_BLOCK
+
+/* Threads that find the box of a feature together. */
+#define LANES 32
+
+/* What kernels read of the join side: an entry is a feature. */
+struct envelopes
+{
+    struct oj_device_tree tree;
+    const struct oj_tree_box *box; /* [tree.n] */
+    const int32_t *rank;           /* [tree.n] */
+};
 
 struct pairs_index : oj_cuda_index
 {
-    struct oj_cuda_point_side side;
-    int is_near; /* pairs have distances */
+    struct envelopes side;
+    struct oj_cuda_tree tree; /* its order is the ranks of the entries */
+    struct oj_cuda_array<struct oj_tree_box> box;
 };
-
-/* --- which joins ---------------------------------------------------------- */
 
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    int only_points = oj_flat_is_points(join_side);
-    if (relation->metric != OJ_METRIC_PLANAR ||
-        join_side->max_distance != NULL ||
-        (input != NULL && !oj_flat_is_points(input)))
-        return 0;
-    if (relation->op == OJ_OP_BBOX)
-        return !only_points && !relation->exclude_same_geometry;
-    return relation->op == OJ_OP_DWITHIN && only_points &&
-           (input == NULL || input->max_distance != NULL);
+    return relation->op == OJ_OP_BBOX && relation->metric == OJ_METRIC_PLANAR &&
+           !oj_flat_is_points(join_side) && !relation->exclude_same_geometry &&
+           join_side->max_distance == NULL &&
+           (input == NULL || oj_flat_is_points(input));
 }
 
 /* --- the join side -------------------------------------------------------- */
 
 static void drop(struct oj_cuda_index *index)
 {
-    oj_cuda_point_side_drop(index->device,
-                            &((struct pairs_index *)index)->side);
+    struct pairs_index *self = (struct pairs_index *)index;
+    oj_cuda_tree_drop(self->device, &self->tree);
+    oj_cuda_drop(self->device, self->device->stream, &self->box);
 }
 
 static int64_t index_bytes(const struct oj_cuda_index *index)
 {
-    return oj_cuda_point_side_bytes(&((const struct pairs_index *)index)->side);
+    const struct pairs_index *self = (const struct pairs_index *)index;
+    return oj_cuda_bytes(&self->tree.node, &self->tree.order, &self->box);
+}
+
+static __device__ double least_of_lanes(double v)
+{
+    for (int step = LANES / 2; step > 0; step /= 2)
+    {
+        double other = __shfl_xor_sync(0xffffffffu, v, step);
+        v = other < v ? other : v;
+    }
+    return v;
+}
+
+/* A warp for each feature; its segments are one run. */
+static __global__ void
+make_feature_boxes(const __grid_constant__ struct oj_cuda_layer layer,
+                   struct oj_tree_box *box)
+{
+    const int64_t *part = layer.part_offset.data,
+                  *ring = layer.ring_offset.data;
+    int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
+    int lane = (int)(threadIdx.x % LANES);
+    double x0 = INFINITY, y0 = INFINITY, x1 = INFINITY, y1 = INFINITY;
+    int64_t at, end;
+    if (f >= layer.n_features)
+        return;
+    at = layer.segment_offset.data[ring[part[f]]];
+    end = layer.segment_offset.data[ring[part[f + 1]]];
+    for (at += lane; at < end; at += LANES)
+    {
+        const struct oj_cuda_segment *s = &layer.segment.data[at];
+        x0 = fmin(x0, fmin(s->ax, s->bx));
+        y0 = fmin(y0, fmin(s->ay, s->by));
+        x1 = fmin(x1, fmin(-s->ax, -s->bx));
+        y1 = fmin(y1, fmin(-s->ay, -s->by));
+    }
+    x0 = least_of_lanes(x0);
+    y0 = least_of_lanes(y0);
+    x1 = least_of_lanes(x1);
+    y1 = least_of_lanes(y1);
+    if (lane == 0)
+    {
+        box[f].x0 = x0;
+        box[f].y0 = y0;
+        box[f].x1 = -x1;
+        box[f].y1 = -y1;
+    }
 }
 
 static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
 {
     struct pairs_index *self = (struct pairs_index *)index;
-    self->is_near = self->relation.op == OJ_OP_DWITHIN;
-    return oj_cuda_point_side_build(
-        self->device, self->layer,
-        self->is_near ? OJ_POINT_NEAR : OJ_POINT_IN_BOX,
-        self->relation.min_distance, &self->side, err);
+    const struct oj_cuda_layer *layer = self->layer;
+    struct oj_cuda_work work(self->device, self->device->stream, err);
+    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
+    struct oj_cuda_array<struct oj_tree_box> boxes =
+    {
+        NULL, layer->n_features
+    };
+    const struct oj_tree_box *from;
+    const int32_t *order;
+    struct oj_tree_box *box;
+    if (layer->n_segments == 0)
+        return OJ_OK;
+    OJ_TRY(work.make(boxes.n, &boxes.data));
+    make_feature_boxes<<<oj_blocks(boxes.n * LANES, BLOCK), BLOCK, 0,
+                         work.stream>>>(*layer, boxes.data);
+    OJ_CUDA_TRY_LAUNCH("measuring features", err);
+    OJ_TRY(oj_cuda_tree_build(self->device, &boxes, &extent, &self->tree, err));
+    OJ_TRY(oj_cuda_make(self->device, work.stream, boxes.n, &self->box, err));
+    from = boxes.data;
+    self->side.rank = order = self->tree.order.data;
+    self->side.box = box = self->box.data;
+    self->side.tree = self->tree.tree;
+    return work.each(
+        boxes.n, [=] __device__(int64_t i) { box[i] = from[order[i]]; },
+        "gathering boxes");
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
-static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
+static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const int64_t pair_bytes = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
-    (void)wrapped;
+    (void)index;
     return n * (OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES +
                 2 * (int64_t)sizeof(int64_t) + 16 * pair_bytes);
 }
 
 /* --- walking -------------------------------------------------------------- */
 
-static struct point_batch batch_of(const struct pairs_index *self,
-                                   const struct oj_cuda_points *points,
-                                   const struct oj_cuda_array<int32_t> &order)
+/* Tells found(rank, entry) of each envelope around point i. */
+template <typename Found, typename GoesOn>
+static __device__ __forceinline__ void
+look_around(const struct envelopes &side, const struct point_batch &batch,
+            int64_t i, Found found, GoesOn)
 {
-    struct point_batch batch = point_batch_of(self, points, order);
-    if (!self->is_near)
+    double x = batch.x[i], y = batch.y[i];
+    struct oj_tree_walk walk;
+    int64_t entry;
+    if (!isfinite(x) || !isfinite(y))
+        return;
+    oj_tree_walk_start(&walk, &side.tree, x, y, 0.0);
+    while ((entry = oj_tree_walk_next(&walk, &side.tree)) >= 0)
     {
-        batch.most = 0.0;
-        batch.own_most = NULL;
+        const struct oj_tree_box *box = &side.box[entry];
+        int32_t rank = side.rank[entry];
+        if (box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1 &&
+            oj_pair_rule_passes(&batch.rule, i, rank, 0))
+            found(rank, entry);
     }
-    return batch;
 }
 
-static __device__ int start_visit(struct oj_point_visit *visit,
-                                  const struct oj_point_side &side,
-                                  const struct point_batch &batch, int64_t i)
+/* Such pairs have no distance. */
+static __device__ __forceinline__ double distance_of(const struct envelopes &,
+                                                     double, double, int64_t)
 {
-    return oj_point_visit_start(visit, &side, i, batch.x[i], batch.y[i],
-                                most_of(batch, i));
+    return NAN;
 }
-
-/* count [n + 1], the last one 0. */
-static __global__ void __launch_bounds__(BLOCK, 6)
-    count_pairs(const __grid_constant__ struct oj_point_side side,
-                const __grid_constant__ struct point_batch batch,
-                int64_t *count)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, n = 0;
-    struct oj_point_visit visit;
-    if (t == batch.n)
-        count[t] = 0;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    if (start_visit(&visit, side, batch, i))
-    {
-        while (oj_point_visit_next(&visit, &side, &batch.rule) >= 0)
-            n++;
-    }
-    count[i] = n;
-}
-
-static __global__ void __launch_bounds__(BLOCK, 6)
-    put_ranks(const __grid_constant__ struct oj_point_side side,
-              const __grid_constant__ struct point_batch batch,
-              const int64_t *offset, int32_t *rank)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i, at;
-    struct oj_point_visit visit;
-    int32_t r;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    at = offset[i];
-    if (at == offset[i + 1] || !start_visit(&visit, side, batch, i))
-        return;
-    while ((r = oj_point_visit_next(&visit, &side, &batch.rule)) >= 0)
-        rank[at++] = r;
-}
-
-static __global__ void __launch_bounds__(BLOCK, 6)
-    count_by_feature(const __grid_constant__ struct oj_point_side side,
-                     const __grid_constant__ struct point_batch batch,
-                     unsigned long long *count)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    struct oj_point_visit visit;
-    int32_t r;
-    if (t >= batch.n || !start_visit(&visit, side, batch, point_of(batch, t)))
-        return;
-    while ((r = oj_point_visit_next(&visit, &side, &batch.rule)) >= 0)
-        atomicAdd(&count[ordinal_at(batch, r)], 1ull);
-}
-
-static __global__ void __launch_bounds__(BLOCK, 4)
-    sum_by_feature(const __grid_constant__ struct oj_point_side side,
-                   const __grid_constant__ struct point_batch batch,
-                   const __grid_constant__ struct oj_cuda_tally tally)
-{
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    struct oj_point_visit visit;
-    int32_t r;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    if (!start_visit(&visit, side, batch, i))
-        return;
-    while ((r = oj_point_visit_next(&visit, &side, &batch.rule)) >= 0)
-        add_pair(tally.request, i, words_of(tally, ordinal_at(batch, r)));
-}
-
-/* Ranks become ordinals, with the distance of each pair; place_of NULL: none is
- * asked for.  A thread for each pair; the rows of a block's pairs are few. */
-static __global__ void __launch_bounds__(BLOCK)
-    finish_pairs(const __grid_constant__ struct point_batch batch,
-                 const struct oj_point_place *place_of, const int64_t *offset,
-                 int64_t n_pairs, int32_t *row, double *measure)
-{
-    __shared__ int64_t edge[2];
-    int64_t first = (int64_t)blockIdx.x * BLOCK, p = first + threadIdx.x;
-    if (place_of != NULL)
-    {
-        if (threadIdx.x < 2)
-        {
-            int64_t at = threadIdx.x == 0 ? first : first + BLOCK - 1;
-            at = at < n_pairs ? at : n_pairs - 1;
-            edge[threadIdx.x] =
-                oj_cuda_owner_of<int64_t>(offset, 0, batch.n, at);
-        }
-        __syncthreads();
-    }
-    if (p >= n_pairs)
-        return;
-    if (place_of != NULL)
-    {
-        int64_t i = oj_cuda_owner_of(offset, edge[0], edge[1] + 1, p);
-        struct oj_point_place q = place_of[row[p]];
-        measure[p] = oj_point_distance(batch.x[i], batch.y[i], q.x, q.y);
-    }
-    row[p] = ordinal_at(batch, row[p]);
-}
-
-/* --- lists ---------------------------------------------------------------- */
 
 static oj_status list_pairs(const struct pairs_index *self,
                             struct point_lists *l)
 {
-    struct oj_cuda_device *device = l->device;
-    int64_t n = l->points->n;
-    OJ_TRY(oj_cuda_point_order(device, l->stream, &self->side.side.tree,
+    OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.tree,
                                l->points, &l->order, l->err));
-    l->batch = batch_of(self, l->points, l->order);
-    OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->out.offset, l->err));
-    count_pairs<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(oj_cuda_scan_total(device, l->stream, &l->scratch,
-                              l->out.offset.data, n, &l->out.n_pairs,
-                              "summing counts", l->err));
-    OJ_TRY(oj_cuda_pairs_fit(n, l->out.n_pairs, l->max_pairs, l->err));
-    if (l->out.n_pairs == 0)
-        return OJ_OK;
-    OJ_TRY(
-        oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
-    put_ranks<<<oj_blocks(n, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, l->out.offset.data, l->out.row.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (!self->relation.any_order)
-        OJ_TRY(oj_cuda_order_rows(device, l->stream, n, NULL, &l->out, l->err));
-    if (self->is_near)
-        OJ_TRY(oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
-                            l->err));
-    if (self->is_near || l->batch.ordinal_of != NULL)
-        finish_pairs<<<oj_blocks(l->out.n_pairs, BLOCK), BLOCK, 0, l->stream>>>(
-            l->batch, self->side.place_of.data, l->out.offset.data,
-            l->out.n_pairs, l->out.row.data, l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("measuring pairs", l->err);
-    return OJ_OK;
+    l->batch = point_batch_of(self, l->points, l->order);
+    return list_found<6>(l, self->side, INT64_MAX, 0, self->relation.any_order);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
@@ -242,34 +188,35 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
 
 /* --- counts and sums ------------------------------------------------------ */
 
+template <typename Add>
+static oj_status add_all(const struct oj_cuda_index *index, cudaStream_t stream,
+                         const struct oj_cuda_points *points, Add add,
+                         struct oj_error *err)
+{
+    const struct envelopes *side = &((const struct pairs_index *)index)->side;
+    return visit_by_tree(
+        index, stream, points, &side->tree,
+        [&](const struct oj_cuda_array<int32_t> &order)
+        {
+            add_pairs<6, struct envelopes, Add>
+                <<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
+                    *side, point_batch_of(index, points, order), add);
+        },
+        "counting pairs", err);
+}
+
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
                        unsigned long long *d_count, struct oj_error *err)
 {
-    const struct pairs_index *self = (const struct pairs_index *)index;
-    return visit_by_tree(
-        self, stream, points, &self->side.side.tree,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            count_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                self->side.side, batch_of(self, points, order), d_count);
-        },
-        "counting pairs", err);
+    return add_all(index, stream, points, add_one{d_count}, err);
 }
 
 static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally, struct oj_error *err)
 {
-    const struct pairs_index *self = (const struct pairs_index *)index;
-    return visit_by_tree(
-        self, stream, points, &self->side.side.tree,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            sum_by_feature<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                self->side.side, batch_of(self, points, order), *tally);
-        },
-        "counting pairs", err);
+    return add_all(index, stream, points, add_values{*tally}, err);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {

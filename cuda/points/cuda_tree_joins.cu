@@ -3,12 +3,14 @@
  * of a warp for points that lie close together.  Nearest features get k places
  * a point; what has no such limit is counted first, then found again into its
  * place and put in order. */
-#include "../device/cuda_scratch.cuh"
-#include "../tree/cuda_long_rows.h"
-#include "../tree/cuda_tree.h"
 #include "cuda_point_batch.cuh"
 
+#include <cub/device/device_segmented_sort.cuh>
+
 #define BLOCK 128
+
+/* Candidates of a row up to which a thread sorts them. */
+#define SHORT_ROW 256
 
 /* Places of a point are searched one by one. */
 #define MOST_K 128
@@ -150,27 +152,112 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
         "joining", err);
 }
 
+/* --- rows of many candidates ---------------------------------------------- */
+
+/* Candidates row by row. */
+struct candidates
+{
+    int64_t n;
+    int64_t *first; /* [rows + 1] */
+    int64_t *count; /* [rows] how many of them, or NULL: all */
+    double *distance;
+    int32_t *rank;
+};
+
+static __device__ __forceinline__ int64_t
+size_of_row(const struct candidates &rows, int64_t i)
+{
+    return rows.count != NULL ? rows.count[i]
+                              : rows.first[i + 1] - rows.first[i];
+}
+
+/* Rows that one thread would take long to sort. */
+struct rows_to_sort
+{
+    int64_t *first, *end;
+    unsigned n;
+};
+
+static oj_status find_long(struct oj_cuda_work *work, int64_t n_rows,
+                           const struct candidates &rows,
+                           struct rows_to_sort *found)
+{
+    int64_t *first, *end;
+    unsigned *n_long;
+    found->n = 0;
+    if (rows.n / SHORT_ROW == 0)
+        return OJ_OK;
+    OJ_TRY(work->make(rows.n / SHORT_ROW, &found->first, &found->end));
+    OJ_TRY(work->make_zeros(1, &n_long, "ordering pairs"));
+    first = found->first;
+    end = found->end;
+    OJ_TRY(work->each(
+        n_rows,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = size_of_row(rows, i);
+            unsigned at;
+            if (n <= SHORT_ROW)
+                return;
+            at = atomicAdd(n_long, 1u);
+            first[at] = rows.first[i];
+            end[at] = rows.first[i] + n;
+        },
+        "ordering pairs"));
+    return oj_cuda_read(work->stream, n_long, (int)sizeof found->n, &found->n,
+                        "ordering pairs", work->err);
+}
+
+/* Sorts long rows by keys, with their values, to elsewhere. */
+template <typename K, typename V>
+static oj_status sort_rows(struct oj_cuda_work *work, int64_t n,
+                           const struct rows_to_sort &rows, const K *keys,
+                           K *sorted_keys, const V *values, V *sorted_values)
+{
+    return oj_cuda_with_scratch(
+        work->device, work->stream, &work->scratch,
+        [&](void *memory, size_t &bytes)
+        {
+            return cub::DeviceSegmentedSort::StableSortPairs(
+                memory, bytes, keys, sorted_keys, values, sorted_values, (int)n,
+                (int)rows.n, rows.first, rows.end, work->stream);
+        },
+        "ordering pairs", work->err);
+}
+
+/* Puts the candidates of long rows in order, by the lesser key first, then by
+ * the greater one, which keeps that order; leaves the other rows. Waits for the
+ * stream where rows may be long. */
+static oj_status sort_long(struct point_lists *l, enum oj_tree_order order,
+                           const struct candidates &rows)
+{
+    struct oj_cuda_work work(l->device, l->stream, l->err);
+    double *distance = rows.distance, *other_distance;
+    int32_t *rank = rows.rank, *other_rank;
+    struct rows_to_sort found;
+    OJ_TRY(find_long(&work, l->batch.n, rows, &found));
+    if (found.n == 0)
+        return OJ_OK;
+    if (rows.n > INT32_MAX)
+        return oj_fail(l->err, OJ_ERR_NOMEM,
+                       "%lld pairs are too many to be sorted at once",
+                       (long long)rows.n);
+    OJ_TRY(work.make(rows.n, &other_distance));
+    OJ_TRY(work.make(rows.n, &other_rank));
+    if (order == OJ_TREE_BY_RANK)
+    {
+        OJ_TRY(sort_rows(&work, rows.n, found, distance, other_distance, rank,
+                         other_rank));
+        return sort_rows(&work, rows.n, found, other_rank, rank, other_distance,
+                         distance);
+    }
+    OJ_TRY(sort_rows(&work, rows.n, found, rank, other_rank, distance,
+                     other_distance));
+    return sort_rows(&work, rows.n, found, other_distance, distance, other_rank,
+                     rank);
+}
+
 /* --- lists ---------------------------------------------------------------- */
-
-/* Counts [n + 1] become offsets; waits for their sum. */
-static oj_status sum_counts(struct point_lists *l, int64_t *count,
-                            int64_t *total)
-{
-    return oj_cuda_scan_total(l->device, l->stream, &l->scratch, count,
-                              l->batch.n, total, "summing counts", l->err);
-}
-
-/* Makes out->offset of the counts in it, and room for the pairs. */
-static oj_status make_pairs(struct point_lists *l)
-{
-    struct oj_cuda_device *device = l->device;
-    OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
-    OJ_TRY(oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err));
-    OJ_TRY(
-        oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.row, l->err));
-    return oj_cuda_make(device, l->stream, l->out.n_pairs, &l->out.measure,
-                        l->err);
-}
 
 /* The nearest k: place j of thread t's point is at j * n + t.  count [n + 1] or
  * reach, the distance of the last one or -1, may be NULL. */
@@ -204,51 +291,50 @@ static __global__ void __launch_bounds__(BLOCK)
         reach[i] = best.n > 0 ? best.distance[(best.n - 1) * batch.n] : -1.0;
 }
 
-static __global__ void
-put_nearest(const __grid_constant__ struct point_batch batch,
-            const double *distance, const int32_t *rank, const int64_t *offset,
-            int32_t *row, double *measure)
+/* Makes pairs of what l->out.offset counts: the first of the candidates of each
+ * row, or where first is NULL of the places of each thread's point. */
+static oj_status put_pairs(struct point_lists *l, const int64_t *first,
+                           const double *distance, const int32_t *rank)
 {
-    int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
-    int64_t first, n;
-    if (t >= batch.n)
-        return;
-    i = point_of(batch, t);
-    first = offset[i];
-    n = offset[i + 1] - first;
-    for (int64_t j = 0; j < n; j++)
-    {
-        row[first + j] = ordinal_at(batch, rank[j * batch.n + t]);
-        measure[first + j] = distance[j * batch.n + t];
-    }
+    const struct point_batch batch = l->batch;
+    const int64_t *offset = l->out.offset.data;
+    int32_t *row;
+    double *measure;
+    OJ_TRY(sum_pairs(l));
+    OJ_TRY(make_pairs(l, 1));
+    row = l->out.row.data;
+    measure = l->out.measure.data;
+    return l->each(
+        batch.n,
+        [=] __device__(int64_t t)
+        {
+            int64_t i = first != NULL ? t : point_of(batch, t);
+            int64_t from = first != NULL ? first[i] : t;
+            int64_t step = first != NULL ? 1 : batch.n;
+            for (int64_t at = offset[i]; at < offset[i + 1]; at++, from += step)
+            {
+                row[at] = ordinal_at(batch, rank[from]);
+                measure[at] = distance[from];
+            }
+        },
+        "joining");
 }
 
 /* With ties only the reach of each point is wanted of its places. */
 static oj_status list_nearest(const struct tree_index *self,
-                              struct point_lists *l)
+                              struct point_lists *l, double *reach)
 {
-    struct oj_cuda_device *device = l->device;
-    int64_t n = l->batch.n, n_places = n * self->k;
-    int all = self->relation.ties == OJ_TIES_ALL;
-    OJ_TRY(oj_cuda_make(device, l->stream, n_places, &l->distance, &l->rank,
-                        l->err));
-    if (all)
-        OJ_TRY(oj_cuda_make(device, l->stream, n, &l->reach, l->err));
+    struct oj_cuda_work work(l->device, l->stream, l->err);
+    int64_t n = l->batch.n;
+    double *distance;
+    int32_t *rank;
+    OJ_TRY(work.make(n * self->k, &distance));
+    OJ_TRY(work.make(n * self->k, &rank));
     find_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, self->k, l->distance.data, l->rank.data,
-        all ? NULL : l->out.offset.data, l->reach.data);
+        self->side.side, l->batch, self->k, distance, rank,
+        reach != NULL ? NULL : l->out.offset.data, reach);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (all)
-    {
-        oj_cuda_drop(device, l->stream, &l->distance, &l->rank);
-        return OJ_OK;
-    }
-    OJ_TRY(make_pairs(l));
-    put_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        l->batch, l->distance.data, l->rank.data, l->out.offset.data,
-        l->out.row.data, l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    return OJ_OK;
+    return reach != NULL ? OJ_OK : put_pairs(l, NULL, distance, rank);
 }
 
 /* Candidates of each point: counted, where distance is NULL, else put behind
@@ -280,113 +366,80 @@ static __global__ void __launch_bounds__(BLOCK, 6)
         first[i] = found.n;
 }
 
-/* Long rows come in the order of ranks, and may leave in it. */
-static __global__ void settle(const __grid_constant__ struct point_batch batch,
-                              enum oj_tree_order order, const int64_t *first,
-                              double *distance, int32_t *rank, int64_t *count)
+/* Each row's pairs first among its candidates, and their number in
+ * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
+static oj_status settle(struct point_lists *l, enum oj_tree_order order,
+                        struct candidates rows)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
-    if (i == batch.n)
-        count[i] = 0;
-    if (i >= batch.n)
-        return;
-    n = first[i + 1] - first[i];
-    distance += first[i];
-    rank += first[i];
-    if (n <= OJ_CUDA_SHORT_ROW)
-    {
-        count[i] = oj_tree_settle(order, batch.least, n, distance, rank);
-        return;
-    }
-    n = oj_tree_fold(batch.least, n, distance, rank);
-    if (order == OJ_TREE_BY_DISTANCE && n <= OJ_CUDA_SHORT_ROW)
-        oj_tree_sort(order, n, distance, rank);
-    count[i] = n;
-}
-
-static __global__ void
-put_settled(const __grid_constant__ struct point_batch batch,
-            const int64_t *first, const double *distance, const int32_t *rank,
-            const int64_t *offset, int32_t *row, double *measure)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int64_t from, to, n;
-    if (i >= batch.n)
-        return;
-    from = first[i];
-    to = offset[i];
-    n = offset[i + 1] - to;
-    for (int64_t j = 0; j < n; j++)
-    {
-        row[to + j] = ordinal_at(batch, rank[from + j]);
-        measure[to + j] = distance[from + j];
-    }
-}
-
-/* Each row's pairs first among its candidates, and their number. */
-static oj_status settle_all(struct point_lists *l, int64_t n_candidates,
-                            enum oj_tree_order order)
-{
-    struct oj_cuda_device *device = l->device;
-    struct oj_cuda_candidates rows = {l->batch.n,       n_candidates,
-                                      l->first.data,    NULL,
-                                      l->distance.data, l->rank.data};
-    OJ_TRY(oj_cuda_sort_long_rows(device, l->stream, OJ_TREE_BY_RANK, &rows,
-                                  l->err));
-    settle<<<oj_blocks(l->batch.n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        l->batch, order, l->first.data, l->distance.data, l->rank.data,
-        l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
+    int64_t *count = l->out.offset.data, n_rows = l->batch.n;
+    double least = l->batch.least;
+    OJ_TRY(sort_long(l, OJ_TREE_BY_RANK, rows));
+    OJ_TRY(l->each(
+        n_rows + 1,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = i < n_rows ? size_of_row(rows, i) : 0;
+            double *distance = rows.distance + rows.first[i];
+            int32_t *rank = rows.rank + rows.first[i];
+            if (n > SHORT_ROW)
+            {
+                n = oj_tree_fold(least, n, distance, rank);
+                if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
+                    oj_tree_sort(order, n, distance, rank);
+            }
+            else if (n > 0)
+                n = oj_tree_settle(order, least, n, distance, rank);
+            count[i] = n;
+        },
+        "ordering pairs"));
     if (order == OJ_TREE_BY_RANK)
         return OJ_OK;
-    rows.count = l->out.offset.data;
-    return oj_cuda_sort_long_rows(device, l->stream, order, &rows, l->err);
+    rows.count = count;
+    return sort_long(l, order, rows);
 }
 
+/* reach: of each point, or NULL. */
 static oj_status list_within(const struct tree_index *self,
-                             struct point_lists *l)
+                             struct point_lists *l, const double *reach)
 {
-    struct oj_cuda_device *device = l->device;
-    enum oj_tree_order order = self->relation.op == OJ_OP_NEAREST
-                                   ? OJ_TREE_BY_DISTANCE
-                                   : OJ_TREE_BY_RANK;
-    int64_t n = l->batch.n, n_candidates = 0;
-    OJ_TRY(oj_cuda_make(device, l->stream, n + 1, &l->first, l->err));
+    int64_t n = l->batch.n;
+    struct candidates rows = {};
+    OJ_TRY(l->make(n + 1, &rows.first));
     find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, l->reach.data, l->first.data, NULL, NULL);
+        self->side.side, l->batch, reach, rows.first, NULL, NULL);
     OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_counts(l, l->first.data, &n_candidates));
-    if (n_candidates == 0)
+    OJ_TRY(sum_counts(l, rows.first, &rows.n));
+    if (rows.n == 0)
         return oj_cuda_clear(l->stream, &l->out.offset, "joining", l->err);
-    OJ_TRY(oj_cuda_make(device, l->stream, n_candidates, &l->distance, &l->rank,
-                        l->err));
+    OJ_TRY(l->make(rows.n, &rows.distance));
+    OJ_TRY(l->make(rows.n, &rows.rank));
     find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, l->reach.data, l->first.data,
-        l->distance.data, l->rank.data);
+        self->side.side, l->batch, reach, rows.first, rows.distance, rows.rank);
     OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    OJ_TRY(settle_all(l, n_candidates, order));
-    OJ_TRY(make_pairs(l));
-    put_settled<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        l->batch, l->first.data, l->distance.data, l->rank.data,
-        l->out.offset.data, l->out.row.data, l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("ordering pairs", l->err);
-    return OJ_OK;
+    OJ_TRY(settle(l,
+                  self->relation.op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
+                                                     : OJ_TREE_BY_RANK,
+                  rows));
+    return put_pairs(l, rows.first, rows.distance, rows.rank);
 }
 
 static oj_status list_pairs(const struct tree_index *self,
                             struct point_lists *l)
 {
-    const struct oj_relation *relation = &self->relation;
+    int all = self->relation.ties == OJ_TIES_ALL;
+    double *reach = NULL;
     OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.segments.tree,
                                l->points, &l->order, l->err));
     l->batch = batch_of(self, l->points, l->order);
-    OJ_TRY(oj_cuda_make(l->device, l->stream, l->batch.n + 1, &l->out.offset,
-                        l->err));
-    if (relation->op == OJ_OP_NEAREST)
-        OJ_TRY(list_nearest(self, l));
-    if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST)
-        return OJ_OK;
-    return list_within(self, l);
+    if (self->relation.op == OJ_OP_NEAREST)
+    {
+        if (all)
+            OJ_TRY(l->make(l->batch.n, &reach));
+        OJ_TRY(list_nearest(self, l, reach));
+        if (!all)
+            return OJ_OK;
+    }
+    return list_within(self, l, reach);
 }
 
 static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,

@@ -10,7 +10,14 @@
 #ifndef OJ_NEAR_OTHER_H
 #define OJ_NEAR_OTHER_H
 
-#include "oj_point_pairs.h"
+#include "../../algs/kernels/oj_segment.h"
+#include "../index/oj_pair_rule.h"
+#include "../tree/oj_tree.h"
+
+struct __attribute__((aligned(16))) oj_point_place
+{
+    double x, y;
+};
 
 /** The join side. Borrows everything. */
 struct oj_near_others

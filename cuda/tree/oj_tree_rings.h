@@ -130,12 +130,15 @@ OJ_FN struct oj_tree_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Where p is in a ring, exactly, by even-odd. */
-OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
-                                           int64_t ring, double px, double py)
+/** Where p is of rings first .. end - 1 together, exactly, by even-odd: on one
+ *  of them, or inside an odd number.  They are gone along at once; a chain of
+ *  edges of several rings is stepped over only where the ray cannot meet it. */
+OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
+                                            int64_t ring, int64_t end_ring,
+                                            double px, double py)
 {
-    int64_t at = rings->segment_offset[ring];
-    int64_t end = rings->segment_offset[ring + 1];
+    int64_t at = rings->segment_offset[ring], end_of_ring = at;
+    int64_t end = rings->segment_offset[end_ring];
     int level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
     int odd = 0;
     while (at < end)
@@ -147,49 +150,6 @@ OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
             int edge = oj_ring_edge(px, py, s->ax, s->ay, s->bx, s->by);
             if (edge == OJ_ON_BOUNDARY)
                 return OJ_ON_BOUNDARY;
-            odd ^= edge;
-        }
-        else
-        {
-            struct oj_tree_box box = rings->chain[level - 1][at >> shift];
-            int is_apart = py < box.y0 || py > box.y1 || px > box.x1;
-            if (!is_apart && px >= box.x0)
-            {
-                level--;
-                continue;
-            }
-            if (!is_apart)
-                odd ^= (rings->segment[at].ay > py) !=
-                       (rings->segment[at + ((int64_t)1 << shift) - 1].by > py);
-        }
-        at += (int64_t)1 << shift;
-        level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
-}
-
-/** 1 when p is at distance 0 of the polygon: on a ring, or inside an odd number
- *  of them.  All rings are gone along at once; a chain of edges of several
- * rings is stepped over only where the ray cannot meet it. */
-OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
-                             double px, double py)
-{
-    int64_t ring = rings->ring_offset[part];
-    int64_t at = rings->segment_offset[ring], end_of_ring = at;
-    int64_t end = rings->segment_offset[rings->ring_offset[part + 1]];
-    int level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
-    int odd = 0;
-    if (rings->part_kind[part] != rings->polygon_kind)
-        return 0;
-    while (at < end)
-    {
-        int shift = OJ_TREE_CHAIN_BITS * level;
-        if (level == 0)
-        {
-            const struct oj_tree_segment *s = &rings->segment[at];
-            int edge = oj_ring_edge(px, py, s->ax, s->ay, s->bx, s->by);
-            if (edge == OJ_ON_BOUNDARY)
-                return 1;
             odd ^= edge;
         }
         else
@@ -212,7 +172,23 @@ OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
         at += (int64_t)1 << shift;
         level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
     }
-    return odd;
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
+                                           int64_t ring, double px, double py)
+{
+    return oj_tree_rings_locate(rings, ring, ring + 1, px, py);
+}
+
+/** 1 when p is at distance 0 of the polygon. */
+OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
+                             double px, double py)
+{
+    return rings->part_kind[part] == rings->polygon_kind &&
+           oj_tree_rings_locate(rings, rings->ring_offset[part],
+                                rings->ring_offset[part + 1], px,
+                                py) != OJ_OUTSIDE;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
+#include "../device/cuda_work.cuh"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256
@@ -106,7 +107,7 @@ put_doubt(const struct points_in_rings_query &q, int64_t i, uint32_t record)
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 ask_chunk(const struct points_in_rings_query &q, int64_t chunk,
-          answer_t &answer)
+          answer_t &&answer)
 {
     __shared__ uint8_t waiting[BLOCK / LANES][CHUNK];
     __shared__ double waiting_x[BLOCK / LANES][keeps ? CHUNK : 1];
@@ -181,11 +182,12 @@ static __device__ __forceinline__ int32_t *ranks_of_chunk(void)
     return mine;
 }
 
-/* Asks the originals about the doubts of a slice: answer.settle(i, x, y,
+/* Asks the originals about the doubts of a slice: answer.settle(q, i, x, y,
  * place). */
 template <typename answer_t>
-static __device__ __forceinline__ void
-settle_doubts(const struct points_in_rings_query &q, answer_t &answer)
+static __global__ void
+settle_doubts(const __grid_constant__ struct points_in_rings_query q,
+              const __grid_constant__ answer_t answer)
 {
     unsigned n = *q.n_doubts;
     for (unsigned d = blockIdx.x * BLOCK + threadIdx.x; d < n;
@@ -221,24 +223,12 @@ slice_of(const struct points_in_rings_query &all, int64_t first)
     return q;
 }
 
-/* Room for doubts, by stream order. */
-struct doubts
+/* Room for doubts. */
+static inline oj_status make_doubts(struct oj_cuda_work *work,
+                                    struct points_in_rings_query *q)
 {
-    struct oj_cuda_array<struct doubt> list;
-    struct oj_cuda_array<unsigned> n;
-};
-
-static inline oj_status make_doubts(struct oj_cuda_device *device,
-                                    cudaStream_t stream,
-                                    struct points_in_rings_query *q,
-                                    struct doubts *d, struct oj_error *err)
-{
-    OJ_TRY(oj_cuda_make(device, stream, q->n < SLICE ? q->n : SLICE, &d->list,
-                        err));
-    OJ_TRY(oj_cuda_make(device, stream, 1, &d->n, err));
-    q->doubt = d->list.data;
-    q->n_doubts = d->n.data;
-    return OJ_OK;
+    OJ_TRY(work->make(q->n < SLICE ? q->n : SLICE, &q->doubt));
+    return work->make(1, &q->n_doubts);
 }
 
 /* Runs slice(q, first) for the points of all, slice by slice, each with no
@@ -264,12 +254,9 @@ static oj_status ask_slices(struct oj_cuda_device *device, cudaStream_t stream,
                             struct points_in_rings_query q, Slice slice,
                             struct oj_error *err)
 {
-    struct doubts doubts = {};
-    oj_status status = make_doubts(device, stream, &q, &doubts, err);
-    if (status == OJ_OK)
-        status = each_slice(&q, stream, slice, err);
-    oj_cuda_drop(device, stream, &doubts.list, &doubts.n);
-    return status;
+    struct oj_cuda_work work(device, stream, err);
+    OJ_TRY(make_doubts(&work, &q));
+    return each_slice(&q, stream, slice, err);
 }
 
 #endif

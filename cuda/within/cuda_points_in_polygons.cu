@@ -1,9 +1,6 @@
 #include "../../algs/relation/oj_point_rule.h"
-#include "../device/cuda_scratch.cuh"
-#include "../index/cuda_family.h"
-#include "cuda_point_counts.cuh"
-#include "cuda_point_lists.cuh"
-#include "cuda_point_sums.cuh"
+#include "../index/cuda_value_sums.cuh"
+#include "cuda_point_query.cuh"
 
 struct polygons_index : oj_cuda_index
 {
@@ -89,7 +86,7 @@ struct first_settler
 
     __device__ __forceinline__ void
     settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place)
+           struct oj_ring_place *place) const
     {
         row[i] = ordinal(q.ordinal_of, next(q, x, y, place));
     }
@@ -114,14 +111,6 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-static __global__ void
-settle_first(const __grid_constant__ struct points_in_rings_query q,
-             int32_t *row)
-{
-    struct first_settler answer = {row};
-    settle_doubts(q, answer);
-}
-
 /* Blocks of the second pass, which mostly has little to do. */
 static unsigned settling_blocks(const struct oj_cuda_index *index)
 {
@@ -140,8 +129,9 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
             find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
                 q, d_row + first, measure);
             OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-            settle_first<<<settling_blocks(index), BLOCK, 0, stream>>>(
-                q, d_row + first);
+            settle_doubts<struct first_settler>
+                <<<settling_blocks(index), BLOCK, 0, stream>>>(q,
+                                                               {d_row + first});
             OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
             return OJ_OK;
         },
@@ -149,6 +139,236 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 }
 
 /* --- lists ---------------------------------------------------------------- */
+
+/* What is known of a chunk's points before there is room for their pairs: a bit
+ * for each that may have some, and for those, in their order from the chunk's
+ * place on, the rank of the only pair (>= 0), or -1 - the number of pairs. */
+struct chunk_pair_counts
+{
+    uint32_t *some;          /* [ROUNDS] of each chunk, a bit for each lane */
+    int32_t *few;            /* [CHUNK] of each chunk */
+    unsigned long long *sum; /* of each chunk: pairs */
+};
+
+/* Chunks with a point that has more than one pair. */
+struct several
+{
+    uint32_t *chunk; /* [chunks] */
+    unsigned *n;
+};
+
+/* In the place of a rank, until it is settled. */
+#define DOUBTED INT32_MIN
+
+struct few_answer
+{
+    int32_t *of_chunk;
+    int64_t first;
+    unsigned long long n_pairs;
+
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
+                                         int64_t i, int32_t rank)
+    {
+        if (i < 0)
+            return;
+        of_chunk[i - first] = rank;
+        n_pairs += rank >= 0;
+    }
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i, struct oj_ring_place *place)
+    {
+        int32_t n = 0, only = OJ_RING_NONE, rank;
+        uint32_t start = place->at;
+        while ((rank = next_surely(q, place)) >= 0)
+        {
+            only = rank;
+            n++;
+        }
+        if (rank == OJ_RING_UNSURE)
+        {
+            put_doubt(q, i, start);
+            of_chunk[i - first] = DOUBTED;
+        }
+        else if (i >= 0)
+        {
+            of_chunk[i - first] = n > 1 ? -1 - n : only;
+            n_pairs += (unsigned)n;
+        }
+    }
+};
+
+struct few_settler
+{
+    struct chunk_pair_counts to;
+
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place) const
+    {
+        int64_t chunk = i / CHUNK, at = chunk * CHUNK;
+        int round = (int)(i % CHUNK / LANES), lane = (int)(i % LANES);
+        int32_t n = 0, only = OJ_RING_NONE, rank;
+        while ((rank = next(q, x, y, place)) >= 0)
+        {
+            only = rank;
+            n++;
+        }
+        for (int r = 0; r < round; r++)
+            at += __popc(to.some[chunk * ROUNDS + r]);
+        at += __popc(to.some[chunk * ROUNDS + round] & ((1u << lane) - 1u));
+        to.few[at] = n > 1 ? -1 - n : only;
+        if (n > 0)
+            atomicAdd(&to.sum[chunk], (unsigned long long)n);
+    }
+};
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    count_pairs(const __grid_constant__ struct points_in_rings_query q,
+                int64_t n_chunks, struct chunk_pair_counts to)
+{
+    int64_t chunk = warp_of(), at = chunk * CHUNK;
+    struct few_answer answer = {ranks_of_chunk(), at, 0};
+    if (chunk >= n_chunks)
+        return;
+    ask_chunk<true>(q, chunk, answer);
+    for (int step = LANES / 2; step > 0; step /= 2)
+        answer.n_pairs += __shfl_xor_sync(ALL_LANES, answer.n_pairs, step);
+    if (lane_of() == 0)
+        to.sum[chunk] = answer.n_pairs;
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        int32_t few = answer.of_chunk[r * LANES + lane_of()];
+        unsigned some = __ballot_sync(ALL_LANES, few != OJ_RING_NONE);
+        if (few != OJ_RING_NONE)
+            to.few[at + __popc(some & ((1u << lane_of()) - 1u))] = few;
+        if (lane_of() == 0)
+            to.some[chunk * ROUNDS + r] = some;
+        at += __popc(some);
+    }
+}
+
+/* Pairs that a lane has of two points: those of the lanes before, and all. */
+static __device__ __forceinline__ int64_t scan_lanes(int64_t first,
+                                                     int64_t second,
+                                                     int64_t *all)
+{
+    unsigned lane = lane_of();
+    int64_t n = first + second, sum = n;
+    if (!__any_sync(ALL_LANES, first > 1 || second > 1))
+    {
+        unsigned ones = __ballot_sync(ALL_LANES, first != 0);
+        unsigned others = __ballot_sync(ALL_LANES, second != 0);
+        unsigned below = (1u << lane) - 1u;
+        *all = __popc(ones) + __popc(others);
+        return __popc(ones & below) + __popc(others & below);
+    }
+    for (unsigned step = 1; step < LANES; step *= 2)
+    {
+        int64_t before = __shfl_up_sync(ALL_LANES, sum, step);
+        if (lane >= step)
+            sum += before;
+    }
+    *all = __shfl_sync(ALL_LANES, sum, LANES - 1);
+    return sum - n;
+}
+
+/* Pairs of a point of which few is known. */
+static __device__ __forceinline__ int64_t pairs_of(int32_t few)
+{
+    return few >= 0 ? 1 : -1 - (int64_t)few;
+}
+
+/* Two points of a thread lie side by side, so that their offsets are written as
+ * one; all that is known is read before anything is written, so that reads do
+ * not wait for one another. */
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    put_pairs(const __grid_constant__ struct points_in_rings_query q,
+              int64_t n_chunks, const struct chunk_pair_counts from,
+              int64_t *offset, int32_t *row, struct several several)
+{
+    int64_t chunk = warp_of(), at, few = chunk * CHUNK;
+    uint32_t some[ROUNDS], shift = 2 * lane_of() % LANES;
+    int32_t known[ROUNDS]; /* then ordinals, where it is a rank */
+    int has_several = 0;
+    if (chunk >= n_chunks)
+        return;
+    at = (int64_t)from.sum[chunk];
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+        some[r] = from.some[chunk * ROUNDS + r];
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r += 2)
+    {
+        uint32_t mine = lane_of() < LANES / 2 ? some[r] : some[r + 1];
+        int64_t next = few + __popc(mine & ((1u << shift) - 1u)) +
+                       (lane_of() < LANES / 2 ? 0 : __popc(some[r]));
+        known[r] = known[r + 1] = OJ_RING_NONE;
+        if (mine >> shift & 1u)
+            known[r] = from.few[next++];
+        if (mine >> shift & 2u)
+            known[r + 1] = from.few[next];
+        few += __popc(some[r]) + __popc(some[r + 1]);
+    }
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+    {
+        has_several |= known[r] < OJ_RING_NONE;
+        known[r] = ordinal(q.ordinal_of, known[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r += 2)
+    {
+        int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
+        int64_t n = pairs_of(known[r]);
+        before = at + scan_lanes(n, pairs_of(known[r + 1]), &all);
+        at += all;
+        if (i + 1 < q.n)
+            *(uint4 *)&offset[i] = make_uint4(
+                (uint32_t)before, (uint32_t)(before >> 32),
+                (uint32_t)(before + n), (uint32_t)((before + n) >> 32));
+        else if (i < q.n)
+            offset[i] = before;
+        if (known[r] >= 0)
+            row[before] = known[r];
+        if (known[r + 1] >= 0)
+            row[before + n] = known[r + 1];
+    }
+    if (lane_of() == 0 && chunk == n_chunks - 1)
+        offset[q.n] = at;
+    if (__any_sync(ALL_LANES, has_several) && lane_of() == 0)
+        several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
+}
+
+/* The rows of points that have several; a kernel of its own, since asking again
+ * takes many registers. */
+static __global__ void
+put_several(const __grid_constant__ struct points_in_rings_query q,
+            const struct chunk_pair_counts from, const int64_t *offset,
+            int32_t *row, const struct several several)
+{
+    for (int64_t k = warp_of(); k < *several.n;
+         k += (int64_t)gridDim.x * (BLOCK / LANES))
+    {
+        int64_t chunk = several.chunk[k], few = chunk * CHUNK;
+        for (int r = 0; r < ROUNDS; r++)
+        {
+            int64_t i = chunk * CHUNK + r * LANES + lane_of();
+            uint32_t some = from.some[chunk * ROUNDS + r];
+            uint32_t before = __popc(some & ((1u << lane_of()) - 1u));
+            if ((some >> lane_of() & 1u) &&
+                from.few[few + before] < OJ_RING_NONE)
+            {
+                double x = q.x[i], y = q.y[i];
+                struct oj_ring_place place;
+                oj_ring_tree_find(&q.tree, x, y, &place);
+                for (int64_t p = offset[i]; p < offset[i + 1]; p++)
+                    row[p] = ordinal(q.ordinal_of, next(q, x, y, &place));
+            }
+            few += __popc(some);
+        }
+    }
+}
 
 /* SLICE is of whole chunks. */
 static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
@@ -167,29 +387,22 @@ static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
             count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
                 q, n_chunks, here);
             OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-            settle_pairs<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            settle_doubts<struct few_settler>
+                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, {here});
             OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
             return OJ_OK;
         },
         err);
 }
 
-struct listing
-{
-    struct doubts doubts;
-    struct oj_cuda_array<uint32_t> some;          /* [chunks * ROUNDS] */
-    struct oj_cuda_array<int32_t> few;            /* [chunks * CHUNK] */
-    struct oj_cuda_array<unsigned long long> sum; /* [chunks + 1] */
-    struct oj_cuda_array<uint32_t> several;       /* [chunks + 1] */
-    struct oj_cuda_array<uint8_t> scratch;
-};
-
-static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status list_pairs(struct oj_cuda_index *index,
                             const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct listing *l,
-                            struct oj_cuda_pairs *out, struct oj_error *err)
+                            int64_t max_pairs, struct oj_cuda_work *work,
+                            struct oj_cuda_pairs *out)
 {
     struct oj_cuda_device *device = index->device;
+    cudaStream_t stream = work->stream;
+    struct oj_error *err = work->err;
     struct points_in_rings_query q = query_of(index, points);
     struct chunk_pair_counts found;
     int64_t n = points->n, n_chunks = chunks_of(n);
@@ -199,22 +412,16 @@ static oj_status list_pairs(struct oj_cuda_index *index, cudaStream_t stream,
     if (n == 0)
         return oj_cuda_clear(stream, &out->offset, "listing polygons of points",
                              err);
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks * ROUNDS, &l->some, err));
-    OJ_TRY(oj_cuda_make(device, stream, n_chunks * CHUNK, &l->few, err));
-    OJ_TRY(
-        oj_cuda_make(device, stream, n_chunks + 1, &l->sum, &l->several, err));
-    OJ_CUDA_TRY(cudaMemsetAsync(l->sum.data + n_chunks, 0, 8, stream),
+    OJ_TRY(work->make(n_chunks * ROUNDS, &found.some));
+    OJ_TRY(work->make(n_chunks * CHUNK, &found.few));
+    OJ_TRY(work->make(n_chunks + 1, &found.sum));
+    OJ_TRY(work->make(n_chunks, &several.chunk));
+    OJ_TRY(work->make_zeros(1, &several.n, "listing polygons of points"));
+    OJ_CUDA_TRY(cudaMemsetAsync(found.sum + n_chunks, 0, 8, stream),
                 "listing polygons of points", err);
-    OJ_CUDA_TRY(cudaMemsetAsync(l->several.data, 0, 4, stream),
-                "listing polygons of points", err);
-    OJ_TRY(make_doubts(device, stream, &q, &l->doubts, err));
-    found.some = l->some.data;
-    found.few = l->few.data;
-    found.sum = l->sum.data;
-    several.n = l->several.data;
-    several.chunk = l->several.data + 1;
+    OJ_TRY(make_doubts(work, &q));
     OJ_TRY(count_all(index, stream, &q, &found, err));
-    OJ_TRY(oj_cuda_scan_total(device, stream, &l->scratch, l->sum.data,
+    OJ_TRY(oj_cuda_scan_total(device, stream, &work->scratch, found.sum,
                               n_chunks, &n_pairs, "counting polygons of points",
                               err));
     out->n_pairs = (int64_t)n_pairs;
@@ -234,21 +441,218 @@ static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
                             int64_t max_pairs, struct oj_cuda_pairs *out,
                             struct oj_error *err)
 {
-    struct oj_cuda_device *device = index->device;
+    struct oj_cuda_work work(index->device, stream, err);
     struct oj_cuda_pairs pairs = {};
-    struct listing l = {};
-    oj_status status;
-    status = list_pairs(index, stream, points, max_pairs, &l, &pairs, err);
-    oj_cuda_drop(device, stream, &l.doubts.list, &l.doubts.n, &l.some, &l.few,
-                 &l.sum, &l.several, &l.scratch);
+    oj_status status = list_pairs(index, points, max_pairs, &work, &pairs);
     if (status != OJ_OK)
-        oj_cuda_pairs_drop(device, stream, &pairs);
+        oj_cuda_pairs_drop(index->device, stream, &pairs);
     else
         *out = pairs;
     return status;
 }
 
-/* --- counts --------------------------------------------------------------- */
+/* --- pairs added up by feature, without writing them ---------------------- */
+
+/* Own has add(q, i, rank) for all lanes of a warp, rank < 0: none, and
+ * add_one(q, i, rank). */
+template <typename Own> struct adding_answer
+{
+    __device__ __forceinline__ const Own &own() const
+    {
+        return *(const Own *)this;
+    }
+    __device__ __forceinline__ void sure(const struct points_in_rings_query &q,
+                                         int64_t i, int32_t rank) const
+    {
+        own().add(q, i, rank);
+    }
+    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
+                                        int64_t i,
+                                        struct oj_ring_place *place) const
+    {
+        int32_t rank = next_surely(q, place);
+        while (__any_sync(ALL_LANES, rank >= 0))
+        {
+            own().add(q, i, rank);
+            if (rank >= 0)
+                rank = next_surely(q, place);
+        }
+        if (rank == OJ_RING_UNSURE)
+            put_doubt(q, i, place->at);
+    }
+    __device__ __forceinline__ void
+    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
+           struct oj_ring_place *place) const
+    {
+        int32_t rank;
+        while ((rank = next(q, x, y, place)) >= 0)
+            own().add_one(q, i, rank);
+    }
+};
+
+/* Blocks on a processor: adding values takes registers that the query does
+ * not. */
+template <int resident, typename answer_t>
+static __global__ void __launch_bounds__(BLOCK, resident)
+    add_by_feature(const __grid_constant__ struct points_in_rings_query q,
+                   const __grid_constant__ answer_t answer)
+{
+    ask_chunk(q, warp_of(), answer);
+}
+
+/* Join features whose counts fit into the shared memory of a block. */
+#define SHARED_COUNTS 4096
+
+/* Few: every block counts for itself first, by rank. */
+template <typename count_t>
+struct count_answer : adding_answer<count_answer<count_t>>
+{
+    const int32_t *ordinal_of; /* NULL for the count of a block */
+    count_t *count;
+
+    __host__ __device__ __forceinline__ count_answer(const int32_t *of,
+                                                     count_t *to)
+        : ordinal_of(of), count(to)
+    {
+    }
+
+    /* Lanes that count for one feature do it once. */
+    __device__ __forceinline__ void add(const struct points_in_rings_query &,
+                                        int64_t, int32_t rank) const
+    {
+        unsigned some = __ballot_sync(ALL_LANES, rank >= 0);
+        if (rank >= 0)
+        {
+            unsigned same = __match_any_sync(some, rank);
+            if ((int)lane_of() == __ffs((int)same) - 1)
+                atomicAdd(&count[ordinal(ordinal_of, rank)],
+                          (count_t)__popc(same));
+        }
+    }
+    __device__ __forceinline__ void
+    add_one(const struct points_in_rings_query &, int64_t, int32_t rank) const
+    {
+        atomicAdd(&count[ordinal(ordinal_of, rank)], (count_t)1);
+    }
+};
+
+typedef struct count_answer<unsigned long long> count_all_answer;
+
+static __global__ void __launch_bounds__(BLOCK, RESIDENT)
+    count_by_few(const __grid_constant__ struct points_in_rings_query q,
+                 int32_t n_features, int64_t n_chunks,
+                 unsigned long long *count)
+{
+    __shared__ unsigned of_block[SHARED_COUNTS];
+    struct count_answer<unsigned> answer(NULL, of_block);
+    for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
+        of_block[f] = 0;
+    __syncthreads();
+    for (int64_t chunk = warp_of(); chunk < n_chunks;
+         chunk += (int64_t)gridDim.x * (BLOCK / LANES))
+    {
+        ask_chunk(q, chunk, answer);
+        __syncwarp();
+    }
+    __syncthreads();
+    for (int f = (int)threadIdx.x; f < n_features; f += BLOCK)
+    {
+        if (of_block[f] > 0)
+            atomicAdd(&count[ordinal(q.ordinal_of, f)],
+                      (unsigned long long)of_block[f]);
+    }
+}
+
+/* Lanes of one feature that add up among themselves first; fewer each go to
+ * memory. */
+#define TOGETHER 8
+
+#define SUMS_RESIDENT 4
+
+static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(ALL_LANES, x, step);
+    return x;
+}
+
+/* Pairs of one feature, which has these words, with the points i of the lanes
+ * that are members; for all lanes of a warp. */
+static __device__ __forceinline__ void
+add_together(const struct oj_sum_request &request, int64_t i, unsigned members,
+             unsigned long long *words)
+{
+    bool member = (members >> lane_of() & 1u) != 0;
+    bool leads = (int)lane_of() == __ffs((int)members) - 1;
+    if (leads)
+        atomicAdd(&words[0], (unsigned long long)__popc(members));
+    for (int c = 0; c < request.n_columns; c++)
+    {
+        const struct oj_sum_column &column = request.column[c];
+        bool has = member && has_value(column, i);
+        unsigned having = __ballot_sync(ALL_LANES, has);
+        enum oj_limb_kind kind = OJ_LIMBS_NONE;
+        struct oj_limbs limbs = {0, {0, 0, 0}};
+        if (leads && column.n_at > 0 && having != 0)
+            atomicAdd(&words[column.n_at], (unsigned long long)__popc(having));
+        if (!is_summed(column))
+            continue;
+        if (has)
+            kind = cut_value(column, i, &limbs);
+        if (kind > OJ_LIMBS_DIGITS)
+            add_odd(column, kind, words);
+        for (int k = 0; k < column.n_limbs; k++)
+        {
+            int64_t digit =
+                kind == OJ_LIMBS_DIGITS ? oj_limbs_digit(&limbs, k) : 0;
+            if (!__any_sync(ALL_LANES, digit != 0))
+                continue;
+            digit = sum_of_warp(digit);
+            if (leads && digit != 0)
+                atomicAdd(&words[column.limb_at + k],
+                          (unsigned long long)digit);
+        }
+    }
+}
+
+struct sum_answer : adding_answer<sum_answer>
+{
+    struct oj_cuda_tally tally;
+
+    sum_answer(const struct oj_cuda_tally &to) : tally(to)
+    {
+    }
+    __device__ __forceinline__ unsigned long long *
+    words(const struct points_in_rings_query &q, int32_t rank) const
+    {
+        return words_of(tally, ordinal(q.ordinal_of, rank));
+    }
+    __device__ __forceinline__ void add(const struct points_in_rings_query &q,
+                                        int64_t i, int32_t rank) const
+    {
+        unsigned some = __ballot_sync(ALL_LANES, rank >= 0), same = 0, many;
+        if (rank >= 0)
+            same = __match_any_sync(some, rank);
+        many = __ballot_sync(ALL_LANES, __popc(same) >= TOGETHER);
+        if (rank >= 0 && __popc(same) < TOGETHER)
+            add_one(q, i, rank);
+        while (many != 0)
+        {
+            int first = __ffs((int)many) - 1;
+            unsigned members = __shfl_sync(ALL_LANES, same, first);
+            int32_t theirs = __shfl_sync(ALL_LANES, rank, first);
+            add_together(tally.request, i, members, words(q, theirs));
+            many &= ~members;
+        }
+    }
+    __device__ __forceinline__ void
+    add_one(const struct points_in_rings_query &q, int64_t i,
+            int32_t rank) const
+    {
+        add_pair(tally.request, i, words(q, rank));
+    }
+};
 
 static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                        const struct oj_cuda_points *points,
@@ -260,6 +664,7 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
         index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t) -> oj_status
         {
+            count_all_answer answer(q.ordinal_of, d_count);
             int64_t n_chunks = chunks_of(q.n);
             int64_t blocks = blocks_of_chunks(n_chunks);
             if (n_features <= SHARED_COUNTS)
@@ -267,11 +672,11 @@ static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
                                0, stream>>>(q, (int32_t)n_features, n_chunks,
                                             d_count);
             else
-                count_by_feature<<<(unsigned)blocks, BLOCK, 0, stream>>>(
-                    q, d_count);
+                add_by_feature<RESIDENT, count_all_answer>
+                    <<<(unsigned)blocks, BLOCK, 0, stream>>>(q, answer);
             OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-            settle_counts<<<settling_blocks(index), BLOCK, 0, stream>>>(
-                q, d_count);
+            settle_doubts<count_all_answer>
+                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, answer);
             OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
             return OJ_OK;
         },
@@ -286,11 +691,13 @@ static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
         index->device, stream, query_of(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
-            struct oj_cuda_tally here = tally_from(*tally, first);
-            sum_by_feature<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0,
-                             stream>>>(q, here);
+            struct sum_answer answer(tally_from(*tally, first));
+            add_by_feature<SUMS_RESIDENT, struct sum_answer>
+                <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
+                    q, answer);
             OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
-            settle_sums<<<settling_blocks(index), BLOCK, 0, stream>>>(q, here);
+            settle_doubts<struct sum_answer>
+                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, answer);
             OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
             return OJ_OK;
         },
