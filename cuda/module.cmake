@@ -20,10 +20,6 @@ set(OJ_CUDA_SOURCES
   cuda/rings/cuda_ring_levels.cu
   cuda/rings/cuda_ring_cells.cu
   cuda/within/cuda_points_in_polygons.cu
-  cuda/quadrant/cuda_quadrant_grid.cu
-  cuda/quadrant/cuda_quadrant_points.cu
-  cuda/quadrant/cuda_quadrant_pairs.cu
-  cuda/quadrant/cuda_quadrant_refine.cu
   cuda/quadrant/cuda_quadrant.cu
   cuda/tree/cuda_point_order.cu
   cuda/tree/cuda_tree.cu
