@@ -28,8 +28,6 @@ set(OJ_CUDA_SOURCES
   cuda/shapes/cuda_box_pairs.cu
   cuda/shapes/cuda_meet_side.cu
   cuda/shapes/cuda_meet.cu
-  cuda/shapes/cuda_screen_rows.cu
-  cuda/shapes/cuda_screen_batches.cu
   cuda/shapes/cuda_screen.cu
   cuda/index/cuda_columns.cu
   cuda/index/cuda_family.cu
