@@ -38,11 +38,8 @@ set(OJ_CUDA_SOURCES
   cuda/points/cuda_point_pairs.cu
   cuda/points/cuda_near_points.cu
   cuda/device/cuda_values.cu
-  cuda/index/cuda_slot.cu
   cuda/index/cuda_index.cu
-  cuda/index/cuda_sizes.cu
-  cuda/index/cuda_chunk_pairs.cu
-  cuda/cuda_batches.cu
+  cuda/index/cuda_batches.cu
   cuda/index/cuda_tally.cu
   cuda/index/cuda_counts.cu
   cuda/index/cuda_resident.cu

@@ -11,7 +11,6 @@
 #include "../device/cuda_threads.h"
 #include "../device/cuda_workers.h"
 #include "../index/cuda_index.h"
-#include "../index/cuda_sizes.h"
 #include "cuda_meet.h"
 
 #include <string.h>
