@@ -1,5 +1,5 @@
 #include "index/cuda_index.h"
-#include "quadrant/cuda_quadrant_method.h"
+#include "quadrant/cuda_quadrant.h"
 #include "shapes/cuda_screen.h"
 
 #include <stdio.h>

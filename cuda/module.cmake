@@ -17,18 +17,12 @@ set(OJ_CUDA_SOURCES
   cuda/rings/cuda_ring_levels.cu
   cuda/rings/cuda_ring_cells.cu
   cuda/within/cuda_points_in_polygons.cu
-  cuda/quadrant/cuda_quadrant_grid.cu
-  cuda/quadrant/cuda_quadrant_points.cu
-  cuda/quadrant/cuda_quadrant_pairs.cu
-  cuda/quadrant/cuda_quadrant_refine.cu
   cuda/quadrant/cuda_quadrant.cu
   cuda/tree/cuda_tree.cu
   cuda/points/cuda_tree_joins.cu
   cuda/shapes/cuda_box_pairs.cu
   cuda/shapes/cuda_meet_side.cu
   cuda/shapes/cuda_meet.cu
-  cuda/shapes/cuda_screen_rows.cu
-  cuda/shapes/cuda_screen_batches.cu
   cuda/shapes/cuda_screen.cu
   cuda/index/cuda_columns.cu
   cuda/index/cuda_family.cu
@@ -37,11 +31,8 @@ set(OJ_CUDA_SOURCES
   cuda/points/cuda_point_pairs.cu
   cuda/points/cuda_near_points.cu
   cuda/device/cuda_values.cu
-  cuda/index/cuda_slot.cu
   cuda/index/cuda_index.cu
-  cuda/index/cuda_sizes.cu
-  cuda/index/cuda_chunk_pairs.cu
-  cuda/cuda_batches.cu
+  cuda/index/cuda_batches.cu
   cuda/index/cuda_tally.cu
   cuda/index/cuda_counts.cu
   cuda/index/cuda_resident.cu

@@ -61,6 +61,67 @@ OJ_MUST_USE oj_status oj_cuda_scan_total(struct oj_cuda_device *device,
                         err);
 }
 
+/** Work on a device in order of a stream: a struct of what it makes has this
+ *  as its base.  The calls are those above, and their failures go to err. */
+struct oj_cuda_job
+{
+    struct oj_cuda_device *device;
+    cudaStream_t stream;
+    struct oj_error *err;
+    struct oj_cuda_array<uint8_t>
+        scratch; /**< of calls of CUB; to be dropped */
+
+    /** Arrays of n elements each. */
+    template <typename... T>
+    OJ_MUST_USE oj_status make(int64_t n, struct oj_cuda_array<T> *...out)
+    {
+        return oj_cuda_make(device, stream, n, out..., err);
+    }
+    template <typename... T> void drop(struct oj_cuda_array<T> *...array)
+    {
+        oj_cuda_drop(device, stream, array...);
+    }
+    template <typename T>
+    OJ_MUST_USE oj_status clear(const struct oj_cuda_array<T> *array,
+                                const char *doing)
+    {
+        return oj_cuda_clear(stream, array, doing, err);
+    }
+    template <typename Call>
+    OJ_MUST_USE oj_status with_scratch(Call call, const char *doing)
+    {
+        return oj_cuda_with_scratch(device, stream, &scratch, call, doing, err);
+    }
+    template <typename T>
+    OJ_MUST_USE oj_status scan(T *counts, int64_t n, const char *doing)
+    {
+        return oj_cuda_scan(device, stream, &scratch, counts, n, doing, err);
+    }
+    template <typename T>
+    OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total,
+                                     const char *doing)
+    {
+        return oj_cuda_scan_total(device, stream, &scratch, counts, n, total,
+                                  doing, err);
+    }
+    /** Waits for the stream. */
+    template <typename From, typename T>
+    OJ_MUST_USE oj_status read(const From *from, T *to, const char *doing)
+    {
+        static_assert(sizeof *from == sizeof *to, "they are the same bytes");
+        return oj_cuda_read(stream, from, (int)sizeof *to, to, doing, err);
+    }
+    /** Launches blocks of BLOCK threads, n in all. */
+    template <int BLOCK = 256, typename... P, typename... A>
+    OJ_MUST_USE oj_status run(int64_t n, const char *doing,
+                              void (*kernel)(P...), A... arguments)
+    {
+        kernel<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(arguments...);
+        OJ_CUDA_TRY_LAUNCH(doing, err);
+        return OJ_OK;
+    }
+};
+
 /** The values of(0), of(1), .. as calls of CUB read them. */
 template <typename V, typename Of> struct oj_cuda_computed
 {

@@ -3,14 +3,53 @@
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
+#include "../device/cuda_stage.h"
 #include "../device/cuda_threads.h"
+#include "../device/cuda_values.h"
 #include "cuda_family.h"
-#include "cuda_slot.h"
+#include "cuda_pace.h"
 
 enum
 {
     OJ_CUDA_MOST_SLOTS = 64
 };
+
+/** A slot: what one chunk of a batch needs on its way through a device and
+ *  back.  Several slots of a device overlap copies in, kernels and copies out.
+ *
+ *   caller's x, y --threads--> stage (pinned) --copy--> d_x, d_y
+ *                                                          | kernel
+ *   caller's row, measure <--threads-- stage <--copy-- d_row, d_measure
+ *
+ *  Memory of the caller that is pinned itself goes without the stage, and so do
+ *  columns.
+ *
+ *  Zeroed memory is a slot that has nothing yet.
+ */
+struct oj_cuda_slot
+{
+    struct oj_cuda_device *device;
+    cudaStream_t stream;
+    int64_t n_rows; /**< room in the arrays */
+    struct oj_cuda_array<double> d_x, d_y, d_measure;
+    struct oj_cuda_array<int32_t> d_row;
+
+    /* Columns of the points, where the join looks at them. */
+    struct oj_cuda_array<int64_t> d_fid;
+    struct oj_cuda_array<int32_t> d_on_class, d_exclude_class;
+    struct oj_cuda_array<double> d_max_distance;
+    struct oj_cuda_values values; /**< to be summed */
+
+    struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
+    unsigned long long *matched; /**< pinned, [1], borrowed from stage */
+    struct oj_cuda_stage stage;
+
+    int family; /**< which was asked last, from one batch to the next */
+    struct oj_cuda_pace pace; /**< of it */
+};
+
+/** Changes the current device. */
+void oj_cuda_slot_free(struct oj_cuda_slot *slot);
 
 /** The join side on one device. */
 struct oj_cuda_place
@@ -80,6 +119,20 @@ OJ_MUST_USE oj_status oj_cuda_give_chunks(struct oj_gpu_index *index,
 /** The devices of options.gpus in the order of their numbers, at most
  *  OJ_GPU_MAX_DEVICES of them; how many. */
 int oj_cuda_list_devices(uint64_t gpus, int *ordinal);
+
+/** Bytes that may still be taken of a device, as far as one can know. Changes
+ *  the current device. */
+int64_t oj_cuda_room_on(const struct oj_cuda_device *device);
+
+static inline int64_t oj_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t oj_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Functions of struct oj_gpu_module. */
 oj_status oj_cuda_index_make(const struct oj_flat *join_side,

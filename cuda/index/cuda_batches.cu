@@ -1,0 +1,1144 @@
+#include "../../flatten/base/oj_array.h"
+#include "../device/cuda_workers.h"
+#include "../device/oj_streamed.h"
+#include "cuda_index.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A batch is cut into chunks, and workers take chunk after chunk: each has a
+ * slot of a device, copies its chunk in, waits for the kernels and copies the
+ * answers out, while the others are elsewhere on that way.  The place of an
+ * answer is that of its row, so it does not matter who takes which chunk. */
+enum
+{
+    BLOCK = 256,
+    LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
+};
+
+/** Bytes of device memory for each row of a slot. */
+#define SLOT_ROW_BYTES 28
+
+/** Bytes of a stage for each row: points in, or answers out. */
+#define STAGE_ROW_BYTES 28
+
+/* ---- slots -------------------------------------------------------------- */
+
+/* The counter's place lies behind the rows, which need 8-byte steps only. */
+#define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
+
+static void drop_arrays(struct oj_cuda_slot *slot)
+{
+    oj_cuda_drop(slot->device, slot->stream, &slot->d_x, &slot->d_y,
+                 &slot->d_measure, &slot->d_row, &slot->d_fid,
+                 &slot->d_on_class, &slot->d_exclude_class,
+                 &slot->d_max_distance);
+    slot->n_rows = 0;
+}
+
+static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
+                             struct oj_error *err)
+{
+    struct oj_cuda_device *device = slot->device;
+    if (n <= slot->n_rows)
+        return OJ_OK;
+    drop_arrays(slot);
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, &slot->d_y,
+                        &slot->d_measure, &slot->d_row, err));
+    slot->n_rows = n;
+    return OJ_OK;
+}
+
+static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
+                           int staged, struct oj_cuda_slot *slot,
+                           struct oj_error *err)
+{
+    int64_t rows_bytes = staged ? n_rows * STAGE_ROW_BYTES : 0;
+    slot->device = device;
+    if (slot->stream == NULL)
+        OJ_CUDA_TRY(
+            cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
+            "making a stream", err);
+    if (slot->d_matched.n == 0)
+        OJ_TRY(oj_cuda_make(device, slot->stream, 1, &slot->d_matched, err));
+    OJ_TRY(make_arrays(slot, n_rows, err));
+    OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
+    slot->matched =
+        (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
+                                       COUNTER_BYTES);
+    return OJ_OK;
+}
+
+void oj_cuda_slot_free(struct oj_cuda_slot *slot)
+{
+    if (slot->device == NULL)
+        return;
+    (void)cudaSetDevice(slot->device->ordinal);
+    if (slot->stream != NULL)
+    {
+        drop_arrays(slot);
+        oj_cuda_drop(slot->device, slot->stream, &slot->d_matched);
+        oj_cuda_values_drop(slot->device, slot->stream, &slot->values);
+        (void)cudaStreamSynchronize(slot->stream);
+        (void)cudaStreamDestroy(slot->stream);
+    }
+    (void)cudaGetLastError();
+    oj_cuda_stage_drop(&slot->stage);
+    memset(slot, 0, sizeof *slot);
+}
+
+/* host NULL: the input has no such column. */
+template <typename T>
+static oj_status
+copy_column(struct oj_cuda_slot *slot, const T *host, int64_t first, int64_t n,
+            struct oj_cuda_array<T> *to, const T **out, struct oj_error *err)
+{
+    *out = NULL;
+    if (host == NULL || n == 0)
+        return OJ_OK;
+    if (to->n < n)
+    {
+        oj_cuda_drop(slot->device, slot->stream, to);
+        OJ_TRY(oj_cuda_make(slot->device, slot->stream,
+                            n > slot->n_rows ? n : slot->n_rows, to, err));
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(to->data, host + first,
+                                (size_t)n * sizeof *host,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying columns of points", err);
+    *out = to->data;
+    return OJ_OK;
+}
+
+static oj_status copy_columns(struct oj_cuda_slot *slot,
+                              const struct oj_flat *input, int asks_fids,
+                              int64_t first, struct oj_cuda_points *points,
+                              struct oj_error *err)
+{
+    int64_t n = points->n;
+    OJ_TRY(copy_column(slot, asks_fids ? input->fid : NULL, first, n,
+                       &slot->d_fid, &points->fid, err));
+    OJ_TRY(copy_column(slot, input->on_class, first, n, &slot->d_on_class,
+                       &points->on_class, err));
+    OJ_TRY(copy_column(slot, input->exclude_class, first, n,
+                       &slot->d_exclude_class, &points->exclude_class, err));
+    return copy_column(slot, input->max_distance, first, n,
+                       &slot->d_max_distance, &points->max_distance, err);
+}
+
+static oj_status wait_for_slot(struct oj_cuda_slot *slot, struct oj_error *err)
+{
+    OJ_CUDA_TRY(oj_cuda_wait(slot->stream), "joining", err);
+    return OJ_OK;
+}
+
+static int64_t stage_room(const struct oj_cuda_slot *slot)
+{
+    return slot->stage.bytes - COUNTER_BYTES;
+}
+
+static oj_status enqueue_out(struct oj_cuda_slot *slot, void *to,
+                             const void *from, int64_t bytes,
+                             struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                slot->stream),
+                "copying answers", err);
+    return OJ_OK;
+}
+
+static oj_status download(struct oj_cuda_slot *slot, void *to, const void *from,
+                          int64_t bytes, struct oj_error *err)
+{
+    int64_t room = stage_room(slot);
+    int direct = oj_cuda_is_pinned(to, bytes) || room <= 0;
+    for (int64_t at = 0; at < bytes;)
+    {
+        int64_t n = direct || bytes - at < room ? bytes - at : room;
+        char *target = direct ? (char *)to + at : slot->stage.data;
+        OJ_TRY(enqueue_out(slot, target, (const char *)from + at, n, err));
+        OJ_TRY(wait_for_slot(slot, err));
+        if (!direct)
+            memcpy((char *)to + at, slot->stage.data, (size_t)n);
+        at += n;
+    }
+    return OJ_OK;
+}
+
+/* ---- the pairs of a chunk -------------------------------------------------
+ */
+
+/* They wait until the chunks before are counted, too, and each gets its place,
+ * and stay on the device as long as there is room, so that they are copied
+ * once, to where they belong. */
+
+/** Pairs of some rows one after another: on the device, or on the host. */
+struct pairs_part
+{
+    int64_t n_rows, n;
+    uint8_t *small_count; /**< [n_rows] pairs of each row; or NULL: in count */
+    int32_t *count;       /**< [n_rows] */
+    struct oj_cuda_pairs found; /**< without offsets */
+    /* Instead of these where the device has no room for them: */
+    int32_t *row; /**< [n], or NULL */
+    double *measure;
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct chunk_pairs
+{
+    struct oj_cuda_device *device; /**< of those that are on one */
+    int64_t n;
+    int64_t n_kept;            /**< those that are on the device */
+    int64_t first;             /**< their place among all; the caller's */
+    int is_counted, is_placed; /**< the caller's */
+    struct pairs_part *part;   /**< [n_parts] in the order of rows */
+    int64_t n_parts, capacity;
+};
+
+/** Bytes of a pair on a device. */
+#define PAIR_BYTES 12
+
+/** Where pairs go. */
+struct pairs_place
+{
+    int64_t *end;      /**< where the pairs of the next row end */
+    int32_t *row;      /**< of the next pair */
+    double *measure;   /**< of the next pair */
+    int64_t at;        /**< pairs before that one, all in all */
+    int64_t n_matched; /**< rows that had pairs; counted on */
+    int streams;       /**< 1: past the caches (oj_streamed.h) */
+};
+
+/* A thread writes so many counts one after another to the host. */
+#define THREAD_ROWS 16
+
+static void drop_part(struct oj_cuda_device *device, cudaStream_t stream,
+                      struct pairs_part *part)
+{
+    oj_cuda_pairs_drop(device, stream, &part->found);
+    oj_free(part->small_count);
+    oj_free(part->count);
+    oj_free(part->row);
+    oj_free(part->measure);
+    memset(part, 0, sizeof *part);
+}
+
+/* Stored at once. */
+template <typename Count> struct alignas(16) thread_counts
+{
+    Count of[THREAD_ROWS];
+};
+
+/* To memory of the host, in whole structs. *is_large becomes 1 where a count
+ * does not fit. */
+template <typename Count>
+static __global__ void write_counts(int64_t n, const int64_t *offset,
+                                    struct thread_counts<Count> *out,
+                                    unsigned long long *is_large)
+{
+    int64_t thread = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t first = thread * THREAD_ROWS;
+    struct thread_counts<Count> count;
+    if (first >= n)
+        return;
+#pragma unroll
+    for (int i = 0; i < THREAD_ROWS; i++)
+    {
+        int64_t n_pairs =
+            first + i < n ? offset[first + i + 1] - offset[first + i] : 0;
+        count.of[i] = (Count)n_pairs;
+        if ((int64_t)count.of[i] != n_pairs)
+            *is_large = 1;
+    }
+    out[thread] = count;
+}
+
+/* The kernel writes to the stage, since a copy would wait behind the copies of
+ * all other chunks. Everything on the slot's stream is done on return. */
+template <typename Count>
+static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
+                             const struct oj_cuda_pairs *found, Count **out,
+                             int *fits, struct oj_error *err)
+{
+    struct thread_counts<Count> *staged =
+        (struct thread_counts<Count> *)(void *)slot->stage.data;
+    int64_t n_threads = (n_rows + THREAD_ROWS - 1) / THREAD_ROWS;
+    unsigned long long *is_large = slot->matched;
+    *is_large = 0;
+    write_counts<Count>
+        <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
+            n_rows, found->offset.data, staged, is_large);
+    OJ_CUDA_TRY_LAUNCH("counting pairs", err);
+    OJ_TRY(wait_for_slot(slot, err));
+    *fits = !*is_large;
+    if (!*fits)
+        return OJ_OK;
+    *out = (Count *)oj_malloc(n_rows, sizeof **out);
+    if (*out == NULL)
+        return oj_fail_nomem(err, n_rows, sizeof **out);
+    memcpy(*out, staged, (size_t)n_rows * sizeof **out);
+    return OJ_OK;
+}
+
+/* Takes the arrays of found but its offsets. */
+static oj_status take_found(struct oj_cuda_slot *slot, int64_t n_rows,
+                            struct oj_cuda_pairs *found,
+                            struct pairs_part *part, struct oj_error *err)
+{
+    int fits = 0;
+    part->n_rows = n_rows;
+    part->n = found->n_pairs;
+    OJ_TRY(read_counts(slot, n_rows, found, &part->small_count, &fits, err));
+    if (!fits)
+        OJ_TRY(read_counts(slot, n_rows, found, &part->count, &fits, err));
+    part->found.row = found->row;
+    part->found.measure = found->measure;
+    memset(&found->row, 0, sizeof found->row);
+    memset(&found->measure, 0, sizeof found->measure);
+    return OJ_OK;
+}
+
+static oj_status to_host(struct oj_cuda_slot *slot, struct pairs_part *part,
+                         struct oj_error *err)
+{
+    int has_measure = part->found.measure.n > 0;
+    part->row = (int32_t *)oj_malloc(part->n, sizeof *part->row);
+    if (has_measure)
+        part->measure = (double *)oj_malloc(part->n, sizeof *part->measure);
+    if (part->row == NULL || (has_measure && part->measure == NULL))
+        return oj_fail_nomem(err, part->n, sizeof *part->measure);
+    OJ_TRY(download(slot, part->row, part->found.row.data,
+                    part->n * (int64_t)sizeof *part->row, err));
+    if (has_measure)
+        OJ_TRY(download(slot, part->measure, part->found.measure.data,
+                        part->n * (int64_t)sizeof *part->measure, err));
+    oj_cuda_pairs_drop(slot->device, slot->stream, &part->found);
+    return OJ_OK;
+}
+
+static oj_status chunk_take(struct chunk_pairs *chunk,
+                            struct oj_cuda_slot *slot, int64_t n_rows,
+                            struct oj_cuda_pairs *found, int keeps,
+                            struct oj_error *err)
+{
+    struct pairs_part part;
+    oj_status status;
+    OJ_TRY(oj_reserve(&chunk->part, chunk->n_parts, chunk->n_parts + 1,
+                      &chunk->capacity, sizeof *chunk->part, err));
+    memset(&part, 0, sizeof part);
+    status = take_found(slot, n_rows, found, &part, err);
+    if (status == OJ_OK && !keeps)
+        status = to_host(slot, &part, err);
+    if (status != OJ_OK)
+    {
+        drop_part(slot->device, slot->stream, &part);
+        return status;
+    }
+    chunk->device = slot->device;
+    chunk->part[chunk->n_parts++] = part;
+    chunk->n += part.n;
+    chunk->n_kept += keeps ? part.n : 0;
+    return OJ_OK;
+}
+
+template <typename Count>
+static void put_ends(struct pairs_place *to, int64_t n, const Count *count)
+{
+    int64_t *end = to->end;
+    int64_t at = to->at, n_matched = to->n_matched;
+    for (int64_t i = 0; i < n; i++)
+    {
+        at += count[i];
+        n_matched += count[i] > 0;
+        if (to->streams)
+            oj_stream_int64(&end[i], at);
+        else
+            end[i] = at;
+    }
+    oj_stream_end();
+    to->end += n;
+    to->at = at;
+    to->n_matched = n_matched;
+}
+
+/* measure NULL: these pairs have none. */
+static void put_pairs(struct pairs_place *to, int64_t n, const int32_t *row,
+                      const double *measure)
+{
+    if (n == 0) /* and perhaps nowhere to put them */
+        return;
+    oj_stream_or_copy(to->streams, to->row, row, (size_t)n * sizeof *row);
+    if (measure != NULL)
+        oj_stream_or_copy(to->streams, to->measure, measure,
+                          (size_t)n * sizeof *measure);
+    for (int64_t i = 0; measure == NULL && i < n; i++)
+        to->measure[i] = (double)NAN;
+    to->row += n;
+    to->measure += n;
+}
+
+static void put_part_ends(struct pairs_place *to, const struct pairs_part *part)
+{
+    if (part->count != NULL)
+        put_ends(to, part->n_rows, part->count);
+    else
+        put_ends(to, part->n_rows, part->small_count);
+}
+
+/* Ends are put while the first pairs are on their way. */
+static oj_status move_part(struct oj_cuda_slot *slot,
+                           const struct pairs_part *part,
+                           struct pairs_place *to, struct oj_error *err)
+{
+    int64_t step = stage_room(slot) / PAIR_BYTES;
+    double *measure = (double *)(void *)slot->stage.data;
+    int32_t *row = (int32_t *)(void *)(measure + step);
+    const double *from = part->found.measure.data;
+    for (int64_t at = 0; at == 0 || at < part->n; at += step)
+    {
+        int64_t n = part->n - at < step ? part->n - at : step;
+        if (n > 0)
+            OJ_TRY(enqueue_out(slot, row, part->found.row.data + at,
+                               n * (int64_t)sizeof *row, err));
+        if (n > 0 && from != NULL)
+            OJ_TRY(enqueue_out(slot, measure, from + at,
+                               n * (int64_t)sizeof *measure, err));
+        if (at == 0)
+            put_part_ends(to, part);
+        OJ_TRY(wait_for_slot(slot, err));
+        put_pairs(to, n, row, from != NULL ? measure : NULL);
+    }
+    return OJ_OK;
+}
+
+static oj_status chunk_move(struct chunk_pairs *chunk,
+                            struct oj_cuda_slot *slot, struct pairs_place *to,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < chunk->n_parts; i++)
+    {
+        struct pairs_part *part = &chunk->part[i];
+        if (part->row != NULL)
+        {
+            put_part_ends(to, part);
+            put_pairs(to, part->n, part->row, part->measure);
+        }
+        else
+            OJ_TRY(move_part(slot, part, to, err));
+        drop_part(slot->device, slot->stream, part);
+    }
+    return OJ_OK;
+}
+
+static void chunk_free(struct chunk_pairs *chunk)
+{
+    if (chunk->n_parts > 0)
+        (void)cudaSetDevice(chunk->device->ordinal);
+    for (int64_t i = 0; i < chunk->n_parts; i++)
+        drop_part(chunk->device, chunk->device->stream, &chunk->part[i]);
+    oj_free(chunk->part);
+    memset(chunk, 0, sizeof *chunk);
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+struct batch_sizes
+{
+    int64_t chunk_rows;
+    int64_t spare_bytes; /**< that pairs may take of each device meanwhile */
+    int n_workers; /**< at most OJ_CUDA_MOST_SLOTS, and one for each chunk */
+};
+
+/* Memory of the caller that is pinned: few large chunks keep both directions of
+ * the bus busy.  Ordinary memory: as many threads as copy faster together; with
+ * 170 million rows on 16 cores chunks of 64, 128, 256 and 512 thousand rows
+ * took 209, 121, 80 and 69 ms, and with 1 million rows chunks of 16, 32, 128
+ * and 256 thousand 4.0, 2.7, 1.8 and 1.9 ms. */
+static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
+static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
+static const int64_t least_rows = 4096, few_rows = 128 << 10;
+
+/* Of the memory that is free, slots and what families need for them get at
+ * most this part; and at most so many bytes.  Pairs that wait may have half of
+ * the rest. */
+static const double slots_share = 0.5, spare_share = 0.25;
+static const int64_t most_slot_bytes = (int64_t)4 << 30;
+
+int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    uint64_t reserved = 0, used = 0;
+    int64_t room;
+    (void)cudaSetDevice(device->ordinal);
+    if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+        (void)cudaGetLastError();
+    if (device->pool != NULL &&
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrReservedMemCurrent,
+                                &reserved) == cudaSuccess &&
+        cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrUsedMemCurrent,
+                                &used) == cudaSuccess &&
+        reserved > used)
+        free_bytes += (size_t)(reserved - used);
+    room = (int64_t)free_bytes;
+    if (device->limit > 0)
+        room = oj_least(room, device->limit - device->used);
+    return room;
+}
+
+static int64_t least_room(const struct oj_gpu_index *index)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < index->n_places; i++)
+    {
+        int64_t room = oj_cuda_room_on(&index->place[i].device);
+        /* Slots of earlier batches are used again. */
+        for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
+        {
+            if (index->slot[s].device == &index->place[i].device)
+                room += index->slot[s].n_rows * SLOT_ROW_BYTES;
+        }
+        least = oj_least(least, room);
+    }
+    return least;
+}
+
+static int64_t count_workers(const struct oj_gpu_index *index, int direct)
+{
+    int64_t n_threads = index->options.n_threads;
+    int64_t n_places = index->n_places;
+    if (direct)
+        return oj_least(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
+    if (n_threads < 1)
+        n_threads = oj_most(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    n_threads = oj_least(n_threads, most_staging_workers * n_places);
+    return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
+}
+
+/* Small batches, too, are cut, so that copies and kernels overlap. */
+static int64_t rows_wanted(const struct oj_gpu_index *index, int64_t n_rows,
+                           int64_t n_workers, int direct)
+{
+    int64_t n = direct ? pinned_rows : staged_rows;
+    int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
+    if (index->options.gpu_batch > 0)
+        return oj_least(index->options.gpu_batch, n_rows);
+    return oj_least(oj_most(oj_least(n, even), few_rows), n_rows);
+}
+
+static struct batch_sizes choose_sizes(const struct oj_gpu_index *index,
+                                       int family, int64_t n_rows, int direct)
+{
+    const struct oj_cuda_family *of = oj_cuda_family_at(family);
+    int64_t n_places = index->n_places;
+    int64_t n_workers = count_workers(index, direct);
+    int64_t n = rows_wanted(index, n_rows, n_workers, direct);
+    int64_t on_each = (n_workers + n_places - 1) / n_places;
+    int64_t all = least_room(index);
+    int64_t room = (int64_t)((double)all * slots_share);
+    struct batch_sizes sizes;
+    room = oj_least(room, most_slot_bytes);
+    while (on_each > 1 || n > least_rows)
+    {
+        int64_t bytes =
+            n * SLOT_ROW_BYTES + of->batch_bytes(index->place[0].of[family], n);
+        if (bytes * on_each <= room)
+            break;
+        if (on_each > 2 || n <= least_rows)
+            on_each--;
+        else
+            n = oj_most(n / 2, least_rows);
+    }
+    n_workers = oj_least(n_workers, on_each * n_places);
+    sizes.chunk_rows = n;
+    sizes.spare_bytes = (int64_t)((double)all * spare_share);
+    sizes.n_workers = (int)oj_least(n_workers, (n_rows + n - 1) / n);
+    return sizes;
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+struct cuda_join_batch
+{
+    struct oj_gpu_index *index;
+    const struct oj_cuda_family *family;
+    int number; /* of the family */
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    int lists, in_pinned, out_pinned;
+    int streams; /* 1: results are larger than caches (oj_streamed.h) */
+    int64_t chunk_rows, n_chunks;
+    int n_workers;
+    int64_t most_kept; /* pairs that stay on the devices until all are there */
+    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
+
+    /* Shared; changed atomically. */
+    int64_t next_chunk, n_pairs, n_kept, n_matched;
+
+    /* Lists only: chunks from the first on get their place in out as soon as
+     * those before them are counted. */
+    struct chunk_pairs *pairs; /* [n_chunks] */
+    pthread_mutex_t lock;      /* of what follows */
+    int64_t n_counted;         /* chunks from the first on */
+    int64_t n_counted_pairs;   /* of these */
+    int64_t n_placed;          /* chunks from the first on */
+    int64_t room;              /* pairs that out has room for */
+
+    struct oj_cuda_workers workers; /* they need slots */
+};
+
+struct cuda_batch_worker
+{
+    struct cuda_join_batch *batch;
+    struct oj_cuda_place *place;
+    struct oj_cuda_slot *slot;
+    struct oj_cuda_points points; /* of its chunk, on the device */
+    struct oj_error error;
+};
+
+static __global__ void count_matched(int64_t n, const int32_t *row,
+                                     unsigned long long *n_matched)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int n_block = __syncthreads_count(i < n && row[i] >= 0);
+    if (threadIdx.x == 0 && n_block > 0)
+        atomicAdd(n_matched, (unsigned long long)n_block);
+}
+
+/* ---- one chunk ---------------------------------------------------------- */
+
+static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const double *x = w->batch->input->x + first;
+    const double *y = w->batch->input->y + first;
+    size_t bytes = (size_t)n * sizeof(double);
+    if (!w->batch->in_pinned)
+    {
+        memcpy(slot->stage.data, x, bytes);
+        memcpy(slot->stage.data + bytes, y, bytes);
+        x = (const double *)(const void *)slot->stage.data;
+        y = x + n;
+    }
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x.data, x, bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying points", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y.data, y, bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                "copying points", &w->error);
+    return OJ_OK;
+}
+
+/* Copies the points of a chunk in. Nothing waits for them, but where the pace
+ * is asked for next: it is that of kernels. */
+static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
+                             int64_t n)
+{
+    const struct oj_relation *relation = &w->batch->index->relation;
+    memset(&w->points, 0, sizeof w->points);
+    w->points.n = n;
+    w->points.x = w->slot->d_x.data;
+    w->points.y = w->slot->d_y.data;
+    OJ_TRY(copy_in(w, first, n));
+    if (w->batch->family->knows_columns)
+        OJ_TRY(copy_columns(w->slot, w->batch->input,
+                            relation->exclude_self ||
+                                relation->unordered_pairs != 0,
+                            first, &w->points, &w->error));
+    if (w->slot->pace.n_rows > 0)
+        return OJ_OK;
+    return wait_for_slot(w->slot, &w->error);
+}
+
+static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
+                                     int64_t at, int64_t n)
+{
+    const auto behind = [at](auto *column)
+    { return column != NULL ? column + at : NULL; };
+    struct oj_cuda_points part;
+    part.n = n;
+    part.x = all->x + at;
+    part.y = all->y + at;
+    part.fid = behind(all->fid);
+    part.on_class = behind(all->on_class);
+    part.exclude_class = behind(all->exclude_class);
+    part.max_distance = behind(all->max_distance);
+    return part;
+}
+
+/* The stage is free for answers as soon as the points are on the device: the
+ * copies out stand behind those in on the same stream. */
+static oj_status join_one(struct cuda_batch_worker *w,
+                          const struct oj_cuda_points *points, int64_t first)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    int64_t n = points->n;
+    double *measure = b->out->measure + first;
+    int32_t *row = b->out->join_row + first;
+    size_t size = (size_t)n;
+    double *to_measure = measure;
+    int32_t *to_row = row;
+    if (!b->out_pinned)
+    {
+        to_measure = (double *)(void *)slot->stage.data;
+        to_row = (int32_t *)(void *)(to_measure + n);
+    }
+    OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
+    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
+                               slot->d_row.data, slot->d_measure.data,
+                               &w->error));
+    count_matched<<<oj_blocks(n, BLOCK), BLOCK, 0, slot->stream>>>(
+        n, slot->d_row.data, slot->d_matched.data);
+    OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
+                                sizeof *slot->matched, cudaMemcpyDeviceToHost,
+                                slot->stream),
+                "copying answers", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(to_row, slot->d_row.data, size * sizeof *to_row,
+                                cudaMemcpyDeviceToHost, slot->stream),
+                "copying answers", &w->error);
+    OJ_CUDA_TRY(cudaMemcpyAsync(to_measure, slot->d_measure.data,
+                                size * sizeof *to_measure,
+                                cudaMemcpyDeviceToHost, slot->stream),
+                "copying answers", &w->error);
+    OJ_TRY(wait_for_slot(slot, &w->error));
+    if (!b->out_pinned)
+    {
+        oj_stream_or_copy(b->streams, row, to_row, size * sizeof *to_row);
+        oj_stream_or_copy(b->streams, measure, to_measure,
+                          size * sizeof *to_measure);
+    }
+    __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
+                       __ATOMIC_RELAXED);
+    return OJ_OK;
+}
+
+static oj_status take_pairs(struct cuda_batch_worker *w,
+                            struct chunk_pairs *pairs, int64_t n,
+                            struct oj_cuda_pairs *found)
+{
+    struct cuda_join_batch *b = w->batch;
+    int64_t n_found = found->n_pairs;
+    int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    int keeps = n_kept <= b->most_kept;
+    oj_status status = chunk_take(pairs, w->slot, n, found, keeps, &w->error);
+    if (!keeps || status != OJ_OK)
+        __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
+    return status;
+}
+
+static oj_status too_many_pairs(struct cuda_batch_worker *w)
+{
+    return oj_fail(&w->error, OJ_ERR_TOO_MANY_PAIRS,
+                   "the batch has more pairs than %lld",
+                   (long long)w->batch->index->options.max_batch_pairs);
+}
+
+static oj_status join_lists(struct cuda_batch_worker *w,
+                            struct chunk_pairs *pairs,
+                            const struct oj_cuda_points *points)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_slot *slot = w->slot;
+    struct oj_cuda_pairs found = {};
+    int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
+    oj_status status;
+    if (most > 0 && b->input->n_features > 1)
+    {
+        left = most - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED);
+        if (left <= 0)
+            left = 1;
+    }
+    status = b->family->join_lists(w->place->of[b->number], slot->stream,
+                                   points, left, &found, &w->error);
+    if (status != OJ_OK)
+        return status;
+    n_found = found.n_pairs;
+    if (most > 0 && b->input->n_features > 1 &&
+        __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED) > most)
+        status = too_many_pairs(w);
+    if (status == OJ_OK)
+        status = take_pairs(w, pairs, points->n, &found);
+    if (status == OJ_ERR_NOMEM) /* they are counted again */
+        __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
+    oj_cuda_pairs_drop(slot->device, slot->stream, &found);
+    return status;
+}
+
+static oj_status give_rows(struct cuda_batch_worker *w,
+                           const struct oj_cuda_points *points, int64_t first)
+{
+    const struct oj_cuda_taker *taker = w->batch->taker;
+    OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
+                       w->slot, first, points, &w->error));
+    return wait_for_slot(w->slot, &w->error);
+}
+
+/* ---- the places of pairs ------------------------------------------------- */
+
+/* Pairs of all rows, as those counted so far suggest, and a little more. */
+static int64_t expected_pairs(const struct cuda_join_batch *b)
+{
+    double n_rows = (double)b->input->n_features;
+    double n_counted = (double)(b->n_counted * b->chunk_rows);
+    double n;
+    if (b->n_counted == b->n_chunks)
+        return b->n_counted_pairs;
+    n = (double)b->n_counted_pairs * (n_rows / n_counted) * 1.0625;
+    return n < 9e18 ? (int64_t)n : INT64_MAX;
+}
+
+/* The first chunks that are counted tell how much room all will need.  Without
+ * memory for that, pairs wait until all are counted. */
+static void make_room(struct cuda_join_batch *b)
+{
+    struct oj_error ignored;
+    int64_t n = expected_pairs(b), most = b->index->options.max_batch_pairs;
+    if (b->room > 0 ||
+        (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
+        return;
+    if (most > 0 && n > most)
+        n = most;
+    if (oj_matches_grow(b->out, 0, n, &ignored) == OJ_OK)
+        b->room = n;
+}
+
+/* The pairs of a chunk are counted: gives those their first place that it can
+ * be known of.  1 when all are: what is left is placed by all workers. */
+static int note_counted(struct cuda_join_batch *b, int64_t chunk)
+{
+    int all;
+    pthread_mutex_lock(&b->lock);
+    b->pairs[chunk].is_counted = 1;
+    while (b->n_counted < b->n_chunks && b->pairs[b->n_counted].is_counted)
+    {
+        struct chunk_pairs *pairs = &b->pairs[b->n_counted++];
+        pairs->first = b->n_counted_pairs;
+        b->n_counted_pairs += pairs->n;
+    }
+    make_room(b);
+    all = b->n_counted == b->n_chunks;
+    pthread_mutex_unlock(&b->lock);
+    return all;
+}
+
+/* A chunk's pairs, and where they go. */
+struct placing
+{
+    struct chunk_pairs *pairs;
+    struct pairs_place place;
+};
+
+/* Whether there are pairs that can be placed from device: the caller does. */
+static int next_to_place(struct cuda_join_batch *b,
+                         const struct oj_cuda_device *device,
+                         struct placing *next)
+{
+    struct oj_matches *out = b->out;
+    next->pairs = NULL;
+    pthread_mutex_lock(&b->lock);
+    for (int64_t c = b->n_placed; next->pairs == NULL && c < b->n_counted; c++)
+    {
+        struct chunk_pairs *pairs = &b->pairs[c];
+        if (pairs->is_placed || pairs->device != device ||
+            pairs->first + pairs->n > b->room)
+            continue;
+        pairs->is_placed = 1;
+        next->pairs = pairs;
+        next->place.end = out->offset + c * b->chunk_rows + 1;
+        next->place.row = out->join_row + pairs->first;
+        next->place.measure = out->measure + pairs->first;
+        next->place.at = pairs->first;
+        next->place.n_matched = 0;
+        next->place.streams = b->streams;
+    }
+    while (b->n_placed < b->n_counted && b->pairs[b->n_placed].is_placed)
+        b->n_placed++;
+    pthread_mutex_unlock(&b->lock);
+    return next->pairs != NULL;
+}
+
+/* All that can be placed now. */
+static oj_status place_pairs(struct cuda_join_batch *b,
+                             struct oj_cuda_slot *slot, struct oj_error *err)
+{
+    struct placing next;
+    while (!oj_cuda_workers_stopped(&b->workers) &&
+           next_to_place(b, slot->device, &next))
+    {
+        OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
+        OJ_TRY(chunk_move(next.pairs, slot, &next.place, err));
+        __atomic_add_fetch(&b->n_matched, next.place.n_matched,
+                           __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
+    }
+    return OJ_OK;
+}
+
+/* ---- workers ------------------------------------------------------------ */
+
+/* Rows at .. at + n - 1 of the worker's chunk; without memory for them their
+ * halves are tried. */
+static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
+                           int64_t at, int64_t n)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_points points = part_of(&w->points, at, n);
+    int64_t first = chunk * b->chunk_rows + at;
+    struct oj_error first_error;
+    oj_status status;
+    if (oj_cuda_workers_stopped(&b->workers))
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
+    if (b->taker != NULL)
+        status = give_rows(w, &points, first);
+    else
+        status = b->lists ? join_lists(w, &b->pairs[chunk], &points)
+                          : join_one(w, &points, first);
+    if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
+        return status;
+    first_error = w->error;
+    OJ_TRY(wait_for_slot(w->slot, &w->error)); /* copies from stages */
+    status = join_rows(w, chunk, at, n / 2);
+    if (status == OJ_OK)
+        status = join_rows(w, chunk, at + n / 2, n - n / 2);
+    if (status == OJ_ERR_NOMEM)
+        w->error = first_error;
+    return status;
+}
+
+static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
+{
+    struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_pace *pace = &w->slot->pace;
+    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
+    int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
+    OJ_TRY(take_points(w, first, n_rows));
+    for (int64_t at = 0, n; at < n_rows; at += n)
+    {
+        double start = oj_clock_seconds();
+        n = oj_cuda_pace_rows(pace, n_rows - at);
+        OJ_TRY(join_rows(w, chunk, at, n));
+        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
+    }
+    if (!b->lists || b->taker != NULL)
+        return OJ_OK;
+    if (note_counted(b, chunk))
+        return OJ_OK;
+    return place_pairs(b, w->slot, &w->error);
+}
+
+static oj_status work(struct cuda_batch_worker *w)
+{
+    struct cuda_join_batch *b = w->batch;
+    while (!oj_cuda_workers_stopped(&b->workers))
+    {
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        if (chunk >= b->n_chunks)
+            break;
+        OJ_TRY(join_chunk(w, chunk));
+    }
+    return OJ_OK;
+}
+
+/* A worker without a slot leaves the chunks to the others. */
+static int take_slot(struct cuda_batch_worker *w)
+{
+    struct cuda_join_batch *b = w->batch;
+    int staged = !b->in_pinned || !b->out_pinned || b->lists;
+    oj_status status;
+    if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
+        return 0;
+    status =
+        make_slot(&w->place->device, b->chunk_rows, staged, w->slot, &w->error);
+    oj_cuda_workers_ready(&b->workers, status, &w->error);
+    if (status != OJ_OK)
+        oj_cuda_slot_free(w->slot);
+    if (w->slot->family != b->number)
+        memset(&w->slot->pace, 0, sizeof w->slot->pace);
+    w->slot->family = b->number;
+    return status == OJ_OK;
+}
+
+/* Slots are made here, so that one device works while the memory of another is
+ * being found. */
+static void run_worker(int i, void *user)
+{
+    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
+    struct cuda_batch_worker w = {};
+    oj_status status = OJ_OK;
+    cudaError_t error;
+    w.batch = b;
+    w.place = &b->index->place[i % b->index->n_places];
+    w.slot = &b->index->slot[i];
+    error = cudaSetDevice(w.place->device.ordinal);
+    if (error != cudaSuccess)
+        status = oj_cuda_fail(&w.error, error, "choosing a device");
+    else if (!take_slot(&w))
+        return;
+    else
+        status = work(&w);
+    oj_cuda_workers_told(&b->workers, status, &w.error);
+    /* What is under way must not outlive the arrays it writes to. */
+    if (w.slot->stream != NULL)
+        (void)cudaStreamSynchronize(w.slot->stream);
+    (void)cudaGetLastError();
+}
+
+static oj_status run_all(struct cuda_join_batch *b,
+                         void (*run)(int i, void *user), struct oj_error *err)
+{
+    oj_cuda_workers_start(&b->workers);
+    oj_cuda_side_by_side(b->n_workers, run, b);
+    return oj_cuda_workers_end(&b->workers, err);
+}
+
+/* ---- a batch ------------------------------------------------------------ */
+
+/* Chunks that were not placed on the way. */
+static void run_placer(int i, void *user)
+{
+    struct cuda_join_batch *b = (struct cuda_join_batch *)user;
+    struct oj_cuda_slot *slot = &b->index->slot[i];
+    struct oj_error error = {OJ_OK, ""};
+    oj_status status = OJ_OK;
+    cudaError_t set;
+    if (slot->stream == NULL)
+        return; /* it made nothing, and others of its device can do this */
+    set = cudaSetDevice(slot->device->ordinal);
+    if (set != cudaSuccess)
+        status = oj_cuda_fail(&error, set, "choosing a device");
+    else
+        status = place_pairs(b, slot, &error);
+    oj_cuda_workers_told(&b->workers, status, &error);
+    (void)cudaStreamSynchronize(slot->stream);
+    (void)cudaGetLastError();
+}
+
+/* All chunks are counted: what has no place yet gets it. */
+static oj_status gather(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->n_counted_pairs;
+    if (n > b->room)
+        OJ_TRY(oj_matches_grow(out, b->room, n, err));
+    b->room = n;
+    if (b->n_placed < b->n_chunks)
+        OJ_TRY(run_all(b, run_placer, err));
+    out->n_entries = out->n_pairs = n;
+    out->n_matched = b->n_matched;
+    return OJ_OK;
+}
+
+static void free_pairs(struct cuda_join_batch *b)
+{
+    for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
+        chunk_free(&b->pairs[c]);
+    oj_free(b->pairs);
+    b->pairs = NULL;
+}
+
+/* Cuts the batch and sends it through the devices. */
+static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct batch_sizes sizes;
+    int64_t n = b->input->n_features;
+    sizes = choose_sizes(b->index, b->number, n, b->in_pinned && b->out_pinned);
+    b->n_workers = sizes.n_workers;
+    b->chunk_rows = sizes.chunk_rows;
+    b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
+    b->most_kept = sizes.spare_bytes / PAIR_BYTES;
+    if (b->lists)
+    {
+        b->pairs =
+            (struct chunk_pairs *)oj_calloc(b->n_chunks, sizeof *b->pairs);
+        if (b->pairs == NULL)
+            return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
+        b->out->offset[0] = 0;
+    }
+    return run_all(b, run_worker, err);
+}
+
+static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->input->n_features;
+    int64_t bytes = n * (int64_t)sizeof(double);
+    OJ_CUDA_TRY(cudaSetDevice(b->index->place[0].device.ordinal),
+                "choosing a device", err);
+    b->in_pinned = oj_cuda_is_pinned(b->input->x, bytes) &&
+                   oj_cuda_is_pinned(b->input->y, bytes);
+    if (b->taker != NULL)
+    {
+        b->out_pinned = 1;
+        return run_chunks(b, err);
+    }
+    b->streams = bytes > OJ_STREAMED_BYTES;
+    OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
+    if (n == 0)
+    {
+        if (b->lists)
+            out->offset[0] = 0;
+        return OJ_OK;
+    }
+    b->out_pinned =
+        !b->lists && oj_cuda_is_pinned(out->measure, bytes) &&
+        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
+    OJ_TRY(run_chunks(b, err));
+    if (b->lists)
+        return gather(b, err);
+    out->n_matched = out->n_pairs = b->n_matched;
+    return OJ_OK;
+}
+
+/* On threads of their own, whose current device is nobody's. */
+static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
+                           struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    oj_status status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            oj_status joined = join_batch(b, error);
+            free_pairs(b);
+            return joined;
+        },
+        err);
+    stats->refine_s += oj_clock_seconds() - start;
+    return status;
+}
+
+oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
+                       struct oj_matches *out, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct cuda_join_batch batch = {};
+    oj_status status;
+    batch.index = index;
+    batch.input = input;
+    batch.out = out;
+    batch.lists = oj_relation_gives_lists(&index->relation);
+    OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
+    batch.family = oj_cuda_family_at(batch.number);
+    pthread_mutex_init(&batch.lock, NULL);
+    status = run_aside(&batch, stats, err);
+    pthread_mutex_destroy(&batch.lock);
+    return status;
+}
+
+oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
+                              const struct oj_flat *input,
+                              const struct oj_cuda_taker *taker,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    struct cuda_join_batch batch = {};
+    batch.index = index;
+    batch.family = oj_cuda_family_at(family);
+    batch.number = family;
+    batch.input = input;
+    batch.taker = taker;
+    return run_aside(&batch, stats, err);
+}
