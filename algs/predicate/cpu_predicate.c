@@ -335,8 +335,10 @@ static oj_status find_all(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* Rows that meet fewer features than this are not worth cells. */
+/* Rows that meet fewer features than this are not worth cells, nor are those of
+ * few vertices that meet fewer than so many. */
 #define FOUND_FOR_CELLS 8
+#define FOUND_FOR_FEW_VERTICES 256
 
 /* Members, where its parts are of different kinds, and cells. */
 static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
@@ -350,7 +352,10 @@ static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
-    if (w->found.n < FOUND_FOR_CELLS || !oj_shape_takes_cells(shape))
+    if (w->found.n < FOUND_FOR_CELLS ||
+        !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
+                                         ? OJ_CELLS_VERTICES
+                                         : OJ_CELLS_FEW_VERTICES))
         return OJ_OK;
     OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
     shape->cells = &w->cells;

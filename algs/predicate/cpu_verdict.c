@@ -334,9 +334,11 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                               const struct oj_shape *a,
                               const struct oj_shape *b, unsigned *needs)
 {
-    int is_mixed = a->member != NULL || b->member != NULL, is_around, meet;
+    int is_mixed = a->member != NULL || b->member != NULL, is_around;
     enum oj_op op = relation->op;
     enum inside how;
+    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
+        return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
     if (!is_mixed && asks_inside(op, &how, &is_around))
     {
         enum oj_verdict verdict =
@@ -347,10 +349,7 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                 (*needs & OJ_NEEDS_NICE_B ? (unsigned)OJ_NEEDS_NICE_A : 0u);
         return verdict;
     }
-    meet = oj_shapes_meet(a, b, needs);
-    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
-        return yes_if(meet == (op == OJ_OP_INTERSECTS));
-    if (!meet)
+    if (!oj_shapes_meet(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
                    ? relate_apart(relation->mask, a, b, needs)
                    : OJ_VERDICT_NO;

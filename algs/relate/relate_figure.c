@@ -1,6 +1,7 @@
 #include "relate_figure.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_vector.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_cross.h"
 #include "../shapes/cpu_meet.h"
@@ -539,8 +540,8 @@ enum passing
 };
 
 /* As oj_ring_edge(), for nodes of either kind. */
-static enum passing pass_edge(const struct oj_node *node,
-                              const struct oj_edge *e)
+OJ_INLINE enum passing pass_edge(const struct oj_node *node,
+                                 const struct oj_edge *e)
 {
     int above_a, above_b, side; /* of the node */
     if (e == node->cross[0] || e == node->cross[1])
@@ -585,8 +586,8 @@ static struct node_band band_of_node(const struct oj_figure *f,
     return near;
 }
 
-static const struct oj_edge *next_edge(const struct oj_figure *f,
-                                       struct node_band *near)
+OJ_INLINE const struct oj_edge *next_edge(const struct oj_figure *f,
+                                          struct node_band *near)
 {
     while (near->next < near->n)
     {

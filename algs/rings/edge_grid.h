@@ -143,29 +143,27 @@ static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
                                          double high)
 {
     struct oj_edge_window w;
-    uint64_t all_edges = 0, all_inside = 0, all_outside = 0;
+    uint64_t all_inside = 0, all_outside = 0;
     if (g->n_words == 0)
         return -1;
     w = oj_frame_window(&g->frame, left, low, right, high);
     for (int32_t i = w.column0 / 64; i <= w.column1 / 64; i++)
     {
         const struct oj_edge_word *word = &g->word[w.row0 * g->n_words + i];
-        uint64_t edges = 0, inside = 0, outside = 0, mask = ~(uint64_t)0;
-        for (int32_t row = w.row0; row <= w.row1; row++, word += g->n_words)
-        {
-            edges |= word->edges;
-            inside |= word->inside;
-            outside |= ~word->inside;
-        }
+        uint64_t mask = ~(uint64_t)0;
         if (i == w.column0 / 64)
             mask = ~(uint64_t)0 << w.column0 % 64;
         if (i == w.column1 / 64)
             mask &= ~(uint64_t)0 >> (63 - w.column1 % 64);
-        all_edges |= edges & mask;
-        all_inside |= inside & mask;
-        all_outside |= outside & mask;
+        for (int32_t row = w.row0; row <= w.row1; row++, word += g->n_words)
+        {
+            if ((word->edges & mask) != 0)
+                return -1;
+            all_inside |= word->inside & mask;
+            all_outside |= ~word->inside & mask;
+        }
     }
-    if (all_edges != 0 || (all_inside != 0 && all_outside != 0))
+    if (all_inside != 0 && all_outside != 0)
         return -1;
     return all_inside != 0 ? OJ_INSIDE : OJ_OUTSIDE;
 }

@@ -333,7 +333,7 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asks;
     if (atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
-        !oj_shape_takes_cells(shape))
+        !oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
     n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asks < ASKS_BEFORE_CELLS &&
@@ -433,17 +433,22 @@ static int passes(enum oj_box_test test, const struct oj_box *found,
 }
 
 /* Points: to meet a box is to be contained in it. */
-static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
-                        const struct oj_box *asked, int64_t run,
-                        struct oj_found *found)
+OJ_INLINE void take_points(const struct oj_shape_side *side,
+                           enum oj_box_test test, const struct oj_box *asked,
+                           int64_t run, struct oj_found *found)
 {
     int64_t i = run * OJ_RUN_POINTS;
     int64_t end = i + OJ_RUN_POINTS < side->n ? i + OJ_RUN_POINTS : side->n;
     const struct oj_ordered_point *p = side->points.point;
     int64_t n = found->n;
-    if ((test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS) &&
-        (asked->x0 != asked->x1 || asked->y0 != asked->y1))
+    int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
+    if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
+    for (; is_point && i < end; i++)
+    {
+        if (p[i].x == asked->x0 && p[i].y == asked->y0)
+            found->at[n++] = (int32_t)i;
+    }
     for (; i < end; i++)
     {
         found->at[n] = (int32_t)i;
@@ -503,9 +508,10 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
             }
             continue;
         }
-        OJ_TRY(oj_reserve(&found->at, found->n,
-                          found->n + OJ_FANOUT * OJ_RUN_POINTS,
-                          &found->capacity, sizeof *found->at, err));
+        if (found->capacity - found->n < OJ_FANOUT * OJ_RUN_POINTS)
+            OJ_TRY(oj_reserve(&found->at, found->n,
+                              found->n + OJ_FANOUT * OJ_RUN_POINTS,
+                              &found->capacity, sizeof *found->at, err));
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int64_t entry = (int64_t)v.node * OJ_FANOUT + c;

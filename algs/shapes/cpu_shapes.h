@@ -112,13 +112,16 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_shape_side *side,
                                    struct oj_found *found,
                                    struct oj_error *err);
 
-/** Shapes with fewer vertices never get cells: they are as fast without. */
+/** Shapes with fewer vertices are as fast without cells, unless they are asked
+ *  very often; and with fewer than few always. */
 #define OJ_CELLS_VERTICES 24
+#define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 when shape may have cells. */
-static inline int oj_shape_takes_cells(const struct oj_shape *shape)
+/** 1 when shape may have cells if it has least vertices. */
+static inline int oj_shape_takes_cells(const struct oj_shape *shape,
+                                       int64_t least)
 {
-    return shape->n_vertices >= OJ_CELLS_VERTICES &&
+    return shape->n_vertices >= least &&
            shape->n_vertices <= OJ_EDGE_GRID_VERTICES &&
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
