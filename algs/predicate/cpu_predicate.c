@@ -179,9 +179,10 @@ static oj_status ask(const struct predicate_batch *b,
         return OJ_OK;
     if (side->shape != NULL)
     {
-        OJ_TRY(oj_side_want_cells(
-            side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
         other = &side->shape[at];
+        if (atomic_load_explicit(&other->cells, memory_order_relaxed) == NULL)
+            OJ_TRY(oj_side_want_cells(
+                side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
     }
     else
         point = oj_side_point(side, at);

@@ -145,7 +145,10 @@ static enum oj_verdict edges_are_inside(const struct oj_shape *a,
                                         const struct oj_shape *b,
                                         enum inside how)
 {
-    enum oj_location window = oj_shape_locate_box(b, &a->box);
+    enum oj_location window =
+        oj_box_intersects(&a->box, &b->box)
+            ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
+            : OJ_OUTSIDE;
     enum oj_contact contact;
     if (window != OJ_ON_BOUNDARY)
         return yes_if(window == OJ_INSIDE);

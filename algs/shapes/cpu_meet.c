@@ -331,23 +331,27 @@ static int begins_in(const struct oj_shape *shape,
 static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
-    unsigned many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
-                    (oj_shape_is_many_rings(b) ? 2u : 0u);
     const struct oj_edge_grid *of_a = oj_shape_cells(a);
     const struct oj_edge_grid *of_b = oj_shape_cells(b);
     int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
     const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
-    const struct oj_shape *around = large; /* whose cells say it */
-    enum oj_location window = oj_shape_locate_box(large, &small->box);
+    enum oj_location window =
+        oj_cells_locate_box(is_b ? of_b : of_a, large, &small->box);
+    unsigned many;
     if (window == OJ_ON_BOUNDARY && of_a != NULL && of_b != NULL)
     {
-        around = small;
-        window = oj_shape_locate_box(small, &large->box);
+        window = oj_cells_locate_box(is_b ? of_a : of_b, small, &large->box);
+        is_b = !is_b;
     }
-    if (window == OJ_OUTSIDE)
-        *rests_on |= many & (around == a ? 1u : 2u);
-    if (window != OJ_ON_BOUNDARY)
-        return window == OJ_INSIDE;
+    if (window == OJ_INSIDE)
+        return 1;
+    many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
+           (oj_shape_is_many_rings(b) ? 2u : 0u);
+    if (window == OJ_OUTSIDE) /* as the cells of one say */
+    {
+        *rests_on |= many & (is_b ? 2u : 1u);
+        return 0;
+    }
     if ((many == 0 && begins_in(small, large)) ||
         oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
         (many != 0 && begins_in(small, large)) || begins_in(large, small))

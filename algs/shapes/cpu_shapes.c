@@ -332,8 +332,7 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asks;
-    if (atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
-        !oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
+    if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
     n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asks < ASKS_BEFORE_CELLS &&
@@ -433,9 +432,9 @@ static int passes(enum oj_box_test test, const struct oj_box *found,
 }
 
 /* Points: to meet a box is to be contained in it. */
-OJ_INLINE void take_points(const struct oj_shape_side *side,
-                           enum oj_box_test test, const struct oj_box *asked,
-                           int64_t run, struct oj_found *found)
+static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
+                        const struct oj_box *asked, int64_t run,
+                        struct oj_found *found)
 {
     int64_t i = run * OJ_RUN_POINTS;
     int64_t end = i + OJ_RUN_POINTS < side->n ? i + OJ_RUN_POINTS : side->n;
@@ -458,16 +457,22 @@ OJ_INLINE void take_points(const struct oj_shape_side *side,
     found->n = n;
 }
 
-OJ_INLINE void test_children(const struct oj_tree_node *restrict node,
-                             const struct box_query *q, int *restrict hit)
+/* The children that can hold what is looked for: bits. */
+OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
+                                 const struct box_query *q)
 {
     float low_x = q->low_x, low_y = q->low_y;
     float high_x = q->high_x, high_y = q->high_y;
+    int hit[OJ_FANOUT];
+    unsigned bits = 0;
     OJ_EIGHT
     {
         hit[c] = (node->x0[c] <= low_x) & (node->y0[c] <= low_y) &
                  (node->x1[c] >= high_x) & (node->y1[c] >= high_y);
     }
+    for (int c = 0; c < OJ_FANOUT; c++)
+        bits |= (unsigned)hit[c] << c;
+    return bits;
 }
 
 struct box_visit
@@ -495,16 +500,16 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
         struct box_visit v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.node];
-        int hit[OJ_FANOUT];
-        test_children(node, &q, hit);
+        unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
             /* the first child comes off first: places ascend */
-            for (int c = OJ_FANOUT - 1; c >= 0; c--)
+            for (; hit != 0; depth++)
             {
+                int c = 31 - __builtin_clz(hit);
                 stack[depth].node = v.node * OJ_FANOUT + c;
                 stack[depth].level = v.level - 1;
-                depth += hit[c];
+                hit ^= 1u << c;
             }
             continue;
         }
@@ -512,11 +517,9 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
             OJ_TRY(oj_reserve(&found->at, found->n,
                               found->n + OJ_FANOUT * OJ_RUN_POINTS,
                               &found->capacity, sizeof *found->at, err));
-        for (int c = 0; c < OJ_FANOUT; c++)
+        for (; hit != 0; hit &= hit - 1)
         {
-            int64_t entry = (int64_t)v.node * OJ_FANOUT + c;
-            if (!hit[c])
-                continue;
+            int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);
             if (side->shape == NULL)
                 take_points(side, test, box, entry, found);
             else
