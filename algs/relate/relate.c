@@ -247,25 +247,28 @@ static int is_known_crossing(const struct relate *r)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-static int edge_boxes_meet(const struct oj_edge *e, const struct oj_edge *f)
+static struct oj_box box_of_edge(const struct oj_edge *e)
 {
-    return oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay,
-                                 f->bx, f->by);
+    struct oj_box box = {
+        e->ax < e->bx ? e->ax : e->bx, e->ay < e->by ? e->ay : e->by,
+        e->ax < e->bx ? e->bx : e->ax, e->ay < e->by ? e->by : e->ay};
+    return box;
 }
 
-static int edges_cross(const struct oj_edge *e, const struct oj_edge *f)
+/* box: of e */
+static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
+                              const struct oj_edge *f)
 {
-    return edge_boxes_meet(e, f) &&
+    struct oj_box other = box_of_edge(f);
+    return oj_box_intersects(box, &other) &&
            oj_segments_contact(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
                                f->by) == OJ_CROSSING;
 }
 
 static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
 {
-    return (e->ax < e->bx ? e->ax : e->bx) <= box->x1 &&
-           (e->ax < e->bx ? e->bx : e->ax) >= box->x0 &&
-           (e->ay < e->by ? e->ay : e->by) <= box->y1 &&
-           (e->ay < e->by ? e->by : e->ay) >= box->y0;
+    struct oj_box own = box_of_edge(e);
+    return oj_box_intersects(&own, box);
 }
 
 static oj_status take_crossing(struct relate *r, const struct oj_edge *e,
@@ -292,10 +295,9 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
                             const struct oj_figure *to, int64_t least,
                             struct oj_error *err)
 {
-    double low = e->ay < e->by ? e->ay : e->by;
-    double high = e->ay < e->by ? e->by : e->ay;
-    int32_t first = oj_band_of(&to->bands, low);
-    int32_t last = oj_band_of(&to->bands, high);
+    const struct oj_box box = box_of_edge(e);
+    int32_t first = oj_band_of(&to->bands, box.y0);
+    int32_t last = oj_band_of(&to->bands, box.y1);
     for (int32_t band = first; band <= last; band++)
     {
         int64_t n = oj_band_size(to, band);
@@ -304,7 +306,7 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
             int64_t i = oj_band_edge(to, band, k);
             const struct oj_edge *f = &to->edge[i];
             int32_t own;
-            if (i < least || !edges_cross(e, f))
+            if (i < least || !edges_cross(e, &box, f))
                 continue;
             own = oj_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
             if (band != (own > first ? own : first))

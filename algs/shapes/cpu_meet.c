@@ -97,9 +97,9 @@ static struct oj_box edge_box(const struct edge *e)
     return box;
 }
 
-static inline enum oj_contact edges_contact(const struct edge *e,
-                                            const struct oj_box *box, double cx,
-                                            double cy, double dx, double dy)
+OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
+                                        const struct oj_box *box, double cx,
+                                        double cy, double dx, double dy)
 {
     double u0 = cx < dx ? cx : dx, u1 = cx < dx ? dx : cx;
     double v0 = cy < dy ? cy : dy, v1 = cy < dy ? dy : cy;

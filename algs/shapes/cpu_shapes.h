@@ -131,10 +131,10 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** Gives the shape in place at, of one kind, cells when that pays: when it has
- *  many vertices and was asked often, or is about to be compared with another
- *  shape of many vertices (n_vertices) that has none itself. Any thread may ask
- *  for any shape at any time. */
+/** Gives the shape in place at, which has none, cells when that pays: when it
+ * has many vertices and was asked often, or is about to be compared with
+ * another shape of many vertices (n_vertices) that has none itself. Any thread
+ * may ask for any shape at any time. */
 OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                                          int64_t n_vertices,
                                          struct oj_error *err);
