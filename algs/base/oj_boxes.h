@@ -87,6 +87,16 @@ static inline void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
     oj_box_add_point(box, b->x1, b->y1);
 }
 
+/** Around n points; those with a NaN coordinate add nothing by it. */
+static inline struct oj_box oj_box_of(const double *x, const double *y,
+                                      int64_t n)
+{
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = 0; i < n; i++)
+        oj_box_add_point(&box, x[i], y[i]);
+    return box;
+}
+
 /** The largest coordinate of box, without its sign. */
 static inline double oj_box_size(const struct oj_box *box)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define FEATURES_PER_TASK 4096
+#define FEATURES_AT_ONCE 4096
 
 /* A few large features can be all the work there is. */
 #define TREES_PER_TASK 16
@@ -30,11 +30,9 @@ struct features_build
 
 static struct oj_box box_of_ring(const struct oj_flat *flat, int64_t ring)
 {
-    struct oj_box box = oj_box_empty();
-    for (int64_t v = flat->vertex_offset[ring];
-         v < flat->vertex_offset[ring + 1]; v++)
-        oj_box_add_point(&box, flat->x[v], flat->y[v]);
-    return box;
+    int64_t first = flat->vertex_offset[ring];
+    return oj_box_of(flat->x + first, flat->y + first,
+                     flat->vertex_offset[ring + 1] - first);
 }
 
 static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
@@ -49,15 +47,12 @@ static int64_t segments_of_ring(const struct oj_flat *flat, int64_t ring)
     return n > 1 ? n - 1 : n;
 }
 
-static void measure_features(int64_t task, int thread, void *user)
+static void measure_features(int64_t first, int64_t end, void *user)
 {
     struct features_build *b = user;
     struct oj_features *features = b->features;
     const struct oj_flat *flat = features->flat;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
-    (void)thread;
-    for (int64_t f = task * FEATURES_PER_TASK; f < end && f < flat->n_features;
-         f++)
+    for (int64_t f = first; f < end; f++)
     {
         struct oj_box box = oj_box_empty();
         int64_t n = 0;
@@ -259,8 +254,7 @@ static oj_status build_long_form(struct features_build *b, int n_threads,
         OJ_NEW(features->ring_box, flat->n_rings, err);
         OJ_TRY(list_large_rings(features, err));
     }
-    oj_parallel_for(n_threads, (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK,
-                    measure_features, b);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
     OJ_TRY(place_trees(b, err));
     OJ_TRY(oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
                            err));

@@ -531,15 +531,14 @@ static int64_t last_row(const struct screened_batch *b, int64_t task)
 /* --- what is left --------------------------------------------------------- */
 
 /* Pairs that may not count are none; are there others that are open? */
-static void look_through(int64_t task, int thread, void *user)
+static void look_through(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->rows->index;
     const struct oj_pair_filter *filter = &b->rows->filter;
     const struct oj_screen_pairs *pairs = b->pairs;
     int open = 0, shapes = 0;
-    (void)thread;
-    for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
+    for (int64_t row = first; row < end; row++)
     {
         for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
         {
@@ -725,7 +724,7 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     b->order = oj_calloc(n_threads, sizeof *b->order);
     if (b->order == NULL)
         return oj_fail_nomem(err, n_threads, sizeof *b->order);
-    oj_parallel_for(n_threads, n_tasks, look_through, b);
+    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK, look_through, b);
     if (atomic_load(&b->asks_shapes))
         OJ_TRY(find_places(index, err));
     if (atomic_load(&b->has_open))
@@ -775,13 +774,11 @@ static oj_status take_row(int64_t i, int thread, void *user,
 
 /* A feature's first vertex is near enough to order by, and all that is read of
  * it. */
-static void set_places(int64_t task, int thread, void *user)
+static void set_places(int64_t first, int64_t end, void *user)
 {
     struct predicate_batch *b = user;
     const struct oj_flat *flat = b->input;
-    int64_t end = (task + 1) * ROWS_TO_PLACE;
-    (void)thread;
-    for (int64_t f = task * ROWS_TO_PLACE; f < end && f < flat->n_features; f++)
+    for (int64_t f = first; f < end; f++)
     {
         int64_t part = flat->part_offset[f], v;
         b->x[f] = b->y[f] = NAN;
@@ -804,8 +801,7 @@ static oj_status sort_rows(struct predicate_batch *b, int n_threads,
         b->y = oj_malloc(n, sizeof *b->y);
         if (b->x == NULL || b->y == NULL)
             return oj_fail_nomem(err, n, 2 * sizeof *b->x);
-        oj_parallel_for(n_threads, (n + ROWS_TO_PLACE - 1) / ROWS_TO_PLACE,
-                        set_places, b);
+        oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, set_places, b);
         x = b->x;
         y = b->y;
     }

@@ -87,28 +87,18 @@ static void list_rings(struct rings_build *b)
     }
 }
 
-#define RINGS_PER_TASK 4096
+#define RINGS_AT_ONCE 4096
 
-static void measure_rings(int64_t task, int thread, void *user)
+static void measure_rings(int64_t first, int64_t end, void *user)
 {
     struct rings_build *b = user;
     const struct oj_flat *flat = b->rings->flat;
-    int64_t end = (task + 1) * RINGS_PER_TASK;
-    (void)thread;
-    for (int64_t i = task * RINGS_PER_TASK; i < end && i < b->rings->n_rings;
-         i++)
+    for (int64_t i = first; i < end; i++)
     {
         struct oj_ring *ring = &b->unordered[i];
-        const double *x = flat->x + ring->first_vertex;
-        const double *y = flat->y + ring->first_vertex;
-        struct oj_box box = {x[0], y[0], x[0], y[0]};
-        for (int64_t v = 1; v < ring->n_vertices; v++)
-        {
-            box.x0 = x[v] < box.x0 ? x[v] : box.x0;
-            box.y0 = y[v] < box.y0 ? y[v] : box.y0;
-            box.x1 = x[v] > box.x1 ? x[v] : box.x1;
-            box.y1 = y[v] > box.y1 ? y[v] : box.y1;
-        }
+        struct oj_box box =
+            oj_box_of(flat->x + ring->first_vertex,
+                      flat->y + ring->first_vertex, ring->n_vertices);
         ring->box = box;
         b->x[i] = 0.5 * (box.x0 + box.x1);
         b->y[i] = 0.5 * (box.y0 + box.y1);
@@ -377,8 +367,7 @@ static oj_status order_rings(struct rings_build *b, int n_threads,
         if (b->is_dropped == NULL)
             return oj_fail_nomem(err, n, sizeof *b->is_dropped);
     }
-    oj_parallel_for(n_threads, (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK,
-                    measure_rings, b);
+    oj_parallel_slices(n_threads, n, RINGS_AT_ONCE, measure_rings, b);
     measure_holes(b);
     OJ_TRY(oj_order_build(&b->order, n_threads, n, b->x, b->y, err));
     OJ_TRY(oj_order_sort(&b->order, n_threads, place_bucket, b, err));

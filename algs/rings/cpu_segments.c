@@ -9,7 +9,7 @@
 
 /* Runs of equal Morton codes longer than this are searched for repetitions. */
 #define LONG_RUN 32
-#define BUNDLES_PER_TASK 1024
+#define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
 /* A segment, or a piece of one, on its way into a bundle. */
@@ -267,14 +267,11 @@ static void close_gaps(struct segments_build *b)
     b->n_items = at;
 }
 
-static void fill_bundles(int64_t task, int thread, void *user)
+static void fill_bundles(int64_t first, int64_t end, void *user)
 {
     struct segments_build *b = user;
     const struct oj_flat *flat = b->flat;
-    int64_t end = (task + 1) * BUNDLES_PER_TASK;
-    (void)thread;
-    for (int64_t i = task * BUNDLES_PER_TASK;
-         i < end && i < b->segments->n_bundles; i++)
+    for (int64_t i = first; i < end; i++)
     {
         struct oj_bundle *bundle = &b->segments->bundle[i];
         struct oj_box box = oj_box_empty();
@@ -349,8 +346,7 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     b->box = oj_malloc(n, sizeof *b->box);
     if (segments->bundle == NULL || segments->feature == NULL || b->box == NULL)
         return oj_fail_nomem(err, n, sizeof *segments->bundle + 64);
-    oj_parallel_for(n_threads, (n + BUNDLES_PER_TASK - 1) / BUNDLES_PER_TASK,
-                    fill_bundles, b);
+    oj_parallel_slices(n_threads, n, BUNDLES_AT_ONCE, fill_bundles, b);
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;

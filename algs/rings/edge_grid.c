@@ -10,54 +10,13 @@
  * two or three times as many then). */
 #define EDGES_ALONG 8.0
 
-/* In lanes. */
-OJ_CLONES struct oj_edge_extent oj_edge_measure(const double *x,
-                                                const double *y, int64_t n)
+struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
+                                      int64_t n)
 {
-    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
-    double length[OJ_LANES];
-    struct oj_edge_extent e;
-    int64_t i = 0;
-    OJ_EIGHT
-    {
-        x0[c] = x1[c] = x[0];
-        y0[c] = y1[c] = y[0];
-        length[c] = 0.0;
-    }
-    for (; i + OJ_LANES < n; i += OJ_LANES)
-    {
-        OJ_EIGHT
-        {
-            double vx = x[i + c], vy = y[i + c];
-            x0[c] = vx < x0[c] ? vx : x0[c];
-            y0[c] = vy < y0[c] ? vy : y0[c];
-            x1[c] = vx > x1[c] ? vx : x1[c];
-            y1[c] = vy > y1[c] ? vy : y1[c];
-            length[c] += fabs(x[i + c + 1] - vx) + fabs(y[i + c + 1] - vy);
-        }
-    }
-    for (; i < n; i++)
-    {
-        x0[0] = x[i] < x0[0] ? x[i] : x0[0];
-        y0[0] = y[i] < y0[0] ? y[i] : y0[0];
-        x1[0] = x[i] > x1[0] ? x[i] : x1[0];
-        y1[0] = y[i] > y1[0] ? y[i] : y1[0];
-        if (i > 0)
-            length[0] += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
-    }
-    e.x0 = x0[0];
-    e.y0 = y0[0];
-    e.x1 = x1[0];
-    e.y1 = y1[0];
-    e.length = length[0];
-    for (int c = 1; c < OJ_LANES; c++)
-    {
-        e.x0 = x0[c] < e.x0 ? x0[c] : e.x0;
-        e.y0 = y0[c] < e.y0 ? y0[c] : e.y0;
-        e.x1 = x1[c] > e.x1 ? x1[c] : e.x1;
-        e.y1 = y1[c] > e.y1 ? y1[c] : e.y1;
-        e.length += length[c];
-    }
+    struct oj_box box = oj_box_of(x, y, n);
+    struct oj_edge_extent e = {box.x0, box.y0, box.x1, box.y1, 0.0};
+    for (int64_t i = 1; i < n; i++)
+        e.length += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
     return e;
 }
 

@@ -73,13 +73,8 @@ static struct oj_box measure(const struct oj_flat *flat, double *covered)
     *covered = 0.0;
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        struct oj_box box = oj_box_empty();
-        int64_t first = flat->ring_offset[flat->part_offset[f]];
-        int64_t end = flat->ring_offset[flat->part_offset[f + 1]];
-        for (int64_t i = flat->vertex_offset[first];
-             i < flat->vertex_offset[end]; i++)
-            oj_box_add_point(&box, flat->x[i], flat->y[i]);
-        if (flat->vertex_offset[first] == flat->vertex_offset[end])
+        struct oj_box box = oj_box_of_feature(flat, f);
+        if (oj_box_is_empty(&box))
             continue;
         oj_box_add_box(&all, &box);
         *covered += (box.x1 - box.x0) * (box.y1 - box.y0);
@@ -159,9 +154,8 @@ static struct oj_edge_window window_of(const struct known_cells_build *b,
                                        int64_t first, int64_t end)
 {
     const struct oj_flat *flat = b->cells->flat;
-    struct oj_box box = oj_box_empty();
-    for (int64_t i = first; i < end; i++)
-        oj_box_add_point(&box, flat->x[i], flat->y[i]);
+    struct oj_box box =
+        oj_box_of(flat->x + first, flat->y + first, end - first);
     return oj_frame_window(&b->known->frame, box.x0, box.y0, box.x1, box.y1);
 }
 
