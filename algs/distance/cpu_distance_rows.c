@@ -37,10 +37,8 @@ static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
 {
     int n_threads = index->options.n_threads;
     double start = oj_clock_seconds();
-    index->worker = oj_calloc(n_threads, sizeof *index->worker);
-    index->answers = oj_calloc(n_threads, sizeof *index->answers);
-    if (index->worker == NULL || index->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *index->worker);
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    OJ_NEW_ZEROED(index->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
     {
         index->worker[t].thread = t;

@@ -206,9 +206,7 @@ static oj_status list_large_rings(struct oj_features *features,
     }
     if (n == 0)
         return OJ_OK;
-    features->large_ring = oj_calloc(n, sizeof *features->large_ring);
-    if (features->large_ring == NULL)
-        return oj_fail_nomem(err, n, sizeof *features->large_ring);
+    OJ_NEW_ZEROED(features->large_ring, n, err);
     OJ_NEW(features->large, flat->n_rings, err);
     for (int64_t p = 0; p < flat->n_parts; p++)
     {

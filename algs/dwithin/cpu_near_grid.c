@@ -163,10 +163,10 @@ static void scatter_slice(int64_t slice, int thread, void *user)
 static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
                              int64_t at, int64_t n, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&s->x, 0, n, &s->cap_x, sizeof *s->x, err));
-    OJ_TRY(oj_reserve(&s->y, 0, n, &s->cap_y, sizeof *s->y, err));
-    OJ_TRY(oj_reserve(&s->id, 0, n, &s->cap_id, sizeof *s->id, err));
-    OJ_TRY(oj_reserve(&s->cell, 0, n, &s->cap_cell, sizeof *s->cell, err));
+    OJ_ROOM(s->x, 0, n, s->cap_x, err);
+    OJ_ROOM(s->y, 0, n, s->cap_y, err);
+    OJ_ROOM(s->id, 0, n, s->cap_id, err);
+    OJ_ROOM(s->cell, 0, n, s->cap_cell, err);
     for (int64_t i = 0; i < n; i++)
     {
         s->x[i] = grid->x[at + i];
@@ -238,9 +238,7 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     while ((n_cells >> b->bucket_bits) >= MOST_BUCKETS)
         b->bucket_bits++;
     b->n_buckets = (n_cells >> b->bucket_bits) + 1;
-    b->start = oj_calloc(b->n_slices * b->n_buckets, sizeof *b->start);
-    if (b->start == NULL)
-        return oj_fail_nomem(err, b->n_slices * b->n_buckets, sizeof *b->start);
+    OJ_NEW_ZEROED(b->start, b->n_slices * b->n_buckets, err);
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, count_slice, b);
@@ -258,9 +256,7 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
         grid->x[i] = grid->y[i] = 0.0;
         grid->id[i] = 0;
     }
-    b->bucket = oj_calloc(n_threads, sizeof *b->bucket);
-    if (b->bucket == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->bucket);
+    OJ_NEW_ZEROED(b->bucket, n_threads, err);
     return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
 }
 

@@ -246,8 +246,7 @@ static oj_status reserve_partners(struct near_points_worker *worker,
                                   struct oj_error *err)
 {
     int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
-    OJ_TRY(
-        oj_reserve(&worker->id, 0, n, &worker->cap_id, sizeof(int32_t), err));
+    OJ_ROOM(worker->id, 0, n, worker->cap_id, err);
     return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
 }
 
@@ -545,9 +544,7 @@ static oj_status build_index(struct close_points_index *self,
 {
     int n_threads = self->options.n_threads;
     double start = oj_clock_seconds();
-    self->worker = oj_calloc(n_threads, sizeof *self->worker);
-    if (self->worker == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->worker);
+    OJ_NEW_ZEROED(self->worker, n_threads, err);
     OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
                               self->relation.max_distance, n_threads, err));
     if (self->grid.is_uneven)

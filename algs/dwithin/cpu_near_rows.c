@@ -36,12 +36,9 @@ oj_status oj_near_hood_move(struct oj_near_hood *hood,
         n += oj_near_run_end(grid, cell, row) -
              oj_near_run_begin(grid, cell, row);
     capacity += n;
-    OJ_TRY(
-        oj_reserve(&hood->x, 0, capacity, &hood->cap_x, sizeof *hood->x, err));
-    OJ_TRY(
-        oj_reserve(&hood->y, 0, capacity, &hood->cap_y, sizeof *hood->y, err));
-    OJ_TRY(oj_reserve(&hood->id, 0, capacity, &hood->cap_id, sizeof *hood->id,
-                      err));
+    OJ_ROOM(hood->x, 0, capacity, hood->cap_x, err);
+    OJ_ROOM(hood->y, 0, capacity, hood->cap_y, err);
+    OJ_ROOM(hood->id, 0, capacity, hood->cap_id, err);
     for (int64_t row = -1; row <= 1; row++)
     {
         int64_t first = oj_near_run_begin(grid, cell, row);

@@ -100,8 +100,7 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                                               struct oj_error *err)
 {
     int64_t n = s->n_candidates + OJ_BUNDLE;
-    OJ_TRY(oj_reserve(&s->candidate_low, s->n_candidates, n, &s->cap_low,
-                      sizeof *s->candidate_low, err));
+    OJ_ROOM(s->candidate_low, s->n_candidates, n, s->cap_low, err);
     return oj_reserve(&s->candidate, s->n_candidates, n, &s->cap_candidates,
                       sizeof *s->candidate, err);
 }
@@ -201,8 +200,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
-    OJ_TRY(oj_reserve(&s->near, 0, front->n + OJ_FANOUT, &s->cap_near,
-                      sizeof *s->near, err));
+    OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
     oj_tree_relative(tree, &place->box, q);
     /* the nearest box alone gives a bound that most others do not pass */
     nearest = oj_front_measure(front, q);
@@ -392,8 +390,7 @@ OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
     s->n_rings = 0;
     if (front->n == 0)
         return OJ_OK;
-    OJ_TRY(oj_reserve(&s->ring, 0, front->n + OJ_FANOUT, &s->cap_rings,
-                      sizeof *s->ring, err));
+    OJ_ROOM(s->ring, 0, front->n + OJ_FANOUT, s->cap_rings, err);
     oj_tree_relative(&rings->tree, &place->box, q);
     for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
     {

@@ -475,13 +475,9 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     if (k == 1 && index->relation.ties != OJ_TIES_ALL)
         return answer_first(&search, n, point, err);
     if (s->own == NULL)
-        s->own = oj_calloc(1, sizeof *s->own);
-    if (s->own == NULL)
-        return oj_fail_nomem(err, 1, sizeof *s->own);
-    OJ_TRY(oj_reserve(&s->best_feature, 0, k, &s->cap_best,
-                      sizeof *s->best_feature, err));
-    OJ_TRY(oj_reserve(&s->best_d2, 0, k, &s->cap_best_d2, sizeof *s->best_d2,
-                      err));
+        OJ_NEW_ZEROED(s->own, 1, err);
+    OJ_ROOM(s->best_feature, 0, k, s->cap_best, err);
+    OJ_ROOM(s->best_d2, 0, k, s->cap_best_d2, err);
     status = answer_any(&search, n, point, err);
     oj_ranking_free(&search.ranking);
     return status;

@@ -55,10 +55,8 @@ static oj_status build_index(struct nearest_points_index *self,
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
-    self->answers = oj_calloc(n_threads, sizeof *self->answers);
-    if (self->scratch == NULL || self->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
+    OJ_NEW_ZEROED(self->scratch, n_threads, err);
+    OJ_NEW_ZEROED(self->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
         self->scratch[t].timings = self->options.timings;
     OJ_TRY(oj_segments_build(&self->index.segments, join_side,

@@ -328,8 +328,7 @@ static oj_status take_others(const struct predicate_batch *b,
 static oj_status find_all(const struct oj_shape_side *side,
                           struct oj_found *found, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&found->at, 0, side->n, &found->capacity,
-                      sizeof *found->at, err));
+    OJ_ROOM(found->at, 0, side->n, found->capacity, err);
     for (int64_t i = 0; i < side->n; i++)
         found->at[i] = (int32_t)i;
     found->n = side->n;
@@ -348,8 +347,7 @@ static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
     {
-        OJ_TRY(oj_reserve(&w->member, 0, shape->n_parts, &w->cap_members,
-                          sizeof *w->member, err));
+        OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
@@ -721,9 +719,7 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     int64_t n_tasks = (n_rows + SCREENED_PER_TASK - 1) / SCREENED_PER_TASK;
     OJ_NEW(b->count, n_tasks, err);
     OJ_NEW(b->n_matched, n_tasks, err);
-    b->order = oj_calloc(n_threads, sizeof *b->order);
-    if (b->order == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->order);
+    OJ_NEW_ZEROED(b->order, n_threads, err);
     oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK, look_through, b);
     if (atomic_load(&b->asks_shapes))
         OJ_TRY(find_places(index, err));
@@ -797,10 +793,8 @@ static oj_status sort_rows(struct predicate_batch *b, int n_threads,
     const double *x = b->input->x, *y = b->input->y;
     if (!oj_flat_is_points(b->input))
     {
-        b->x = oj_malloc(n, sizeof *b->x);
-        b->y = oj_malloc(n, sizeof *b->y);
-        if (b->x == NULL || b->y == NULL)
-            return oj_fail_nomem(err, n, 2 * sizeof *b->x);
+        OJ_NEW(b->x, n, err);
+        OJ_NEW(b->y, n, err);
         oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, set_places, b);
         x = b->x;
         y = b->y;
@@ -823,9 +817,7 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
         if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
         {
             int64_t n = index->join_side->n_features;
-            w->is_met = oj_calloc(n, 1);
-            if (w->is_met == NULL)
-                return oj_fail_nomem(err, n, 1);
+            OJ_NEW_ZEROED(w->is_met, n, err);
         }
     }
     return OJ_OK;
@@ -958,12 +950,8 @@ static oj_status fill_index(struct predicate_index *index, struct oj_error *err)
 {
     int64_t n = index->join_side->n_features;
     int n_threads = index->options.n_threads;
-    index->worker = oj_calloc(n_threads, sizeof *index->worker);
-    if (index->worker == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *index->worker);
-    index->niceness = oj_calloc(n, sizeof *index->niceness);
-    if (index->niceness == NULL)
-        return oj_fail_nomem(err, n, sizeof *index->niceness);
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    OJ_NEW_ZEROED(index->niceness, n, err);
     return index->options.screen == NULL ? want_side(index, err) : OJ_OK;
 }
 

@@ -142,9 +142,7 @@ static oj_status make_index(const struct oj_index_args *args,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" knows only -op nearest, in "
                        "the plane and without a least distance");
-    index = oj_calloc(1, sizeof *index);
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
+    OJ_NEW_ZEROED(index, 1, err);
     index->args = *args;
     status = build(index, stats, err);
     if (status == OJ_OK)
@@ -384,10 +382,8 @@ static oj_status start_batch(struct quadrant_batch *batch,
     OJ_TRY(oj_points_make(input, &batch->points, err));
     OJ_TRY(oj_points_sort(&batch->points, err));
     OJ_NEW(batch->is_open, batch->points.n, err);
-    batch->worker = oj_calloc(n_threads, sizeof *batch->worker);
-    batch->answers = oj_calloc(n_threads, sizeof *batch->answers);
-    if (batch->worker == NULL || batch->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *batch->worker);
+    OJ_NEW_ZEROED(batch->worker, n_threads, err);
+    OJ_NEW_ZEROED(batch->answers, n_threads, err);
     bounds.ties = OJ_TIES_FIRST;
     bounds.max_distance = INFINITY;
     for (int thread = 0; thread < n_threads; thread++)

@@ -104,10 +104,8 @@ static oj_status run_search(struct overlap_search *s, int n_threads,
                             struct oj_error *err)
 {
     int64_t n = s->flat->n_features;
-    s->mark = oj_calloc(n, sizeof *s->mark);
-    s->worker = oj_calloc(n_threads, sizeof *s->worker);
-    if (s->mark == NULL || s->worker == NULL)
-        return oj_fail_nomem(err, n, sizeof *s->mark);
+    OJ_NEW_ZEROED(s->mark, n, err);
+    OJ_NEW_ZEROED(s->worker, n_threads, err);
     return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, look_at_feature, s,
                            err);
 }

@@ -331,10 +331,8 @@ static oj_status build_grids(struct rings_build *b, int n_threads,
     int64_t n = 0;
     for (int64_t i = 0; i < rings->n_rings; i++)
         n += rings->ring[i].n_vertices >= GRID_VERTICES;
-    b->large = oj_malloc(n, sizeof *b->large);
-    rings->grid = oj_calloc(n, sizeof *rings->grid);
-    if (b->large == NULL || rings->grid == NULL)
-        return oj_fail_nomem(err, n, sizeof *rings->grid);
+    OJ_NEW(b->large, n, err);
+    OJ_NEW_ZEROED(rings->grid, n, err);
     for (int64_t i = 0; i < rings->n_rings; i++)
     {
         if (rings->ring[i].n_vertices >= GRID_VERTICES)
@@ -348,24 +346,17 @@ static oj_status order_rings(struct rings_build *b, int n_threads,
 {
     struct oj_rings *rings = b->rings;
     int64_t n = rings->n_rings;
-    b->unordered = oj_malloc(n, sizeof *b->unordered);
-    rings->ring = oj_malloc(n, sizeof *rings->ring);
-    b->x = oj_malloc(n, sizeof *b->x);
-    b->y = oj_malloc(n, sizeof *b->y);
-    b->box = oj_malloc(n, sizeof *b->box);
-    b->holed = oj_malloc(rings->n_hole_boxes, sizeof *b->holed);
-    rings->hole_box = oj_malloc(rings->n_hole_boxes, sizeof *rings->hole_box);
-    if (b->unordered == NULL || rings->ring == NULL || b->x == NULL ||
-        b->y == NULL || b->box == NULL || b->holed == NULL ||
-        rings->hole_box == NULL)
-        return oj_fail_nomem(err, n, 2 * sizeof *rings->ring);
+    OJ_NEW(b->unordered, n, err);
+    OJ_NEW(rings->ring, n, err);
+    OJ_NEW(b->x, n, err);
+    OJ_NEW(b->y, n, err);
+    OJ_NEW(b->box, n, err);
+    OJ_NEW(b->holed, rings->n_hole_boxes, err);
+    OJ_NEW(rings->hole_box, rings->n_hole_boxes, err);
     list_rings(b);
     if (n > LONG_RUN && b->k_distinct < INT64_MAX)
     {
-        b->is_dropped =
-            oj_calloc(b->unordered[n - 1].part + 1, sizeof *b->is_dropped);
-        if (b->is_dropped == NULL)
-            return oj_fail_nomem(err, n, sizeof *b->is_dropped);
+        OJ_NEW_ZEROED(b->is_dropped, b->unordered[n - 1].part + 1, err);
     }
     oj_parallel_slices(n_threads, n, RINGS_AT_ONCE, measure_rings, b);
     measure_holes(b);

@@ -102,8 +102,7 @@ static oj_status fill(struct oj_edge_grid *g, struct oj_edge_raster *r,
     r->below = g->below;
     r->n_words = g->n_words;
     is_usable = oj_edge_references(&g->frame, g->below);
-    OJ_TRY(oj_reserve(&r->run, 0, g->chains.n_vertices / 4 + 1, &r->cap_runs,
-                      sizeof *r->run, err));
+    OJ_ROOM(r->run, 0, g->chains.n_vertices / 4 + 1, r->cap_runs, err);
     for (int64_t i = 0; is_usable && i < g->chains.n; i++)
     {
         int64_t first = chain_at(&g->chains, i, &n);

@@ -219,12 +219,10 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     struct oj_shape_side *side = b->side;
     int64_t n = side->flat->n_features;
     OJ_NEW(side->shape, n, err);
-    b->box = oj_malloc(n, sizeof *b->box);
-    b->tree_box = oj_malloc(n, sizeof *b->tree_box);
-    b->x = oj_malloc(n, sizeof *b->x);
-    b->y = oj_malloc(n, sizeof *b->y);
-    if (b->box == NULL || b->tree_box == NULL || b->x == NULL || b->y == NULL)
-        return oj_fail_nomem(err, n, 2 * sizeof *b->box);
+    OJ_NEW(b->box, n, err);
+    OJ_NEW(b->tree_box, n, err);
+    OJ_NEW(b->x, n, err);
+    OJ_NEW(b->y, n, err);
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure, b);
     OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
     OJ_TRY(build_members(side, err));
@@ -493,9 +491,8 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
             continue;
         }
         if (found->capacity - found->n < OJ_FANOUT * OJ_RUN_POINTS)
-            OJ_TRY(oj_reserve(&found->at, found->n,
-                              found->n + OJ_FANOUT * OJ_RUN_POINTS,
-                              &found->capacity, sizeof *found->at, err));
+            OJ_ROOM(found->at, found->n, found->n + OJ_FANOUT * OJ_RUN_POINTS,
+                    found->capacity, err);
         for (; hit != 0; hit &= hit - 1)
         {
             int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);

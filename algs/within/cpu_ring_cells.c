@@ -472,13 +472,10 @@ static oj_status fill_layer(struct ring_layer_build *b,
     int64_t n_cells, total = 0;
     choose_frame(b->cells, b->ring, b->n, clip, is_last, layer);
     n_cells = (int64_t)layer->nx * layer->ny;
-    layer->mask = oj_calloc(n_cells + 1, sizeof *layer->mask);
-    layer->first = oj_calloc(n_cells + 1, sizeof *layer->first);
-    b->steps = oj_malloc(b->n, sizeof *b->steps);
-    b->rest = oj_malloc(b->n, sizeof *b->rest);
-    if (layer->mask == NULL || layer->first == NULL || b->steps == NULL ||
-        b->rest == NULL)
-        return oj_fail_nomem(err, b->n, 2 * sizeof *b->steps);
+    OJ_NEW_ZEROED(layer->mask, n_cells + 1, err);
+    OJ_NEW_ZEROED(layer->first, n_cells + 1, err);
+    OJ_NEW(b->steps, b->n, err);
+    OJ_NEW(b->rest, b->n, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, measure_rings, b);
     if (n_cells <= FEW_CELLS &&
         atomic_load(&b->rest_span) <= FEW_ENTRIES * n_cells)
@@ -492,9 +489,7 @@ static oj_status fill_layer(struct ring_layer_build *b,
     if (total > UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the polygons overlap too much to be indexed");
-    layer->entry = oj_malloc(total, sizeof *layer->entry);
-    if (layer->entry == NULL)
-        return oj_fail_nomem(err, total, sizeof *layer->entry);
+    OJ_NEW(layer->entry, total, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, fill_rings, b);
     /* filling moved every place to the start of the next cell */
     memmove(layer->first + 1, layer->first,
