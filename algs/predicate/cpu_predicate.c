@@ -44,8 +44,8 @@ struct predicate_worker
     struct oj_relate_scratch relate;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
-    struct oj_answers answers;
-    struct oj_shape *member; /* of the row at hand */
+    struct oj_answers *answers; /* of the index */
+    struct oj_shape *member;    /* of the row at hand */
     int64_t cap_members;
     struct oj_edge_grid cells; /* of the row at hand */
     int row_niceness;          /* of it, enum oj_niceness */
@@ -61,12 +61,14 @@ struct predicate_index
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
-    struct oj_box_rule rule;
+    struct oj_screen_rule rule;
+    int takes_screen;          /* as the rule says */
     struct oj_shape_side side; /* empty until has_side */
     int has_side;
     int32_t *place_of; /* [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened; /* of the last batch */
     struct predicate_worker *worker; /* [options.n_threads] */
+    struct oj_answers *answers;      /* [options.n_threads] */
     _Atomic uint8_t *niceness;       /* [features] enum oj_niceness */
 };
 
@@ -205,18 +207,18 @@ static oj_status ask(const struct predicate_batch *b,
 static oj_status reserve_pair(const struct predicate_batch *b,
                               struct predicate_worker *w, struct oj_error *err)
 {
-    int64_t n = w->answers.n_entries, more = 1;
-    if (w->answers.max_entries <= 0)
+    int64_t n = w->answers->n_entries, more = 1;
+    if (w->answers->max_entries <= 0)
     {
         double done =
             (double)(w->n_rows + 1) / ((double)b->input->n_features /
                                        (double)b->index->options.n_threads);
-        if (n < w->answers.cap_distance)
+        if (n < w->answers->cap_distance)
             return OJ_OK;
         if (w->n_rows > 256 && done > 0.02 && done < 1.0)
             more = (int64_t)((double)n * (1.1 / done - 1.0)) + 1;
     }
-    return oj_answers_reserve(&w->answers, more, err);
+    return oj_answers_reserve(w->answers, more, err);
 }
 
 /* Places of a point in a polygon, bits 1 << enum oj_location, in which the
@@ -283,7 +285,7 @@ static oj_status take_found(const struct predicate_batch *b,
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
-        oj_answers_put(&w->answers, (int32_t)row, feature, NAN);
+        oj_answers_put(w->answers, (int32_t)row, feature, NAN);
     }
     return OJ_OK;
 }
@@ -316,7 +318,7 @@ static oj_status take_others(const struct predicate_batch *b,
             continue;
         status = reserve_pair(b, w, err);
         if (status == OJ_OK)
-            oj_answers_put(&w->answers, (int32_t)row, feature, NAN);
+            oj_answers_put(w->answers, (int32_t)row, feature, NAN);
         if (status == OJ_OK && at % 65536 == 65535)
             status = oj_check_cancel(b->index->options.cancel, err);
     }
@@ -372,8 +374,8 @@ static oj_status join_row(const struct predicate_batch *b,
     if (index->rule.takes_all)
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
-        OJ_TRY(oj_side_find(&index->side, index->rule.test, &shape.box,
-                            &w->found, err));
+        OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
+                            &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)
@@ -481,36 +483,6 @@ struct screened_batch
     int64_t n_present;          /* disjoint: join features that have parts */
     struct oj_row_order *order; /* [threads] */
 };
-
-/* Joins that boxes alone say little about. */
-static int asks_meeting(const struct oj_relation *relation)
-{
-    switch (relation->op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_DISJOINT:
-        case OJ_OP_TOUCHES:
-        case OJ_OP_CROSSES:
-        case OJ_OP_OVERLAPS:
-        case OJ_OP_RELATE:
-            return 1;
-        default:
-            return 0;
-    }
-}
-
-int oj_screen_rule_of(const struct oj_relation *relation,
-                      struct oj_screen_rule *out)
-{
-    struct oj_box_rule rule = oj_verdict_box_rule(relation);
-    if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN ||
-        rule.takes_all)
-        return 0;
-    out->test = (int)rule.test;
-    out->is_enough = rule.is_enough;
-    out->asks_meeting = asks_meeting(relation);
-    return 1;
-}
 
 void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
 {
@@ -810,7 +782,7 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
     for (int t = 0; t < n_threads; t++)
     {
         struct predicate_worker *w = &index->worker[t];
-        oj_answers_start(&w->answers, index->options.max_batch_pairs,
+        oj_answers_start(w->answers, index->options.max_batch_pairs,
                          b->input->n_features, n_threads);
         w->n_asked = w->n_rows = 0;
         oj_relate_forget(&w->relate);
@@ -823,28 +795,14 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
     return OJ_OK;
 }
 
-static oj_status gather(const struct predicate_index *index, int n_threads,
-                        int64_t n_rows, struct oj_matches *out,
-                        struct oj_error *err)
-{
-    struct oj_answers *answers = oj_malloc(n_threads, sizeof *answers);
-    oj_status status;
-    if (answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *answers);
-    for (int t = 0; t < n_threads; t++)
-        answers[t] = index->worker[t].answers;
-    status = oj_answers_to_matches(answers, n_threads, n_rows, &index->relation,
-                                   index->tie_rank, out, err);
-    oj_free(answers);
-    return status;
-}
-
 static oj_status take_all(struct predicate_batch *b, int n_threads,
                           struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
                            take_row, b, err));
-    return gather(b->index, n_threads, b->input->n_features, out, err);
+    return oj_answers_to_matches(b->index->answers, n_threads,
+                                 b->input->n_features, &b->index->relation,
+                                 b->index->tie_rank, out, err);
 }
 
 /* Candidates from somebody else, if there is somebody who has them. */
@@ -853,11 +811,10 @@ static oj_status screen(const struct predicate_batch *b, int *is_screened,
 {
     struct predicate_index *index = b->index;
     const struct oj_screen *screen = index->options.screen;
-    struct oj_screen_rule rule;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
     *is_screened = 0;
-    if (screen == NULL || !oj_screen_rule_of(&index->relation, &rule) ||
+    if (screen == NULL || !index->takes_screen ||
         oj_flat_is_points(index->join_side) || oj_flat_is_points(b->input) ||
         !screen->takes(screen->self, b->input))
         return OJ_OK;
@@ -923,21 +880,20 @@ static void free_index(struct oj_index *wrapped)
     struct predicate_index *index = (void *)wrapped;
     if (index == NULL)
         return;
-    if (index->worker != NULL)
+    for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
     {
-        for (int t = 0; t < index->options.n_threads; t++)
-        {
-            struct predicate_worker *w = &index->worker[t];
-            oj_relate_scratch_free(&w->relate);
-            oj_figure_free(&w->figure);
-            oj_free(w->found.at);
-            oj_answers_free(&w->answers);
-            oj_free(w->member);
-            oj_edge_grid_free(&w->cells);
-            oj_free(w->is_met);
-        }
+        struct predicate_worker *w = &index->worker[t];
+        oj_relate_scratch_free(&w->relate);
+        oj_figure_free(&w->figure);
+        oj_free(w->found.at);
+        oj_free(w->member);
+        oj_edge_grid_free(&w->cells);
+        oj_free(w->is_met);
+        if (w->answers != NULL)
+            oj_answers_free(w->answers);
     }
     oj_free(index->worker);
+    oj_free(index->answers);
     oj_free((void *)index->niceness);
     oj_free(index->place_of);
     oj_screen_pairs_free(&index->screened);
@@ -951,6 +907,9 @@ static oj_status fill_index(struct predicate_index *index, struct oj_error *err)
     int64_t n = index->join_side->n_features;
     int n_threads = index->options.n_threads;
     OJ_NEW_ZEROED(index->worker, n_threads, err);
+    OJ_NEW_ZEROED(index->answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        index->worker[t].answers = &index->answers[t];
     OJ_NEW_ZEROED(index->niceness, n, err);
     return index->options.screen == NULL ? want_side(index, err) : OJ_OK;
 }
@@ -968,7 +927,7 @@ static oj_status make_index(const struct oj_index_args *args,
     index->tie_rank = args->tie_rank;
     index->relation = args->relation;
     index->options = args->options;
-    index->rule = oj_verdict_box_rule(&args->relation);
+    index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
     status = fill_index(index, err);
     if (status != OJ_OK)
     {
