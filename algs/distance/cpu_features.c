@@ -13,9 +13,6 @@
 /* A few large features can be all the work there is. */
 #define TREES_PER_TASK 16
 
-/* From how many vertices on a ring gets cells. */
-#define LARGE_VERTICES 64
-
 /* Pairs of leaves between two looks at the cancel flag. */
 #define LEAVES_PER_LOOK 256
 
@@ -184,58 +181,6 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- large rings ---------------------------------------------------------- */
-
-static int is_large(const struct oj_flat *flat, int64_t part, int64_t ring)
-{
-    return flat->part_kind[part] == OJ_PART_POLYGON &&
-           flat->vertex_offset[ring + 1] - flat->vertex_offset[ring] >=
-               LARGE_VERTICES;
-}
-
-static oj_status list_large_rings(struct oj_features *features,
-                                  struct oj_error *err)
-{
-    const struct oj_flat *flat = features->flat;
-    int64_t n = 0;
-    for (int64_t p = 0; p < flat->n_parts; p++)
-    {
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-            n += is_large(flat, p, r);
-    }
-    if (n == 0)
-        return OJ_OK;
-    OJ_NEW_ZEROED(features->large_ring, n, err);
-    OJ_NEW(features->large, flat->n_rings, err);
-    for (int64_t p = 0; p < flat->n_parts; p++)
-    {
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            features->large[r] = -1;
-            if (!is_large(flat, p, r))
-                continue;
-            features->large_ring[features->n_large_rings].ring = r;
-            features->large[r] = (int32_t)features->n_large_rings++;
-        }
-    }
-    return OJ_OK;
-}
-
-static oj_status build_grid(int64_t i, int thread, void *user,
-                            struct oj_error *err)
-{
-    struct oj_features *features = user;
-    const struct oj_flat *flat = features->flat;
-    struct oj_large_ring *large = &features->large_ring[i];
-    int64_t first = flat->vertex_offset[large->ring];
-    (void)thread;
-    return oj_edge_grid_of_ring(&large->grid, flat->x + first, flat->y + first,
-                                flat->vertex_offset[large->ring + 1] - first,
-                                NULL, err);
-}
-
 /* --- all ------------------------------------------------------------------ */
 
 static oj_status build_long_form(struct features_build *b, int n_threads,
@@ -250,14 +195,12 @@ static oj_status build_long_form(struct features_build *b, int n_threads,
     if (b->with_interiors && (flat->part_kinds & OJ_PART_POLYGON))
     {
         OJ_NEW(features->ring_box, flat->n_rings, err);
-        OJ_TRY(list_large_rings(features, err));
+        OJ_TRY(oj_ring_grids_build(&features->grids, flat, n_threads, err));
     }
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
     OJ_TRY(place_trees(b, err));
-    OJ_TRY(oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
-                           err));
-    return oj_parallel_try(n_threads, features->n_large_rings, 1, build_grid,
-                           features, err);
+    return oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
+                           err);
 }
 
 oj_status oj_features_build(struct oj_features *features,
@@ -296,17 +239,12 @@ int64_t oj_features_bytes(const struct oj_features *features)
         bytes += features->tree[t].n_items *
                  (int64_t)(sizeof *features->item +
                            sizeof *features->node / OJ_OWN_FANOUT);
-    for (int64_t i = 0; i < features->n_large_rings; i++)
-        bytes += oj_edge_grid_bytes(&features->large_ring[i].grid);
-    return bytes;
+    return bytes + oj_ring_grids_bytes(&features->grids);
 }
 
 void oj_features_free(struct oj_features *features)
 {
-    for (int64_t i = 0; i < features->n_large_rings; i++)
-        oj_edge_grid_free(&features->large_ring[i].grid);
-    oj_free(features->large_ring);
-    oj_free(features->large);
+    oj_ring_grids_free(&features->grids);
     oj_free(features->box);
     oj_free(features->ring_box);
     oj_free(features->own);
@@ -378,9 +316,9 @@ static enum oj_location locate(const struct oj_features *features, int64_t ring,
     int64_t first = flat->vertex_offset[ring];
     if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
         return OJ_OUTSIDE;
-    if (features->large != NULL && features->large[ring] >= 0)
+    if (features->grids.of_ring[ring] >= 0)
         return oj_edge_grid_locate(
-            &features->large_ring[features->large[ring]].grid, x, y);
+            &features->grids.grid[features->grids.of_ring[ring]], x, y);
     return oj_ring_locate(x, y, flat->x + first, flat->y + first,
                           flat->vertex_offset[ring + 1] - first);
 }

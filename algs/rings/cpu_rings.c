@@ -3,14 +3,9 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_threads.h"
-#include "edge_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* From how many vertices on a ring gets a grid: below, walking the ring costs
- * less than looking up a cell. */
-#define GRID_VERTICES 64
 
 /* Runs of equal Morton codes longer than this are searched for repetitions. */
 #define LONG_RUN 32
@@ -24,7 +19,6 @@ struct rings_build
     double *x, *y;  /* middles of the boxes */
     struct oj_box *box;
     struct oj_order order;
-    int32_t *large; /* [n_grids] rings in tree order */
     const int32_t *tie_rank;
     int64_t k_distinct;
     uint8_t *is_dropped; /* [parts]; NULL: none can be */
@@ -38,7 +32,7 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
         py > ring->box.y1)
         return OJ_OUTSIDE;
     if (ring->grid >= 0)
-        return oj_edge_grid_locate(&rings->grid[ring->grid], px, py);
+        return oj_edge_grid_locate(&rings->grids.grid[ring->grid], px, py);
     return oj_ring_locate(px, py, rings->flat->x + ring->first_vertex,
                           rings->flat->y + ring->first_vertex,
                           ring->n_vertices);
@@ -79,7 +73,7 @@ static void list_rings(struct rings_build *b)
                 ring->feature = (int32_t)f;
                 ring->part = part_number;
                 ring->holes = holes_of(b, n, r, p);
-                ring->grid = -1;
+                ring->grid = b->rings->grids.of_ring[r];
                 n++;
             }
             part_number++;
@@ -311,36 +305,6 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status build_grid(int64_t i, int thread, void *user,
-                            struct oj_error *err)
-{
-    struct rings_build *b = user;
-    struct oj_rings *rings = b->rings;
-    struct oj_ring *ring = &rings->ring[b->large[i]];
-    (void)thread;
-    ring->grid = (int32_t)i;
-    return oj_edge_grid_of_ring(
-        &rings->grid[i], rings->flat->x + ring->first_vertex,
-        rings->flat->y + ring->first_vertex, ring->n_vertices, NULL, err);
-}
-
-static oj_status build_grids(struct rings_build *b, int n_threads,
-                             struct oj_error *err)
-{
-    struct oj_rings *rings = b->rings;
-    int64_t n = 0;
-    for (int64_t i = 0; i < rings->n_rings; i++)
-        n += rings->ring[i].n_vertices >= GRID_VERTICES;
-    OJ_NEW(b->large, n, err);
-    OJ_NEW_ZEROED(rings->grid, n, err);
-    for (int64_t i = 0; i < rings->n_rings; i++)
-    {
-        if (rings->ring[i].n_vertices >= GRID_VERTICES)
-            b->large[rings->n_grids++] = (int32_t)i;
-    }
-    return oj_parallel_try(n_threads, n, 1, build_grid, b, err);
-}
-
 static oj_status order_rings(struct rings_build *b, int n_threads,
                              struct oj_error *err)
 {
@@ -394,15 +358,14 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
     b.rings = rings;
     b.tie_rank = tie_rank;
     b.k_distinct = k_distinct;
-    status = order_rings(&b, n_threads, err);
+    status = oj_ring_grids_build(&rings->grids, flat, n_threads, err);
     if (status == OJ_OK)
-        status = build_grids(&b, n_threads, err);
+        status = order_rings(&b, n_threads, err);
     oj_free(b.unordered);
     oj_free(b.x);
     oj_free(b.y);
     oj_free(b.box);
     oj_free(b.holed);
-    oj_free(b.large);
     oj_free(b.is_dropped);
     oj_order_free(&b.order);
     if (status != OJ_OK)
@@ -412,19 +375,14 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
 
 int64_t oj_rings_bytes(const struct oj_rings *rings)
 {
-    int64_t bytes = rings->n_rings * (int64_t)sizeof *rings->ring +
-                    rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
-                    oj_tree_bytes(&rings->tree);
-    for (int64_t i = 0; i < rings->n_grids; i++)
-        bytes += oj_edge_grid_bytes(&rings->grid[i]);
-    return bytes;
+    return rings->n_rings * (int64_t)sizeof *rings->ring +
+           rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
+           oj_tree_bytes(&rings->tree) + oj_ring_grids_bytes(&rings->grids);
 }
 
 void oj_rings_free(struct oj_rings *rings)
 {
-    for (int64_t i = 0; i < rings->n_grids; i++)
-        oj_edge_grid_free(&rings->grid[i]);
-    oj_free(rings->grid);
+    oj_ring_grids_free(&rings->grids);
     oj_free(rings->ring);
     oj_free(rings->hole_box);
     oj_tree_free(&rings->tree);

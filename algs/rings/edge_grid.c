@@ -1,6 +1,7 @@
 #include "edge_grid.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
 #include "../base/cpu_vector.h"
 #include "../base/oj_boxes.h"
 
@@ -277,4 +278,85 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     if (unclear)
         return walk(g, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/* --- all large rings of a layer --------------------------------------------
+ */
+
+/* From how many vertices on a ring gets a grid. */
+#define GRID_VERTICES 64
+
+struct ring_grids_build
+{
+    struct oj_ring_grids *grids;
+    const struct oj_flat *flat;
+};
+
+static oj_status build_ring_grid(int64_t i, int thread, void *user,
+                                 struct oj_error *err)
+{
+    const struct ring_grids_build *b = user;
+    const struct oj_flat *flat = b->flat;
+    const int64_t *vertex = flat->vertex_offset + b->grids->ring[i];
+    (void)thread;
+    return oj_edge_grid_of_ring(&b->grids->grid[i], flat->x + vertex[0],
+                                flat->y + vertex[0], vertex[1] - vertex[0],
+                                NULL, err);
+}
+
+static oj_status build_ring_grids(struct ring_grids_build *b, int n_threads,
+                                  struct oj_error *err)
+{
+    const struct oj_flat *flat = b->flat;
+    struct oj_ring_grids *grids = b->grids;
+    int64_t n = 0, cap_rings = 0;
+    OJ_NEW(grids->of_ring, flat->n_rings, err);
+    for (int64_t p = 0; p < flat->n_parts; p++)
+    {
+        int64_t r = flat->ring_offset[p];
+        for (; r < flat->ring_offset[p + 1]; r++)
+        {
+            int64_t size = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
+            grids->of_ring[r] = -1;
+            if (flat->part_kind[p] != OJ_PART_POLYGON || size < GRID_VERTICES)
+                continue;
+            OJ_ROOM(grids->ring, n, n + 1, cap_rings, err);
+            grids->ring[n] = r;
+            grids->of_ring[r] = (int32_t)n++;
+        }
+    }
+    OJ_NEW_ZEROED(grids->grid, n, err);
+    grids->n = n;
+    return oj_parallel_try(n_threads, n, 1, build_ring_grid, b, err);
+}
+
+oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
+                              const struct oj_flat *flat, int n_threads,
+                              struct oj_error *err)
+{
+    struct ring_grids_build b = {grids, flat};
+    oj_status status;
+    memset(grids, 0, sizeof *grids);
+    status = build_ring_grids(&b, n_threads, err);
+    if (status != OJ_OK)
+        oj_ring_grids_free(grids);
+    return status;
+}
+
+int64_t oj_ring_grids_bytes(const struct oj_ring_grids *grids)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < grids->n; i++)
+        bytes += oj_edge_grid_bytes(&grids->grid[i]);
+    return bytes;
+}
+
+void oj_ring_grids_free(struct oj_ring_grids *grids)
+{
+    for (int64_t i = 0; i < grids->n; i++)
+        oj_edge_grid_free(&grids->grid[i]);
+    oj_free(grids->grid);
+    oj_free(grids->ring);
+    oj_free(grids->of_ring);
+    memset(grids, 0, sizeof *grids);
 }

@@ -17,6 +17,7 @@
 #ifndef EDGE_GRID_H
 #define EDGE_GRID_H
 
+#include "../../flatten/arrays/oj_flat.h"
 #include "edge_raster.h"
 
 #include <stdint.h>
@@ -222,5 +223,25 @@ static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
 int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);
 
 void oj_edge_grid_free(struct oj_edge_grid *grid);
+
+/** Grids of the large ones among a layer's polygon rings: of smaller ones
+ *  walking costs less than looking up a cell.  Owner; zeroed memory is a valid
+ *  empty one. */
+struct oj_ring_grids
+{
+    int32_t *of_ring; /**< [n_rings of the layer] into grid, or -1 */
+    int64_t *ring;    /**< [n] */
+    int64_t n;
+    struct oj_edge_grid *grid; /**< [n] */
+};
+
+/** O(vertices), on n_threads. */
+OJ_MUST_USE oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
+                                          const struct oj_flat *flat,
+                                          int n_threads, struct oj_error *err);
+
+int64_t oj_ring_grids_bytes(const struct oj_ring_grids *grids);
+
+void oj_ring_grids_free(struct oj_ring_grids *grids);
 
 #endif
