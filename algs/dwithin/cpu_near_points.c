@@ -15,7 +15,7 @@
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
 #include "cpu_list_places.h"
-#include "cpu_near_rows.h"
+#include "cpu_near_grid.h"
 
 #include <math.h>
 #include <stdatomic.h>
