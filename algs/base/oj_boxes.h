@@ -73,6 +73,19 @@ static inline int oj_box_covers(const struct oj_box *a, const struct oj_box *b)
     return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
 }
 
+static inline int oj_box_has(const struct oj_box *box, double x, double y)
+{
+    return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
+}
+
+static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
+                                              double by)
+{
+    struct oj_box box = {ax < bx ? ax : bx, ay < by ? ay : by,
+                         ax < bx ? bx : ax, ay < by ? by : ay};
+    return box;
+}
+
 static inline void oj_box_add_point(struct oj_box *box, double x, double y)
 {
     box->x0 = x < box->x0 ? x : box->x0;

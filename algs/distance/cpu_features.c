@@ -314,7 +314,7 @@ static enum oj_location locate(const struct oj_features *features, int64_t ring,
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->ring_box[ring];
     int64_t first = flat->vertex_offset[ring];
-    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
+    if (!oj_box_has(box, x, y))
         return OJ_OUTSIDE;
     if (features->grids.of_ring[ring] >= 0)
         return oj_edge_grid_locate(
@@ -398,9 +398,8 @@ static void found(struct pair_distance_search *s, double distance)
 
 static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
 {
-    struct oj_box box = {list->ax[i], list->ay[i], list->ax[i], list->ay[i]};
-    oj_box_add_point(&box, list->bx[i], list->by[i]);
-    return box;
+    return oj_box_of_segment(list->ax[i], list->ay[i], list->bx[i],
+                             list->by[i]);
 }
 
 static void measure_lists(struct pair_distance_search *s,
@@ -522,8 +521,7 @@ static int holds_some(const struct oj_features *outer, int64_t outside,
     {
         double x = flat->x[flat->vertex_offset[r]];
         double y = flat->y[flat->vertex_offset[r]];
-        if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1 &&
-            feature_holds(outer, outside, x, y))
+        if (oj_box_has(box, x, y) && feature_holds(outer, outside, x, y))
             return 1;
     }
     return 0;

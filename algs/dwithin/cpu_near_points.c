@@ -485,11 +485,6 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
                            b, err);
 }
 
-static struct close_points_index *unwrap(struct oj_index *index)
-{
-    return (struct close_points_index *)(void *)index;
-}
-
 /* --- index ---------------------------------------------------------------- */
 
 static int takes(const struct oj_relation *relation,
@@ -505,7 +500,7 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct close_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = (void *)wrapped;
     if (self == NULL)
         return;
     if (self->general != NULL)
@@ -576,10 +571,10 @@ static oj_status make_index(const struct oj_index_args *args,
     status = build_index(self, args, stats, err);
     if (status != OJ_OK)
     {
-        free_index((struct oj_index *)(void *)self);
+        free_index((void *)self);
         return status;
     }
-    *out = (struct oj_index *)(void *)self;
+    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -707,7 +702,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct close_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = (void *)wrapped;
     struct near_points_batch b;
     oj_status status;
     if (self->general != NULL)

@@ -456,7 +456,7 @@ static inline int oj_holes_leave(const struct oj_rings *rings,
     if (shell->holes == OJ_NO_HOLES)
         return odd;
     box = &rings->hole_box[shell->holes];
-    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
+    if (!oj_box_has(box, x, y))
         return odd;
     for (int64_t i = 0; i < s->n_rings; i++)
     {

@@ -142,18 +142,13 @@ static int is_known_apart(const struct relate *r, int figure,
            at(r, figure, OJ_PLACE_BOUNDARY, other) == '1';
 }
 
-static int has_point(const struct oj_box *box, double x, double y)
-{
-    return box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1;
-}
-
 /* One vertex of a simple shape. */
 static oj_status take_simple_vertex(struct relate *r, int figure, double x,
                                     double y, struct oj_error *err)
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
-    int is_inside = has_point(&other->box, x, y);
+    int is_inside = oj_box_has(&other->box, x, y);
     if (!is_inside && is_known_apart(r, figure, OJ_PLACE_EXTERIOR))
         return OJ_OK;
     if (is_inside)
@@ -180,7 +175,7 @@ static oj_status take_vertex(struct relate *r, int figure, double x, double y,
 {
     if (r->side[0]->is_simple && r->side[1]->is_simple)
         return take_simple_vertex(r, figure, x, y, err);
-    if (!has_point(&r->side[1 - figure]->box, x, y) &&
+    if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
         is_known_outside(r, figure))
         return OJ_OK;
     return add_vertex(r, x, y, err);
@@ -247,12 +242,9 @@ static int is_known_crossing(const struct relate *r)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-static struct oj_box box_of_edge(const struct oj_edge *e)
+static inline struct oj_box box_of_edge(const struct oj_edge *e)
 {
-    struct oj_box box = {
-        e->ax < e->bx ? e->ax : e->bx, e->ay < e->by ? e->ay : e->by,
-        e->ax < e->bx ? e->bx : e->ax, e->ay < e->by ? e->by : e->ay};
-    return box;
+    return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
 }
 
 /* box: of e */

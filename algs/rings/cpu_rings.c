@@ -28,8 +28,7 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
                                  const struct oj_ring *ring, double px,
                                  double py)
 {
-    if (px < ring->box.x0 || px > ring->box.x1 || py < ring->box.y0 ||
-        py > ring->box.y1)
+    if (!oj_box_has(&ring->box, px, py))
         return OJ_OUTSIDE;
     if (ring->grid >= 0)
         return oj_edge_grid_locate(&rings->grids.grid[ring->grid], px, py);

@@ -4,11 +4,6 @@
 
 #include <stdatomic.h>
 
-static int has_point(const struct oj_box *box, double x, double y)
-{
-    return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
-}
-
 /* --- one point ------------------------------------------------------------ */
 
 enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
@@ -71,7 +66,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                                            double px, double py)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(shape);
-    if (!has_point(&shape->box, px, py))
+    if (!oj_box_has(&shape->box, px, py))
         return OJ_OUTSIDE;
     if (shape->kinds == OJ_PART_POLYGON)
         return cells != NULL ? oj_edge_grid_locate(cells, px, py)
@@ -89,22 +84,13 @@ struct edge
     double ax, ay, bx, by;
 };
 
-static struct oj_box edge_box(const struct edge *e)
-{
-    struct oj_box box = {
-        e->ax < e->bx ? e->ax : e->bx, e->ay < e->by ? e->ay : e->by,
-        e->ax < e->bx ? e->bx : e->ax, e->ay < e->by ? e->by : e->ay};
-    return box;
-}
-
 OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
                                         const struct oj_box *box, double cx,
                                         double cy, double dx, double dy)
 {
-    double u0 = cx < dx ? cx : dx, u1 = cx < dx ? dx : cx;
-    double v0 = cy < dy ? cy : dy, v1 = cy < dy ? dy : cy;
-    if (!((box->x0 <= u1) & (u0 <= box->x1) & (box->y0 <= v1) &
-          (v0 <= box->y1)))
+    struct oj_box other = oj_box_of_segment(cx, cy, dx, dy);
+    if (!((box->x0 <= other.x1) & (other.x0 <= box->x1) &
+          (box->y0 <= other.y1) & (other.y0 <= box->y1)))
         return OJ_APART;
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
@@ -202,7 +188,7 @@ static enum oj_contact contact_in_window(const struct oj_shape *small,
             for (int64_t v = first; v < first + run->n; v++)
             {
                 struct edge e = {x[v], y[v], x[v + step], y[v + step]};
-                struct oj_box box = edge_box(&e);
+                struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
                 enum oj_contact contact =
                     contact_with_small(&e, &box, small, enough);
                 best = contact > best ? contact : best;
@@ -230,7 +216,7 @@ static enum oj_contact contact_of_edges(const struct oj_shape *from,
         for (int64_t i = 0; i < last; i++)
         {
             struct edge e = {x[i], y[i], x[i + step], y[i + step]};
-            struct oj_box box = edge_box(&e);
+            struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
             enum oj_contact contact;
             if (!oj_box_intersects(&box, &to->box))
                 continue;

@@ -927,16 +927,11 @@ struct points_in_polygons_batch
     atomic_llong n_pairs;
 };
 
-static struct points_in_polygons_index *unwrap(struct oj_index *index)
-{
-    return (struct points_in_polygons_index *)(void *)index;
-}
-
 /* --- the join side -------------------------------------------------------- */
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct points_in_polygons_index *self = unwrap(wrapped);
+    struct points_in_polygons_index *self = (void *)wrapped;
     if (self == NULL)
         return;
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
@@ -991,13 +986,13 @@ static oj_status make_index(const struct oj_index_args *args,
                                  options->n_threads, options->cancel, err);
     if (status != OJ_OK)
     {
-        free_index((struct oj_index *)(void *)self);
+        free_index((void *)self);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
-    *out = (struct oj_index *)(void *)self;
+    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -1077,14 +1072,22 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     return OJ_OK;
 }
 
+/* The first row of a task, and the end of its rows. */
+static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
+                            int64_t *end)
+{
+    int64_t row = i * ROWS_PER_TASK, n_rows = b->input->n_features;
+    *end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    return row;
+}
+
 static oj_status join_task(int64_t i, int thread, void *user,
                            struct oj_error *err)
 {
     struct points_in_polygons_batch *b = user;
     struct point_worker *w = &b->self->worker[thread];
     struct task *task = &b->self->task[i];
-    int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
-    int64_t end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    int64_t end, row = rows_of_task(b, i, &end);
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
@@ -1100,8 +1103,7 @@ static void place_task(int64_t i, int thread, void *user)
     const struct task *task = &b->self->task[i];
     const struct point_worker *w = &b->self->worker[task->worker];
     struct oj_matches *out = b->out;
-    int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
-    int64_t end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    int64_t end, row = rows_of_task(b, i, &end);
     int64_t more = task->before - task->assumed;
     (void)thread;
     for (; more != 0 && row < end; row++)
@@ -1191,7 +1193,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct points_in_polygons_index *self = unwrap(wrapped);
+    struct points_in_polygons_index *self = (void *)wrapped;
     struct points_in_polygons_batch b;
     memset(&b, 0, sizeof b);
     b.self = self;
