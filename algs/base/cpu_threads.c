@@ -66,6 +66,28 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
         pthread_join(started[i], NULL);
 }
 
+struct slices
+{
+    int64_t n, at_once;
+    void (*body)(int64_t, int64_t, void *);
+    void *user;
+};
+
+static void run_slice(int64_t task, int thread, void *user)
+{
+    const struct slices *s = user;
+    int64_t first = task * s->at_once, end = first + s->at_once;
+    (void)thread;
+    s->body(first, end < s->n ? end : s->n, s->user);
+}
+
+void oj_parallel_slices(int n_threads, int64_t n, int64_t at_once,
+                        void (*body)(int64_t, int64_t, void *), void *user)
+{
+    struct slices slices = {n, at_once, body, user};
+    oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_slice, &slices);
+}
+
 struct fallible_loop
 {
     int64_t n, at_once;

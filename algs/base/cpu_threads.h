@@ -17,6 +17,12 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
+/** Runs body for all of 0 <= i < n in the same way, in slices first <= i < end
+ *  of at_once that begin at its multiples. */
+void oj_parallel_slices(int n_threads, int64_t n, int64_t at_once,
+                        void (*body)(int64_t first, int64_t end, void *user),
+                        void *user);
+
 /** Runs body for 0 <= i < n in the same way, at_once of them in a row on one
  *  thread, where body can fail: after an error, which is then in err, no
  *  further one is begun.  Of several errors the first in time counts. */

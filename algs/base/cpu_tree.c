@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_PER_TASK 1024
+#define NODES_AT_ONCE 1024
 #define N_SAMPLES 1024
 
 struct tree_build
@@ -74,15 +74,12 @@ static void empty_child(struct oj_tree_node *node, int c)
     node->x1[c] = node->y1[c] = -INFINITY;
 }
 
-static void fill_lowest(int64_t task, int thread, void *user)
+static void fill_lowest(int64_t first, int64_t end, void *user)
 {
     const struct tree_build *b = user;
     struct oj_tree *tree = b->tree;
-    int64_t n_nodes = (tree->n_entries + OJ_FANOUT - 1) / OJ_FANOUT;
-    int64_t end = (task + 1) * NODES_PER_TASK;
     double ox = tree->origin_x, oy = tree->origin_y, scale = tree->scale;
-    (void)thread;
-    for (int64_t i = task * NODES_PER_TASK; i < end && i < n_nodes; i++)
+    for (int64_t i = first; i < end; i++)
     {
         struct oj_tree_node *node = tree->node + i;
         for (int c = 0; c < OJ_FANOUT; c++)
@@ -149,8 +146,7 @@ oj_status oj_tree_build(struct oj_tree *tree, int n_threads, int64_t n,
     OJ_NEW(tree->node, tree->n_nodes, err);
     choose_frame(tree, n, box);
     n_level = (n + OJ_FANOUT - 1) / OJ_FANOUT;
-    oj_parallel_for(n_threads, (n_level + NODES_PER_TASK - 1) / NODES_PER_TASK,
-                    fill_lowest, &b);
+    oj_parallel_slices(n_threads, n_level, NODES_AT_ONCE, fill_lowest, &b);
     for (int level = 1; level < tree->n_levels; level++)
     {
         fill_level(tree, level, n_level);

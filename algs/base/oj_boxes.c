@@ -11,12 +11,9 @@
 
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
 {
-    struct oj_box box = oj_box_empty();
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
-    for (int64_t v = first; v < end; v++)
-        oj_box_add_point(&box, flat->x[v], flat->y[v]);
-    return box;
+    return oj_box_of(flat->x + first, flat->y + first, end - first);
 }
 
 static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)

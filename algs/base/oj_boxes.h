@@ -73,6 +73,19 @@ static inline int oj_box_covers(const struct oj_box *a, const struct oj_box *b)
     return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
 }
 
+static inline int oj_box_has(const struct oj_box *box, double x, double y)
+{
+    return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
+}
+
+static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
+                                              double by)
+{
+    struct oj_box box = {ax < bx ? ax : bx, ay < by ? ay : by,
+                         ax < bx ? bx : ax, ay < by ? by : ay};
+    return box;
+}
+
 static inline void oj_box_add_point(struct oj_box *box, double x, double y)
 {
     box->x0 = x < box->x0 ? x : box->x0;
@@ -85,6 +98,16 @@ static inline void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
 {
     oj_box_add_point(box, b->x0, b->y0);
     oj_box_add_point(box, b->x1, b->y1);
+}
+
+/** Around n points; those with a NaN coordinate add nothing by it. */
+static inline struct oj_box oj_box_of(const double *x, const double *y,
+                                      int64_t n)
+{
+    struct oj_box box = oj_box_empty();
+    for (int64_t i = 0; i < n; i++)
+        oj_box_add_point(&box, x[i], y[i]);
+    return box;
 }
 
 /** The largest coordinate of box, without its sign. */

@@ -174,9 +174,7 @@ static oj_status build_index(struct oj_distance_index *shared,
 {
     struct distance_index *self = own(shared);
     int n_threads = shared->options.n_threads;
-    self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
-    if (self->scratch == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
+    OJ_NEW_ZEROED(self->scratch, n_threads, err);
     for (int t = 0; t < n_threads; t++)
         self->scratch[t].cancel = shared->options.cancel;
     OJ_TRY(oj_features_build(&self->features, shared->join_side,

@@ -9,16 +9,11 @@
 /* Rows that a thread takes at once, at most. */
 #define ROWS_AT_ONCE 2048
 
-static struct oj_distance_index *unwrap(struct oj_index *index)
-{
-    return (struct oj_distance_index *)(void *)index;
-}
-
 /* --- index ---------------------------------------------------------------- */
 
 void oj_distance_index_free(struct oj_index *wrapped)
 {
-    struct oj_distance_index *index = unwrap(wrapped);
+    struct oj_distance_index *index = (void *)wrapped;
     if (index == NULL)
         return;
     index->space->free(index);
@@ -37,10 +32,8 @@ static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
 {
     int n_threads = index->options.n_threads;
     double start = oj_clock_seconds();
-    index->worker = oj_calloc(n_threads, sizeof *index->worker);
-    index->answers = oj_calloc(n_threads, sizeof *index->answers);
-    if (index->worker == NULL || index->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *index->worker);
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    OJ_NEW_ZEROED(index->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
     {
         index->worker[t].thread = t;
@@ -69,9 +62,9 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
     index->tie_rank = args->tie_rank;
     status = build(index, stats, err);
     if (status == OJ_OK)
-        *out = (struct oj_index *)(void *)index;
+        *out = (void *)index;
     else
-        oj_distance_index_free((struct oj_index *)(void *)index);
+        oj_distance_index_free((void *)index);
     return status;
 }
 
@@ -150,7 +143,7 @@ oj_status oj_distance_join(struct oj_index *wrapped,
                            const struct oj_flat *input, struct oj_matches *out,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_distance_index *index = unwrap(wrapped);
+    struct oj_distance_index *index = (void *)wrapped;
     oj_status status;
     index->input = input;
     status = join_rows(index, stats, err);

@@ -8,13 +8,10 @@
 
 #include <string.h>
 
-#define FEATURES_PER_TASK 4096
+#define FEATURES_AT_ONCE 4096
 
 /* A few large features can be all the work there is. */
 #define TREES_PER_TASK 16
-
-/* From how many vertices on a ring gets cells. */
-#define LARGE_VERTICES 64
 
 /* Pairs of leaves between two looks at the cancel flag. */
 #define LEAVES_PER_LOOK 256
@@ -30,11 +27,9 @@ struct features_build
 
 static struct oj_box box_of_ring(const struct oj_flat *flat, int64_t ring)
 {
-    struct oj_box box = oj_box_empty();
-    for (int64_t v = flat->vertex_offset[ring];
-         v < flat->vertex_offset[ring + 1]; v++)
-        oj_box_add_point(&box, flat->x[v], flat->y[v]);
-    return box;
+    int64_t first = flat->vertex_offset[ring];
+    return oj_box_of(flat->x + first, flat->y + first,
+                     flat->vertex_offset[ring + 1] - first);
 }
 
 static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
@@ -49,15 +44,12 @@ static int64_t segments_of_ring(const struct oj_flat *flat, int64_t ring)
     return n > 1 ? n - 1 : n;
 }
 
-static void measure_features(int64_t task, int thread, void *user)
+static void measure_features(int64_t first, int64_t end, void *user)
 {
     struct features_build *b = user;
     struct oj_features *features = b->features;
     const struct oj_flat *flat = features->flat;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
-    (void)thread;
-    for (int64_t f = task * FEATURES_PER_TASK; f < end && f < flat->n_features;
-         f++)
+    for (int64_t f = first; f < end; f++)
     {
         struct oj_box box = oj_box_empty();
         int64_t n = 0;
@@ -189,60 +181,6 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- large rings ---------------------------------------------------------- */
-
-static int is_large(const struct oj_flat *flat, int64_t part, int64_t ring)
-{
-    return flat->part_kind[part] == OJ_PART_POLYGON &&
-           flat->vertex_offset[ring + 1] - flat->vertex_offset[ring] >=
-               LARGE_VERTICES;
-}
-
-static oj_status list_large_rings(struct oj_features *features,
-                                  struct oj_error *err)
-{
-    const struct oj_flat *flat = features->flat;
-    int64_t n = 0;
-    for (int64_t p = 0; p < flat->n_parts; p++)
-    {
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-            n += is_large(flat, p, r);
-    }
-    if (n == 0)
-        return OJ_OK;
-    features->large_ring = oj_calloc(n, sizeof *features->large_ring);
-    if (features->large_ring == NULL)
-        return oj_fail_nomem(err, n, sizeof *features->large_ring);
-    OJ_NEW(features->large, flat->n_rings, err);
-    for (int64_t p = 0; p < flat->n_parts; p++)
-    {
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            features->large[r] = -1;
-            if (!is_large(flat, p, r))
-                continue;
-            features->large_ring[features->n_large_rings].ring = r;
-            features->large[r] = (int32_t)features->n_large_rings++;
-        }
-    }
-    return OJ_OK;
-}
-
-static oj_status build_grid(int64_t i, int thread, void *user,
-                            struct oj_error *err)
-{
-    struct oj_features *features = user;
-    const struct oj_flat *flat = features->flat;
-    struct oj_large_ring *large = &features->large_ring[i];
-    int64_t first = flat->vertex_offset[large->ring];
-    (void)thread;
-    return oj_edge_grid_of_ring(&large->grid, flat->x + first, flat->y + first,
-                                flat->vertex_offset[large->ring + 1] - first,
-                                NULL, err);
-}
-
 /* --- all ------------------------------------------------------------------ */
 
 static oj_status build_long_form(struct features_build *b, int n_threads,
@@ -257,15 +195,12 @@ static oj_status build_long_form(struct features_build *b, int n_threads,
     if (b->with_interiors && (flat->part_kinds & OJ_PART_POLYGON))
     {
         OJ_NEW(features->ring_box, flat->n_rings, err);
-        OJ_TRY(list_large_rings(features, err));
+        OJ_TRY(oj_ring_grids_build(&features->grids, flat, n_threads, err));
     }
-    oj_parallel_for(n_threads, (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK,
-                    measure_features, b);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
     OJ_TRY(place_trees(b, err));
-    OJ_TRY(oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
-                           err));
-    return oj_parallel_try(n_threads, features->n_large_rings, 1, build_grid,
-                           features, err);
+    return oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
+                           err);
 }
 
 oj_status oj_features_build(struct oj_features *features,
@@ -304,17 +239,12 @@ int64_t oj_features_bytes(const struct oj_features *features)
         bytes += features->tree[t].n_items *
                  (int64_t)(sizeof *features->item +
                            sizeof *features->node / OJ_OWN_FANOUT);
-    for (int64_t i = 0; i < features->n_large_rings; i++)
-        bytes += oj_edge_grid_bytes(&features->large_ring[i].grid);
-    return bytes;
+    return bytes + oj_ring_grids_bytes(&features->grids);
 }
 
 void oj_features_free(struct oj_features *features)
 {
-    for (int64_t i = 0; i < features->n_large_rings; i++)
-        oj_edge_grid_free(&features->large_ring[i].grid);
-    oj_free(features->large_ring);
-    oj_free(features->large);
+    oj_ring_grids_free(&features->grids);
     oj_free(features->box);
     oj_free(features->ring_box);
     oj_free(features->own);
@@ -384,11 +314,11 @@ static enum oj_location locate(const struct oj_features *features, int64_t ring,
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->ring_box[ring];
     int64_t first = flat->vertex_offset[ring];
-    if (x < box->x0 || x > box->x1 || y < box->y0 || y > box->y1)
+    if (!oj_box_has(box, x, y))
         return OJ_OUTSIDE;
-    if (features->large != NULL && features->large[ring] >= 0)
+    if (features->grids.of_ring[ring] >= 0)
         return oj_edge_grid_locate(
-            &features->large_ring[features->large[ring]].grid, x, y);
+            &features->grids.grid[features->grids.of_ring[ring]], x, y);
     return oj_ring_locate(x, y, flat->x + first, flat->y + first,
                           flat->vertex_offset[ring + 1] - first);
 }
@@ -468,9 +398,8 @@ static void found(struct pair_distance_search *s, double distance)
 
 static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
 {
-    struct oj_box box = {list->ax[i], list->ay[i], list->ax[i], list->ay[i]};
-    oj_box_add_point(&box, list->bx[i], list->by[i]);
-    return box;
+    return oj_box_of_segment(list->ax[i], list->ay[i], list->bx[i],
+                             list->by[i]);
 }
 
 static void measure_lists(struct pair_distance_search *s,
@@ -592,8 +521,7 @@ static int holds_some(const struct oj_features *outer, int64_t outside,
     {
         double x = flat->x[flat->vertex_offset[r]];
         double y = flat->y[flat->vertex_offset[r]];
-        if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1 &&
-            feature_holds(outer, outside, x, y))
+        if (oj_box_has(box, x, y) && feature_holds(outer, outside, x, y))
             return 1;
     }
     return 0;

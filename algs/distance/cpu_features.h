@@ -33,13 +33,6 @@ struct oj_own_tree
     struct oj_box_levels levels;
 };
 
-/** A polygon ring with many vertices. */
-struct oj_large_ring
-{
-    int64_t ring;
-    struct oj_edge_grid grid;
-};
-
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_features
 {
@@ -50,11 +43,9 @@ struct oj_features
                                      short form */
     int64_t n_trees;
     struct oj_own_tree *tree;
-    uint32_t *item;      /**< start vertices of segments */
-    struct oj_box *node; /**< boxes of all levels of all trees */
-    int32_t *large;      /**< [n_rings] into large_ring, or -1; NULL: none */
-    int64_t n_large_rings;
-    struct oj_large_ring *large_ring;
+    uint32_t *item;             /**< start vertices of segments */
+    struct oj_box *node;        /**< boxes of all levels of all trees */
+    struct oj_ring_grids grids; /**< where ring_box is there */
 };
 
 /** A few segments, from anywhere; points have equal ends. */

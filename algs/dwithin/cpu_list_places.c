@@ -27,9 +27,7 @@ static void free_notes(struct oj_list_places *places)
 static oj_status make_notes(struct oj_list_places *places, struct oj_error *err)
 {
     int64_t n_groups = places->n_groups;
-    places->notes = oj_calloc(places->n_threads, sizeof *places->notes);
-    if (places->notes == NULL)
-        return oj_fail_nomem(err, places->n_threads, sizeof *places->notes);
+    OJ_NEW_ZEROED(places->notes, places->n_threads, err);
     OJ_NEW(places->n_passed, n_groups, err);
     for (int t = 0; t < places->n_threads; t++)
     {

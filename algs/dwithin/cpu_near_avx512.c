@@ -1,6 +1,6 @@
 /* Eight points at a time, for processors with AVX-512, whose compress
  * instruction puts the lanes that count side by side. */
-#include "cpu_near_rows.h"
+#include "cpu_near_grid.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 

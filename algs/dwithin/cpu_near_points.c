@@ -15,7 +15,7 @@
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
 #include "cpu_list_places.h"
-#include "cpu_near_rows.h"
+#include "cpu_near_grid.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -246,8 +246,7 @@ static oj_status reserve_partners(struct near_points_worker *worker,
                                   struct oj_error *err)
 {
     int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
-    OJ_TRY(
-        oj_reserve(&worker->id, 0, n, &worker->cap_id, sizeof(int32_t), err));
+    OJ_ROOM(worker->id, 0, n, worker->cap_id, err);
     return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
 }
 
@@ -486,11 +485,6 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
                            b, err);
 }
 
-static struct close_points_index *unwrap(struct oj_index *index)
-{
-    return (struct close_points_index *)(void *)index;
-}
-
 /* --- index ---------------------------------------------------------------- */
 
 static int takes(const struct oj_relation *relation,
@@ -506,7 +500,7 @@ static int takes(const struct oj_relation *relation,
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct close_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = (void *)wrapped;
     if (self == NULL)
         return;
     if (self->general != NULL)
@@ -545,9 +539,7 @@ static oj_status build_index(struct close_points_index *self,
 {
     int n_threads = self->options.n_threads;
     double start = oj_clock_seconds();
-    self->worker = oj_calloc(n_threads, sizeof *self->worker);
-    if (self->worker == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->worker);
+    OJ_NEW_ZEROED(self->worker, n_threads, err);
     OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
                               self->relation.max_distance, n_threads, err));
     if (self->grid.is_uneven)
@@ -579,10 +571,10 @@ static oj_status make_index(const struct oj_index_args *args,
     status = build_index(self, args, stats, err);
     if (status != OJ_OK)
     {
-        free_index((struct oj_index *)(void *)self);
+        free_index((void *)self);
         return status;
     }
-    *out = (struct oj_index *)(void *)self;
+    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -710,7 +702,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct close_points_index *self = unwrap(wrapped);
+    struct close_points_index *self = (void *)wrapped;
     struct near_points_batch b;
     oj_status status;
     if (self->general != NULL)

@@ -1,11 +1,10 @@
 /** The nearest join features of points, group by group.
  *
  *  Points come in Morton order and are taken in patches of groups that lie
- * close together.  cpu_patch.h and cpu_candidates.h find the few segments that
- * can be nearest to a point of a group, whatever max_distance is; then every
- * point is measured against these, and those that come within rounding of its
- * least distance are measured again in GEOS's order of operations, which
- * decides.
+ * close together.  A patch finds the few segments that can be nearest to a
+ * point of a group, whatever max_distance is (cpu_patch.h); then every point is
+ * measured against these, and those that come within rounding of its least
+ * distance are measured again in GEOS's order of operations, which decides.
  */
 #ifndef CPU_NEAREST_H
 #define CPU_NEAREST_H

@@ -18,14 +18,9 @@ struct nearest_points_index
     struct oj_ones ones;                /* of the batch, lists of one only */
 };
 
-static struct nearest_points_index *unwrap(struct oj_index *index)
-{
-    return (struct nearest_points_index *)(void *)index;
-}
-
 static void free_index(struct oj_index *wrapped)
 {
-    struct nearest_points_index *self = unwrap(wrapped);
+    struct nearest_points_index *self = (void *)wrapped;
     if (self == NULL)
         return;
     for (int t = 0; t < self->options.n_threads; t++)
@@ -55,10 +50,8 @@ static oj_status build_index(struct nearest_points_index *self,
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    self->scratch = oj_calloc(n_threads, sizeof *self->scratch);
-    self->answers = oj_calloc(n_threads, sizeof *self->answers);
-    if (self->scratch == NULL || self->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *self->scratch);
+    OJ_NEW_ZEROED(self->scratch, n_threads, err);
+    OJ_NEW_ZEROED(self->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
         self->scratch[t].timings = self->options.timings;
     OJ_TRY(oj_segments_build(&self->index.segments, join_side,
@@ -101,13 +94,13 @@ static oj_status make_index(const struct oj_index_args *args,
     status = build_index(self, args->join_side, err);
     if (status != OJ_OK)
     {
-        free_index((struct oj_index *)(void *)self);
+        free_index((void *)self);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_rings_bytes(&self->index.rings);
-    *out = (struct oj_index *)(void *)self;
+    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -230,7 +223,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct nearest_points_index *self = unwrap(wrapped);
+    struct nearest_points_index *self = (void *)wrapped;
     struct nearest_points_batch b = {self, {NULL, NULL, self->answers}};
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_to_one(&b, input, out, stats, err);

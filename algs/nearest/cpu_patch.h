@@ -4,18 +4,28 @@
  *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
  *          fronts, the few boxes that any of its points can need
  *  group   up to OJ_GROUP points of a patch; looks at the fronts only
- *          (cpu_candidates.h)
+ *          (cpu_nearest_groups.c)
  *
- *  The bound of both is that of cpu_near_bound.h.
+ *  The bound of both is how far the points of a box have their nearest segments
+ *  at most.  The segment nearest to the centre found so far tells how far any
+ *  point of the box can have its nearest (its distance from the farthest
+ * corner; for k > 1 the k-th least distance to different features plus half the
+ *  diagonal).  So a search ends up with the few segments that matter whatever
+ *  max_distance is.  Where fewer than k features are in reach, the bounds of
+ *  features by themselves do the same.
  *
  *  Everything here is inlined into cpu_nearest_groups.c, and compiled there for
- * several instruction sets. Source: ours.
+ *  several instruction sets.
+ *  Source: the bound is that of nearest neighbour search in R-trees
+ *  (Roussopoulos et al. 1995), taken for a box of points at once after the
+ *  collective query of Zhang, You, Gruenwald 2012; the rest ours.
  */
 #ifndef CPU_PATCH_H
 #define CPU_PATCH_H
 
 #include "../../flatten/base/oj_array.h"
-#include "cpu_near_bound.h"
+#include "../base/cpu_tree_walk.h"
+#include "cpu_nearest.h"
 
 #define OJ_PATCH 512 /* points a patch has at most */
 
@@ -27,6 +37,350 @@
 
 /* So few boxes, or candidates of a group, are not looked through once more. */
 #define OJ_FEW_BOXES 16
+
+/* Where some points are: their box, its centre, half its width and height,
+ * half its diagonal (these rounded up). */
+struct oj_place
+{
+    struct oj_box box;
+    double cx, cy, hx, hy, h;
+};
+
+OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
+{
+    double dx, dy;
+    place->box = *box;
+    place->cx = 0.5 * box->x0 + 0.5 * box->x1;
+    place->cy = 0.5 * box->y0 + 0.5 * box->y1;
+    dx = box->x1 - place->cx;
+    dy = box->y1 - place->cy;
+    dx = dx > place->cx - box->x0 ? dx : place->cx - box->x0;
+    dy = dy > place->cy - box->y0 ? dy : place->cy - box->y0;
+    place->hx = dx * (1.0 + 1e-12);
+    place->hy = dy * (1.0 + 1e-12);
+    place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
+}
+
+/* How many of the n >= 1 points stay together: at most most, and only while
+ * width + height is within limit.  Sets place. */
+OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
+                            const struct oj_ordered_point *point, double limit)
+{
+    struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
+    int taken = 1;
+    most = n < most ? (int)n : most;
+    for (; taken < most; taken++)
+    {
+        struct oj_box grown = box;
+        oj_box_add_point(&grown, point[taken].x, point[taken].y);
+        if ((grown.x1 - grown.x0) + (grown.y1 - grown.y0) > limit)
+            break;
+        box = grown;
+    }
+    oj_place_set(place, &box);
+    return taken;
+}
+
+/* --- how near each feature is known to be --------------------------------- */
+
+/* The slot of feature, or the empty one where it would be. */
+static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
+                                              int32_t feature)
+{
+    uint32_t at = (uint32_t)feature * 0x9E3779B1u >> 20;
+    while (own->slot[at].stamp == own->stamp &&
+           own->slot[at].feature != feature)
+        at = (at + 1) % OJ_OWN_SLOTS;
+    return &own->slot[at];
+}
+
+/* Notes that feature has a segment at d2. Returns 0 when a nearer one is known
+ * already. */
+static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
+                               double d2)
+{
+    struct oj_own_slot *slot = oj_own_slot(own, feature);
+    if (slot->stamp == own->stamp)
+    {
+        int is_lower = d2 < slot->d2;
+        slot->d2 = is_lower ? d2 : slot->d2;
+        return is_lower;
+    }
+    if (own->n == OJ_OWN_MOST)
+        return 1;
+    own->n++;
+    slot->stamp = own->stamp;
+    slot->feature = feature;
+    slot->d2 = d2;
+    return 1;
+}
+
+/* The least squared distance of feature, or INFINITY. */
+static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
+{
+    const struct oj_own_slot *slot = oj_own_slot(own, feature);
+    return slot->stamp == own->stamp ? slot->d2 : INFINITY;
+}
+
+/* --- the bound ------------------------------------------------------------ */
+
+/* What the points of a place need: segments that come within "within" of its
+ * box. */
+struct oj_bound
+{
+    double least2; /* k == 1: least squared distance from the centre */
+    double within; /* no point has its (k-th) nearest farther away */
+    float reach2;  /* the same, as the tree compares it */
+    float keep;    /* the same, as lower bounds are compared */
+    double cap;    /* no pair is farther: max_distance, or 0 */
+    double slack;  /* of the tree */
+};
+
+/* A distance as lower bounds are compared with it. */
+OJ_INLINE float oj_keep_within(double within, double slack)
+{
+    double keep = within * (1.0 + 1e-6) + slack;
+    /* beyond the range of single precision nothing is left out */
+    return keep < 1e18 ? (float)keep * (1.0f + 1e-6f) : INFINITY;
+}
+
+OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
+                            double within)
+{
+    within = within < bound->cap ? within : bound->cap;
+    bound->within = within;
+    bound->reach2 = oj_tree_reach2(tree, within);
+    bound->keep = oj_keep_within(within, bound->slack);
+}
+
+OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
+{
+    struct oj_bound bound = {INFINITY, INFINITY, 0.0f, 0.0f, cap, tree->slack};
+    oj_bound_set(&bound, tree, INFINITY);
+    return bound;
+}
+
+/* From the centre of place, squared distances to the segments of a bundle, up
+ * to rounding; and what each is at least away from every point of the box: the
+ * distance is a convex function, so it lies above its tangent plane at the
+ * centre, d - |n.x| hx - |n.y| hy with n the unit vector away from the segment
+ * and hx, hy half the box.  low is in single precision, made to err to the
+ * smaller side. */
+OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
+                                 const struct oj_place *place,
+                                 double *restrict d2, float *restrict low)
+{
+    double x = place->cx, y = place->cy;
+    double hx = place->hx, hy = place->hy;
+    double across[OJ_BUNDLE];
+    OJ_EIGHT
+    {
+        double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
+        double ux = x - b->ax[c], uy = y - b->ay[c];
+        double len2 = dx * dx + dy * dy;
+        /* a point, or so short that its square underflows: as its start */
+        double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2[c] = ux * ux + uy * uy;
+        across[c] = fabs(ux) * hx + fabs(uy) * hy;
+    }
+    OJ_EIGHT
+    {
+        float f2 = (float)d2[c], d;
+        f2 = f2 > 1e-36f ? f2 : 1e-36f;
+        f2 = f2 < 1e36f ? f2 : 1e36f;
+        d = sqrtf(f2);
+        /* 2e-18: what was lifted to 1e-36 above must not look far */
+        low[c] =
+            d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
+    }
+}
+
+/* The farthest that a point of the box can be from a segment: at a corner,
+ * because the distance is convex. */
+OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
+                                 const struct oj_bundle *b, int at)
+{
+    double ax = b->ax[at], ay = b->ay[at];
+    double dx = b->bx[at] - ax, dy = b->by[at] - ay;
+    double len2 = dx * dx + dy * dy;
+    double inverse = len2 > 1e-290 ? 1.0 / len2 : 0.0;
+    double farthest2 = 0.0;
+    for (int corner = 0; corner < 4; corner++)
+    {
+        double ux = (corner & 1 ? place->box.x0 : place->box.x1) - ax;
+        double uy = (corner & 2 ? place->box.y0 : place->box.y1) - ay;
+        double t = (ux * dx + uy * dy) * inverse;
+        double d2;
+        t = t > 0.0 ? t : 0.0;
+        t = t < 1.0 ? t : 1.0;
+        ux -= t * dx;
+        uy -= t * dy;
+        d2 = ux * ux + uy * uy;
+        farthest2 = d2 > farthest2 ? d2 : farthest2;
+    }
+    return sqrt(farthest2);
+}
+
+/* k > 1: puts a segment of feature at d2 from the centre among the k best. */
+OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
+                           int32_t feature, double d2)
+{
+    int64_t last = 0;
+    while (last < s->n_best && s->best_feature[last] != feature)
+        last++;
+    if (last < s->n_best && s->best_d2[last] <= d2)
+        return;
+    if (last == s->n_best)
+    {
+        if (s->n_best < k)
+            s->n_best++;
+        else
+            last = k - 1;
+    }
+    for (; last > 0 && s->best_d2[last - 1] > d2; last--)
+    {
+        s->best_d2[last] = s->best_d2[last - 1];
+        s->best_feature[last] = s->best_feature[last - 1];
+    }
+    s->best_d2[last] = d2;
+    s->best_feature[last] = feature;
+}
+
+OJ_INLINE double oj_least8(const double *v)
+{
+    double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
+    double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
+    a = a < b ? a : b;
+    c = c < d ? c : d;
+    return a < c ? a : c;
+}
+
+/* Tightens the bound by what a bundle showed. */
+OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
+                                struct oj_nearest_scratch *s,
+                                const struct oj_place *place, int64_t k,
+                                int64_t bundle, const double *d2,
+                                struct oj_bound *bound)
+{
+    double within = INFINITY;
+    if (k == 1)
+    {
+        double least2 = oj_least8(d2);
+        int nearest = 0;
+        if (!(least2 < bound->least2))
+            return;
+        bound->least2 = least2;
+        while (d2[nearest] != least2)
+            nearest++;
+        within = oj_box_reach_to(place, &segments->bundle[bundle], nearest);
+    }
+    else
+    {
+        const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+        int has_own = s->own->is_used;
+        for (int i = 0; i < OJ_BUNDLE; i++)
+        {
+            if (has_own && !oj_own_lower(s->own, feature[i], d2[i]))
+                continue;
+            if (s->n_best < k || d2[i] < s->best_d2[k - 1])
+                oj_best_put(s, k, feature[i], d2[i]);
+        }
+        if (s->n_best == k)
+            within = sqrt(s->best_d2[k - 1]) + place->h;
+    }
+    within = within * (1.0 + 1e-12) + bound->slack;
+    if (within < bound->within)
+        oj_bound_set(bound, &segments->tree, within);
+}
+
+/* --- the bounds of features ----------------------------------------------- */
+
+/* Begins to look at the features' own bounds, unless the search has begun
+ * already, with those of the k best; k > 1. */
+static inline void oj_own_begin(struct oj_nearest_scratch *s)
+{
+    struct oj_own_bounds *own = s->own;
+    if (own->is_used)
+        return;
+    if (++own->stamp == 0)
+    {
+        for (int i = 0; i < OJ_OWN_SLOTS; i++)
+            own->slot[i].stamp = 0;
+        own->stamp = 1;
+    }
+    own->n = 0;
+    own->is_used = 1;
+    for (int64_t i = 0; i < s->n_best; i++)
+        (void)oj_own_lower(own, s->best_feature[i], s->best_d2[i]);
+}
+
+/* No point of the place has its nearest of feature farther away. */
+OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
+                               const struct oj_place *place,
+                               const struct oj_bound *bound, int32_t feature)
+{
+    double within = sqrt(oj_own_least2(s->own, feature)) + place->h;
+    within = within * (1.0 + 1e-12) + bound->slack;
+    return within < bound->within ? within : bound->within;
+}
+
+/* What a feature keeps; one at a time is remembered, as segments of one feature
+ * follow each other. */
+struct oj_own_keep
+{
+    int32_t feature;
+    float keep;
+};
+
+/* 1 when a segment of feature that is low away at least may be needed. */
+OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
+                           const struct oj_place *place,
+                           const struct oj_bound *bound, int32_t feature,
+                           float low, struct oj_own_keep *of)
+{
+    if (feature != of->feature)
+    {
+        double within = oj_own_within(s, place, bound, feature);
+        of->feature = feature;
+        of->keep = oj_keep_within(within, bound->slack);
+    }
+    return low <= of->keep;
+}
+
+/* 1 when a segment of a bundle may be needed; low: of oj_bundle_measure(). */
+OJ_INLINE int oj_own_keeps_bundle(const struct oj_segments *segments,
+                                  const struct oj_nearest_scratch *s,
+                                  const struct oj_place *place,
+                                  const struct oj_bound *bound, int64_t bundle,
+                                  const float *low)
+{
+    const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
+    struct oj_own_keep of = {-1, 0.0f};
+    for (int i = 0; i < OJ_BUNDLE; i++)
+    {
+        if (oj_own_keeps(s, place, bound, feature[i], low[i], &of))
+            return 1;
+    }
+    return 0;
+}
+
+/* 1 when all below a node, d2 away, is of one feature and behind its own
+ * bound. */
+OJ_INLINE int oj_own_leaves_out(const struct oj_segments *segments,
+                                const struct oj_nearest_scratch *s,
+                                const struct oj_place *place,
+                                const struct oj_bound *bound, int64_t node,
+                                float d2)
+{
+    int32_t feature = segments->only_feature[node];
+    return feature >= 0 &&
+           d2 > oj_tree_reach2(&segments->tree,
+                               oj_own_within(s, place, bound, feature));
+}
 
 /* --- fronts --------------------------------------------------------------- */
 

@@ -44,8 +44,8 @@ struct predicate_worker
     struct oj_relate_scratch relate;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
-    struct oj_answers answers;
-    struct oj_shape *member; /* of the row at hand */
+    struct oj_answers *answers; /* of the index */
+    struct oj_shape *member;    /* of the row at hand */
     int64_t cap_members;
     struct oj_edge_grid cells; /* of the row at hand */
     int row_niceness;          /* of it, enum oj_niceness */
@@ -61,12 +61,14 @@ struct predicate_index
     const int32_t *tie_rank;
     struct oj_relation relation;
     struct oj_options options;
-    struct oj_box_rule rule;
+    struct oj_screen_rule rule;
+    int takes_screen;          /* as the rule says */
     struct oj_shape_side side; /* empty until has_side */
     int has_side;
     int32_t *place_of; /* [features] in the side; NULL until wanted */
     struct oj_screen_pairs screened; /* of the last batch */
     struct predicate_worker *worker; /* [options.n_threads] */
+    struct oj_answers *answers;      /* [options.n_threads] */
     _Atomic uint8_t *niceness;       /* [features] enum oj_niceness */
 };
 
@@ -179,9 +181,10 @@ static oj_status ask(const struct predicate_batch *b,
         return OJ_OK;
     if (side->shape != NULL)
     {
-        OJ_TRY(oj_side_want_cells(
-            side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
         other = &side->shape[at];
+        if (atomic_load_explicit(&other->cells, memory_order_relaxed) == NULL)
+            OJ_TRY(oj_side_want_cells(
+                side, at, shape->cells == NULL ? shape->n_vertices : 0, err));
     }
     else
         point = oj_side_point(side, at);
@@ -204,18 +207,18 @@ static oj_status ask(const struct predicate_batch *b,
 static oj_status reserve_pair(const struct predicate_batch *b,
                               struct predicate_worker *w, struct oj_error *err)
 {
-    int64_t n = w->answers.n_entries, more = 1;
-    if (w->answers.max_entries <= 0)
+    int64_t n = w->answers->n_entries, more = 1;
+    if (w->answers->max_entries <= 0)
     {
         double done =
             (double)(w->n_rows + 1) / ((double)b->input->n_features /
                                        (double)b->index->options.n_threads);
-        if (n < w->answers.cap_distance)
+        if (n < w->answers->cap_distance)
             return OJ_OK;
         if (w->n_rows > 256 && done > 0.02 && done < 1.0)
             more = (int64_t)((double)n * (1.1 / done - 1.0)) + 1;
     }
-    return oj_answers_reserve(&w->answers, more, err);
+    return oj_answers_reserve(w->answers, more, err);
 }
 
 /* Places of a point in a polygon, bits 1 << enum oj_location, in which the
@@ -282,7 +285,7 @@ static oj_status take_found(const struct predicate_batch *b,
         if (!holds)
             continue;
         OJ_TRY(reserve_pair(b, w, err));
-        oj_answers_put(&w->answers, (int32_t)row, feature, NAN);
+        oj_answers_put(w->answers, (int32_t)row, feature, NAN);
     }
     return OJ_OK;
 }
@@ -315,7 +318,7 @@ static oj_status take_others(const struct predicate_batch *b,
             continue;
         status = reserve_pair(b, w, err);
         if (status == OJ_OK)
-            oj_answers_put(&w->answers, (int32_t)row, feature, NAN);
+            oj_answers_put(w->answers, (int32_t)row, feature, NAN);
         if (status == OJ_OK && at % 65536 == 65535)
             status = oj_check_cancel(b->index->options.cancel, err);
     }
@@ -327,16 +330,17 @@ static oj_status take_others(const struct predicate_batch *b,
 static oj_status find_all(const struct oj_shape_side *side,
                           struct oj_found *found, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&found->at, 0, side->n, &found->capacity,
-                      sizeof *found->at, err));
+    OJ_ROOM(found->at, 0, side->n, found->capacity, err);
     for (int64_t i = 0; i < side->n; i++)
         found->at[i] = (int32_t)i;
     found->n = side->n;
     return OJ_OK;
 }
 
-/* Rows that meet fewer features than this are not worth cells. */
+/* Rows that meet fewer features than this are not worth cells, nor are those of
+ * few vertices that meet fewer than so many. */
 #define FOUND_FOR_CELLS 8
+#define FOUND_FOR_FEW_VERTICES 256
 
 /* Members, where its parts are of different kinds, and cells. */
 static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
@@ -345,12 +349,14 @@ static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
     if (oj_shape_is_mixed(shape))
     {
-        OJ_TRY(oj_reserve(&w->member, 0, shape->n_parts, &w->cap_members,
-                          sizeof *w->member, err));
+        OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
         oj_shape_set_members(shape, w->member);
         return OJ_OK;
     }
-    if (w->found.n < FOUND_FOR_CELLS || !oj_shape_takes_cells(shape))
+    if (w->found.n < FOUND_FOR_CELLS ||
+        !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
+                                         ? OJ_CELLS_VERTICES
+                                         : OJ_CELLS_FEW_VERTICES))
         return OJ_OK;
     OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
     shape->cells = &w->cells;
@@ -368,8 +374,8 @@ static oj_status join_row(const struct predicate_batch *b,
     if (index->rule.takes_all)
         OJ_TRY(find_all(&index->side, &w->found, err));
     else
-        OJ_TRY(oj_side_find(&index->side, index->rule.test, &shape.box,
-                            &w->found, err));
+        OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
+                            &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
     if (index->relation.op == OJ_OP_DISJOINT)
@@ -478,36 +484,6 @@ struct screened_batch
     struct oj_row_order *order; /* [threads] */
 };
 
-/* Joins that boxes alone say little about. */
-static int asks_meeting(const struct oj_relation *relation)
-{
-    switch (relation->op)
-    {
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_DISJOINT:
-        case OJ_OP_TOUCHES:
-        case OJ_OP_CROSSES:
-        case OJ_OP_OVERLAPS:
-        case OJ_OP_RELATE:
-            return 1;
-        default:
-            return 0;
-    }
-}
-
-int oj_screen_rule_of(const struct oj_relation *relation,
-                      struct oj_screen_rule *out)
-{
-    struct oj_box_rule rule = oj_verdict_box_rule(relation);
-    if (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN ||
-        rule.takes_all)
-        return 0;
-    out->test = (int)rule.test;
-    out->is_enough = rule.is_enough;
-    out->asks_meeting = asks_meeting(relation);
-    return 1;
-}
-
 void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
 {
     oj_free(pairs->offset);
@@ -525,15 +501,14 @@ static int64_t last_row(const struct screened_batch *b, int64_t task)
 /* --- what is left --------------------------------------------------------- */
 
 /* Pairs that may not count are none; are there others that are open? */
-static void look_through(int64_t task, int thread, void *user)
+static void look_through(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->rows->index;
     const struct oj_pair_filter *filter = &b->rows->filter;
     const struct oj_screen_pairs *pairs = b->pairs;
     int open = 0, shapes = 0;
-    (void)thread;
-    for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
+    for (int64_t row = first; row < end; row++)
     {
         for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
         {
@@ -716,10 +691,8 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     int64_t n_tasks = (n_rows + SCREENED_PER_TASK - 1) / SCREENED_PER_TASK;
     OJ_NEW(b->count, n_tasks, err);
     OJ_NEW(b->n_matched, n_tasks, err);
-    b->order = oj_calloc(n_threads, sizeof *b->order);
-    if (b->order == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *b->order);
-    oj_parallel_for(n_threads, n_tasks, look_through, b);
+    OJ_NEW_ZEROED(b->order, n_threads, err);
+    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK, look_through, b);
     if (atomic_load(&b->asks_shapes))
         OJ_TRY(find_places(index, err));
     if (atomic_load(&b->has_open))
@@ -769,13 +742,11 @@ static oj_status take_row(int64_t i, int thread, void *user,
 
 /* A feature's first vertex is near enough to order by, and all that is read of
  * it. */
-static void set_places(int64_t task, int thread, void *user)
+static void set_places(int64_t first, int64_t end, void *user)
 {
     struct predicate_batch *b = user;
     const struct oj_flat *flat = b->input;
-    int64_t end = (task + 1) * ROWS_TO_PLACE;
-    (void)thread;
-    for (int64_t f = task * ROWS_TO_PLACE; f < end && f < flat->n_features; f++)
+    for (int64_t f = first; f < end; f++)
     {
         int64_t part = flat->part_offset[f], v;
         b->x[f] = b->y[f] = NAN;
@@ -794,12 +765,9 @@ static oj_status sort_rows(struct predicate_batch *b, int n_threads,
     const double *x = b->input->x, *y = b->input->y;
     if (!oj_flat_is_points(b->input))
     {
-        b->x = oj_malloc(n, sizeof *b->x);
-        b->y = oj_malloc(n, sizeof *b->y);
-        if (b->x == NULL || b->y == NULL)
-            return oj_fail_nomem(err, n, 2 * sizeof *b->x);
-        oj_parallel_for(n_threads, (n + ROWS_TO_PLACE - 1) / ROWS_TO_PLACE,
-                        set_places, b);
+        OJ_NEW(b->x, n, err);
+        OJ_NEW(b->y, n, err);
+        oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, set_places, b);
         x = b->x;
         y = b->y;
     }
@@ -814,35 +782,17 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
     for (int t = 0; t < n_threads; t++)
     {
         struct predicate_worker *w = &index->worker[t];
-        oj_answers_start(&w->answers, index->options.max_batch_pairs,
+        oj_answers_start(w->answers, index->options.max_batch_pairs,
                          b->input->n_features, n_threads);
         w->n_asked = w->n_rows = 0;
         oj_relate_forget(&w->relate);
         if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
         {
             int64_t n = index->join_side->n_features;
-            w->is_met = oj_calloc(n, 1);
-            if (w->is_met == NULL)
-                return oj_fail_nomem(err, n, 1);
+            OJ_NEW_ZEROED(w->is_met, n, err);
         }
     }
     return OJ_OK;
-}
-
-static oj_status gather(const struct predicate_index *index, int n_threads,
-                        int64_t n_rows, struct oj_matches *out,
-                        struct oj_error *err)
-{
-    struct oj_answers *answers = oj_malloc(n_threads, sizeof *answers);
-    oj_status status;
-    if (answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *answers);
-    for (int t = 0; t < n_threads; t++)
-        answers[t] = index->worker[t].answers;
-    status = oj_answers_to_matches(answers, n_threads, n_rows, &index->relation,
-                                   index->tie_rank, out, err);
-    oj_free(answers);
-    return status;
 }
 
 static oj_status take_all(struct predicate_batch *b, int n_threads,
@@ -850,7 +800,9 @@ static oj_status take_all(struct predicate_batch *b, int n_threads,
 {
     OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
                            take_row, b, err));
-    return gather(b->index, n_threads, b->input->n_features, out, err);
+    return oj_answers_to_matches(b->index->answers, n_threads,
+                                 b->input->n_features, &b->index->relation,
+                                 b->index->tie_rank, out, err);
 }
 
 /* Candidates from somebody else, if there is somebody who has them. */
@@ -859,11 +811,10 @@ static oj_status screen(const struct predicate_batch *b, int *is_screened,
 {
     struct predicate_index *index = b->index;
     const struct oj_screen *screen = index->options.screen;
-    struct oj_screen_rule rule;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
     *is_screened = 0;
-    if (screen == NULL || !oj_screen_rule_of(&index->relation, &rule) ||
+    if (screen == NULL || !index->takes_screen ||
         oj_flat_is_points(index->join_side) || oj_flat_is_points(b->input) ||
         !screen->takes(screen->self, b->input))
         return OJ_OK;
@@ -929,21 +880,20 @@ static void free_index(struct oj_index *wrapped)
     struct predicate_index *index = (void *)wrapped;
     if (index == NULL)
         return;
-    if (index->worker != NULL)
+    for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
     {
-        for (int t = 0; t < index->options.n_threads; t++)
-        {
-            struct predicate_worker *w = &index->worker[t];
-            oj_relate_scratch_free(&w->relate);
-            oj_figure_free(&w->figure);
-            oj_free(w->found.at);
-            oj_answers_free(&w->answers);
-            oj_free(w->member);
-            oj_edge_grid_free(&w->cells);
-            oj_free(w->is_met);
-        }
+        struct predicate_worker *w = &index->worker[t];
+        oj_relate_scratch_free(&w->relate);
+        oj_figure_free(&w->figure);
+        oj_free(w->found.at);
+        oj_free(w->member);
+        oj_edge_grid_free(&w->cells);
+        oj_free(w->is_met);
+        if (w->answers != NULL)
+            oj_answers_free(w->answers);
     }
     oj_free(index->worker);
+    oj_free(index->answers);
     oj_free((void *)index->niceness);
     oj_free(index->place_of);
     oj_screen_pairs_free(&index->screened);
@@ -956,12 +906,11 @@ static oj_status fill_index(struct predicate_index *index, struct oj_error *err)
 {
     int64_t n = index->join_side->n_features;
     int n_threads = index->options.n_threads;
-    index->worker = oj_calloc(n_threads, sizeof *index->worker);
-    if (index->worker == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *index->worker);
-    index->niceness = oj_calloc(n, sizeof *index->niceness);
-    if (index->niceness == NULL)
-        return oj_fail_nomem(err, n, sizeof *index->niceness);
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    OJ_NEW_ZEROED(index->answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        index->worker[t].answers = &index->answers[t];
+    OJ_NEW_ZEROED(index->niceness, n, err);
     return index->options.screen == NULL ? want_side(index, err) : OJ_OK;
 }
 
@@ -978,7 +927,7 @@ static oj_status make_index(const struct oj_index_args *args,
     index->tie_rank = args->tie_rank;
     index->relation = args->relation;
     index->options = args->options;
-    index->rule = oj_verdict_box_rule(&args->relation);
+    index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
     status = fill_index(index, err);
     if (status != OJ_OK)
     {

@@ -2,6 +2,7 @@
 
 #include "../pairs/oj_pairs.h"
 #include "../relation/oj_matrix.h"
+#include "../relation/oj_screen.h"
 #include "../shapes/cpu_meet.h"
 
 #define NEEDS_BOTH ((unsigned)OJ_NEEDS_NICE_A | (unsigned)OJ_NEEDS_NICE_B)
@@ -26,19 +27,19 @@ static int asks_inside(enum oj_op op, enum inside *how, int *is_around)
     return *is_around || op == OJ_OP_WITHIN || op == OJ_OP_COVEREDBY;
 }
 
-struct oj_box_rule oj_verdict_box_rule(const struct oj_relation *relation)
+int oj_screen_rule_of(const struct oj_relation *relation,
+                      struct oj_screen_rule *out)
 {
-    struct oj_box_rule rule = {OJ_BOX_MEETS, 0, 0};
+    enum oj_op op = relation->op;
     enum inside how;
-    int is_around;
-    if (asks_inside(relation->op, &how, &is_around))
-        rule.test = is_around ? OJ_BOX_WITHIN : OJ_BOX_COVERS;
-    else if (relation->op == OJ_OP_EQUALS)
-        rule.test = OJ_BOX_EQUALS;
-    rule.is_enough = relation->op == OJ_OP_BBOX;
-    rule.takes_all =
-        relation->op == OJ_OP_RELATE && !oj_relation_needs_contact(relation);
-    return rule;
+    int is_around, is_inside = asks_inside(op, &how, &is_around);
+    out->test = is_inside            ? is_around ? OJ_BOX_WITHIN : OJ_BOX_COVERS
+                : op == OJ_OP_EQUALS ? OJ_BOX_EQUALS
+                                     : OJ_BOX_MEETS;
+    out->is_enough = op == OJ_OP_BBOX;
+    out->asks_meeting = !is_inside && op != OJ_OP_EQUALS && op != OJ_OP_BBOX;
+    out->takes_all = op == OJ_OP_RELATE && !oj_relation_needs_contact(relation);
+    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && !out->takes_all;
 }
 
 /* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
@@ -145,7 +146,10 @@ static enum oj_verdict edges_are_inside(const struct oj_shape *a,
                                         const struct oj_shape *b,
                                         enum inside how)
 {
-    enum oj_location window = oj_shape_locate_box(b, &a->box);
+    enum oj_location window =
+        oj_box_intersects(&a->box, &b->box)
+            ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
+            : OJ_OUTSIDE;
     enum oj_contact contact;
     if (window != OJ_ON_BOUNDARY)
         return yes_if(window == OJ_INSIDE);
@@ -334,9 +338,11 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                               const struct oj_shape *a,
                               const struct oj_shape *b, unsigned *needs)
 {
-    int is_mixed = a->member != NULL || b->member != NULL, is_around, meet;
+    int is_mixed = a->member != NULL || b->member != NULL, is_around;
     enum oj_op op = relation->op;
     enum inside how;
+    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
+        return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
     if (!is_mixed && asks_inside(op, &how, &is_around))
     {
         enum oj_verdict verdict =
@@ -347,10 +353,7 @@ enum oj_verdict oj_verdict_of(const struct oj_relation *relation,
                 (*needs & OJ_NEEDS_NICE_B ? (unsigned)OJ_NEEDS_NICE_A : 0u);
         return verdict;
     }
-    meet = oj_shapes_meet(a, b, needs);
-    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
-        return yes_if(meet == (op == OJ_OP_INTERSECTS));
-    if (!meet)
+    if (!oj_shapes_meet(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
                    ? relate_apart(relation->mask, a, b, needs)
                    : OJ_VERDICT_NO;

@@ -41,9 +41,7 @@ static oj_status make_index(const struct oj_index_args *args,
                        "the backend \"cuda_quadrant\" knows only -op nearest "
                        "with one feature each, in the plane, and with a "
                        "greatest distance");
-    index = oj_calloc(1, sizeof *index);
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
+    OJ_NEW_ZEROED(index, 1, err);
     index->args = *args;
     status = oj_gpu_find(&args->options, &index->module, &options.gpus, err);
     if (status == OJ_OK)

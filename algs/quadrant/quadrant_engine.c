@@ -14,14 +14,18 @@
  *  next, which is twice as far.  That is ours. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../base/cpu_threads.h"
+#include "../base/oj_boxes.h"
 #include "../base/oj_points.h"
+#include "../base/oj_radix.h"
+#include "../kernels/oj_quadrant.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 #include "flat_distance.h"
-#include "quadrant_grid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Passes of growing distance; the last has no distance at all. 2^46 times the
@@ -30,6 +34,252 @@
 
 /* Pairs held at a time: 32 MB. */
 #define SLICE_PAIRS ((int64_t)1 << 23)
+
+/* --- the grid of the filter -----------------------------------------------
+
+ * Boxes of the join side, expanded by a distance, as cells of a uniform grid.
+ * Section 3.3 of the paper: boxes of the join side are expanded, not those of
+ * the quadrants, and quadrants look up the cells by binary search.
+ *
+ *  cell          [ 3    7    8   ... ]  row * 2^32 + column, ascending
+ *  cell_offset   [ 0    2    3    6 ... ]
+ *  feature       [ 4 9  4    2 5 9 ... ]  whose expanded box touches the cell
+ *
+ *  Cells that no box touches are not stored, so that features far off cost
+ *  nothing.
+ */
+struct quadrant_grid
+{
+    const struct oj_boxes *boxes; /* borrowed */
+    double reach;                 /* by which the boxes were expanded */
+    int has_cells;                /* 0: every feature is in the one cell */
+    struct oj_quadrant_frame frame;
+    int64_t n_cells, n_entries;
+    uint64_t *cell;       /* [n_cells] */
+    int64_t *cell_offset; /* [n_cells + 1] */
+    int32_t *feature;     /* [n_entries] */
+};
+
+#define N_SAMPLES 1023
+
+static struct oj_quadrant_cells cells_of(const struct quadrant_grid *grid,
+                                         const struct oj_box *box)
+{
+    const struct oj_quadrant_box same = {box->x0, box->y0, box->x1, box->y1};
+    return oj_quadrant_cells_of(&grid->frame, &same);
+}
+
+/* Of feature i, expanded; 0: it has no box. */
+static int cells_of_feature(const struct quadrant_grid *grid, int64_t i,
+                            struct oj_quadrant_cells *cells)
+{
+    const struct oj_box *box = &grid->boxes->box[i];
+    struct oj_box around;
+    if (oj_box_is_empty(box))
+        return 0;
+    around = oj_box_around(box, grid->reach);
+    *cells = cells_of(grid, &around);
+    return 1;
+}
+
+/* Twice the longer side of a typical expanded box: such a box touches a few
+ * cells. */
+static double typical_size(const struct oj_boxes *boxes, double reach)
+{
+    double sides[N_SAMPLES];
+    int64_t n = 0, step = boxes->n / N_SAMPLES + 1;
+    for (int64_t i = 0; i < boxes->n && n < N_SAMPLES; i += step)
+    {
+        const struct oj_box *box = &boxes->box[i];
+        if (!oj_box_is_empty(box))
+            sides[n++] = fmax(box->x1 - box->x0, box->y1 - box->y0);
+    }
+    if (n == 0)
+        return 2.0 * reach;
+    qsort(sides, (size_t)n, sizeof *sides, oj_compare_doubles);
+    return 2.0 * (sides[n / 2] + 2.0 * reach);
+}
+
+/* Chooses the cells' size so that there are at most a few entries a feature:
+ * doubling it ends at the latest when one cell holds all. Returns the number
+ * of entries, 0 when no such grid can be laid over these coordinates. */
+static int64_t choose_size(struct quadrant_grid *grid)
+{
+    const struct oj_boxes *boxes = grid->boxes;
+    struct oj_box all = oj_box_around(&boxes->all, grid->reach);
+    double extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
+    double limit = 6.0 * (double)boxes->n_boxes + 1024.0;
+    double size = fmax(typical_size(boxes, grid->reach),
+                       extent / (double)OJ_QUADRANT_LAST_COLUMN);
+    if (!(extent < INFINITY) || !(size > 0.0))
+        return 0;
+    grid->frame.x0 = all.x0;
+    grid->frame.y0 = all.y0;
+    for (; size < INFINITY; size *= 2.0)
+    {
+        struct oj_quadrant_cells cells;
+        double n = 0.0;
+        grid->frame.size = size;
+        for (int64_t i = 0; i < boxes->n && n <= limit; i++)
+        {
+            if (cells_of_feature(grid, i, &cells))
+                n += oj_quadrant_n_cells(&cells);
+        }
+        if (n <= limit)
+            return (int64_t)n;
+    }
+    return 0;
+}
+
+static void list_entries(const struct quadrant_grid *grid,
+                         struct oj_keyed *entry)
+{
+    struct oj_quadrant_cells cells;
+    for (int64_t i = 0; i < grid->boxes->n; i++)
+    {
+        if (!cells_of_feature(grid, i, &cells))
+            continue;
+        for (uint32_t row = cells.row0; row <= cells.row1; row++)
+        {
+            for (uint32_t col = cells.column0; col <= cells.column1; col++)
+            {
+                entry->key = oj_quadrant_cell(row, col);
+                entry->value = i;
+                entry++;
+            }
+        }
+    }
+}
+
+static oj_status store_cells(struct quadrant_grid *grid,
+                             const struct oj_keyed *entry, struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < grid->n_entries; i++)
+        n += i == 0 || entry[i].key != entry[i - 1].key;
+    OJ_NEW(grid->cell, n, err);
+    OJ_NEW(grid->cell_offset, n + 1, err);
+    OJ_NEW(grid->feature, grid->n_entries, err);
+    n = 0;
+    for (int64_t i = 0; i < grid->n_entries; i++)
+    {
+        grid->feature[i] = (int32_t)entry[i].value;
+        if (i == 0 || entry[i].key != entry[i - 1].key)
+        {
+            grid->cell[n] = entry[i].key;
+            grid->cell_offset[n++] = i;
+        }
+    }
+    grid->cell_offset[n] = grid->n_entries;
+    grid->n_cells = n;
+    return OJ_OK;
+}
+
+static oj_status build_grid(struct quadrant_grid *grid, struct oj_error *err)
+{
+    struct oj_keyed *entry;
+    oj_status status;
+    if (grid->boxes->n_boxes == 0 || !(grid->reach < INFINITY))
+        return OJ_OK;
+    grid->n_entries = choose_size(grid);
+    if (grid->n_entries == 0)
+        return OJ_OK;
+    OJ_NEW(entry, 2 * grid->n_entries, err);
+    list_entries(grid, entry);
+    status = store_cells(
+        grid, oj_radix_sort(entry, entry + grid->n_entries, grid->n_entries),
+        err);
+    grid->has_cells = status == OJ_OK;
+    oj_free(entry);
+    return status;
+}
+
+static void free_grid(struct quadrant_grid *grid)
+{
+    oj_free(grid->cell);
+    oj_free(grid->cell_offset);
+    oj_free(grid->feature);
+    memset(grid, 0, sizeof *grid);
+}
+
+/* With reach INFINITY every feature is a candidate of every quadrant. boxes
+ * outlives the grid. */
+static oj_status make_grid(const struct oj_boxes *boxes, double reach,
+                           struct quadrant_grid *grid, struct oj_error *err)
+{
+    oj_status status;
+    grid->boxes = boxes;
+    grid->reach = reach;
+    status = build_grid(grid, err);
+    if (status != OJ_OK)
+        free_grid(grid);
+    return status;
+}
+
+/* Counts the entries in the cells of window; writes them unless feature is
+ * NULL. */
+static int64_t visit(const struct quadrant_grid *grid,
+                     const struct oj_box *window, int32_t *feature)
+{
+    struct oj_quadrant_cells cells = cells_of(grid, window);
+    uint32_t row = cells.row0;
+    int64_t n = 0;
+    while (row <= cells.row1)
+    {
+        int64_t first, end, n_run;
+        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
+                              &end);
+        n_run = grid->cell_offset[end] - grid->cell_offset[first];
+        if (feature != NULL && n_run > 0)
+            memcpy(feature + n, grid->feature + grid->cell_offset[first],
+                   (size_t)n_run * sizeof *feature);
+        n += n_run;
+    }
+    return n;
+}
+
+/* Entries in the cells that window touches: repeats counted. */
+static int64_t count_in_window(const struct quadrant_grid *grid,
+                               const struct oj_box *window)
+{
+    return grid->has_cells ? visit(grid, window, NULL) : grid->boxes->n_boxes;
+}
+
+/* Writes the features whose expanded box intersects window to feature, which
+ * has room for count_in_window() of them, ascending, each once (sort and
+ * unique). Returns their number. */
+static int64_t gather_in_window(const struct quadrant_grid *grid,
+                                const struct oj_box *window, int32_t *feature)
+{
+    const struct oj_boxes *boxes = grid->boxes;
+    int64_t n = 0, n_all;
+    if (!grid->has_cells)
+    {
+        for (int64_t i = 0; i < boxes->n; i++)
+        {
+            if (!oj_box_is_empty(&boxes->box[i]))
+                feature[n++] = (int32_t)i;
+        }
+        return n;
+    }
+    n_all = visit(grid, window, feature);
+    if (n_all > 1)
+        qsort(feature, (size_t)n_all, sizeof *feature, oj_compare_int32);
+    for (int64_t i = 0; i < n_all; i++)
+    {
+        struct oj_box box;
+        int32_t f = feature[i];
+        if (n > 0 && feature[n - 1] == f)
+            continue;
+        box = oj_box_around(&boxes->box[f], grid->reach);
+        if (oj_box_intersects(&box, window))
+            feature[n++] = f;
+    }
+    return n;
+}
+
+/* --- the engine ------------------------------------------------------------
+ */
 
 struct quadrant_index
 {
@@ -41,7 +291,7 @@ struct quadrant_index
      * are passed over by their boxes, and points whose k-th distance lies
      * beyond the grid's reach stay open. */
     int is_growing;
-    struct oj_quadrant_grid *grid[N_LEVELS]; /* made when first needed */
+    struct quadrant_grid grid[N_LEVELS]; /* made when first needed */
 };
 
 /* What one thread has of its own. */
@@ -64,7 +314,7 @@ struct quadrant_batch
     struct oj_stats *stats;
 
     /* Of a pass: the quadrants first <= q < end, and their pairs. */
-    const struct oj_quadrant_grid *grid;
+    const struct quadrant_grid *grid;
     int64_t first, end;
     int64_t *offset;  /* [quadrants] where a quadrant's features start */
     int64_t *n_found; /* [quadrants] counted entries, then features found */
@@ -92,12 +342,10 @@ static oj_status need_grid(struct quadrant_index *index, int level,
                            struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    const struct oj_quadrant_grid *grid;
-    if (index->grid[level] != NULL)
+    struct quadrant_grid *grid = &index->grid[level];
+    if (grid->boxes != NULL)
         return OJ_OK;
-    OJ_TRY(oj_quadrant_grid_make(&index->boxes, reach_of_level(index, level),
-                                 &index->grid[level], err));
-    grid = index->grid[level];
+    OJ_TRY(make_grid(&index->boxes, reach_of_level(index, level), grid, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +
@@ -111,7 +359,7 @@ static void free_index(struct oj_index *wrapped)
     if (index == NULL)
         return;
     for (int level = 0; level < N_LEVELS; level++)
-        oj_quadrant_grid_free(index->grid[level]);
+        free_grid(&index->grid[level]);
     oj_boxes_free(&index->boxes);
     oj_free(index);
 }
@@ -142,9 +390,7 @@ static oj_status make_index(const struct oj_index_args *args,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" knows only -op nearest, in "
                        "the plane and without a least distance");
-    index = oj_calloc(1, sizeof *index);
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
+    OJ_NEW_ZEROED(index, 1, err);
     index->args = *args;
     status = build(index, stats, err);
     if (status == OJ_OK)
@@ -167,7 +413,7 @@ static void count_task(int64_t q, int thread, void *user)
     struct quadrant_batch *batch = user;
     struct oj_box window = window_of(batch, q);
     (void)thread;
-    batch->n_found[q] = oj_quadrant_grid_count(batch->grid, &window);
+    batch->n_found[q] = count_in_window(batch->grid, &window);
 }
 
 static void fill_task(int64_t task, int thread, void *user)
@@ -176,8 +422,8 @@ static void fill_task(int64_t task, int thread, void *user)
     int64_t q = batch->first + task;
     struct oj_box window = window_of(batch, q);
     (void)thread;
-    batch->n_found[q] = oj_quadrant_grid_gather(
-        batch->grid, &window, batch->feature + batch->offset[q]);
+    batch->n_found[q] = gather_in_window(batch->grid, &window,
+                                         batch->feature + batch->offset[q]);
 }
 
 /* --- refine --------------------------------------------------------------- */
@@ -240,7 +486,7 @@ static oj_status rank_point(const struct quadrant_batch *batch,
 }
 
 /* Without cells every feature was a candidate. */
-static int is_settled(const struct oj_quadrant_grid *grid,
+static int is_settled(const struct quadrant_grid *grid,
                       const struct oj_ranking *ranking)
 {
     return !grid->has_cells || grid->reach >= ranking->max_distance ||
@@ -348,7 +594,7 @@ static oj_status run_level(struct quadrant_batch *batch, int level,
                              spread, &batch->quadrants, err));
     batch->stats->sort_s += oj_clock_seconds() - start;
     OJ_TRY(need_grid(index, level, batch->stats, err));
-    batch->grid = index->grid[level];
+    batch->grid = &index->grid[level];
     status = run_slices(batch, err);
     oj_quadrants_free(&batch->quadrants);
     keep_open(batch);
@@ -384,10 +630,8 @@ static oj_status start_batch(struct quadrant_batch *batch,
     OJ_TRY(oj_points_make(input, &batch->points, err));
     OJ_TRY(oj_points_sort(&batch->points, err));
     OJ_NEW(batch->is_open, batch->points.n, err);
-    batch->worker = oj_calloc(n_threads, sizeof *batch->worker);
-    batch->answers = oj_calloc(n_threads, sizeof *batch->answers);
-    if (batch->worker == NULL || batch->answers == NULL)
-        return oj_fail_nomem(err, n_threads, sizeof *batch->worker);
+    OJ_NEW_ZEROED(batch->worker, n_threads, err);
+    OJ_NEW_ZEROED(batch->answers, n_threads, err);
     bounds.ties = OJ_TIES_FIRST;
     bounds.max_distance = INFINITY;
     for (int thread = 0; thread < n_threads; thread++)

@@ -88,33 +88,26 @@ static oj_status look_at(struct overlap_search *s, struct overlap_worker *w,
     return OJ_OK;
 }
 
-static oj_status look_at_block(int64_t block, int thread, void *user,
-                               struct oj_error *err)
+static oj_status look_at_feature(int64_t i, int thread, void *user,
+                                 struct oj_error *err)
 {
     struct overlap_search *s = user;
     const struct oj_flat *flat = s->flat;
-    int64_t i = block * FEATURES_AT_ONCE, end = i + FEATURES_AT_ONCE;
-    for (end = end < flat->n_features ? end : flat->n_features; i < end; i++)
-    {
-        int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
-        int is_flat = s->flat_too && has_flat_part(flat, first, past);
-        if (is_flat || past - first > 1) /* as a rule neither */
-            OJ_TRY(look_at(s, &s->worker[thread], i, is_flat, err));
-    }
-    return OJ_OK;
+    int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
+    int is_flat = s->flat_too && has_flat_part(flat, first, past);
+    if (!is_flat && past - first < 2) /* as a rule */
+        return OJ_OK;
+    return look_at(s, &s->worker[thread], i, is_flat, err);
 }
 
 static oj_status run_search(struct overlap_search *s, int n_threads,
                             struct oj_error *err)
 {
     int64_t n = s->flat->n_features;
-    s->mark = oj_calloc(n, sizeof *s->mark);
-    s->worker = oj_calloc(n_threads, sizeof *s->worker);
-    if (s->mark == NULL || s->worker == NULL)
-        return oj_fail_nomem(err, n, sizeof *s->mark);
-    return oj_parallel_try(n_threads,
-                           (n + FEATURES_AT_ONCE - 1) / FEATURES_AT_ONCE, 1,
-                           look_at_block, s, err);
+    OJ_NEW_ZEROED(s->mark, n, err);
+    OJ_NEW_ZEROED(s->worker, n_threads, err);
+    return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, look_at_feature, s,
+                           err);
 }
 
 oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,

@@ -142,18 +142,13 @@ static int is_known_apart(const struct relate *r, int figure,
            at(r, figure, OJ_PLACE_BOUNDARY, other) == '1';
 }
 
-static int has_point(const struct oj_box *box, double x, double y)
-{
-    return box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1;
-}
-
 /* One vertex of a simple shape. */
 static oj_status take_simple_vertex(struct relate *r, int figure, double x,
                                     double y, struct oj_error *err)
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
-    int is_inside = has_point(&other->box, x, y);
+    int is_inside = oj_box_has(&other->box, x, y);
     if (!is_inside && is_known_apart(r, figure, OJ_PLACE_EXTERIOR))
         return OJ_OK;
     if (is_inside)
@@ -180,7 +175,7 @@ static oj_status take_vertex(struct relate *r, int figure, double x, double y,
 {
     if (r->side[0]->is_simple && r->side[1]->is_simple)
         return take_simple_vertex(r, figure, x, y, err);
-    if (!has_point(&r->side[1 - figure]->box, x, y) &&
+    if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
         is_known_outside(r, figure))
         return OJ_OK;
     return add_vertex(r, x, y, err);
@@ -247,25 +242,25 @@ static int is_known_crossing(const struct relate *r)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-static int edge_boxes_meet(const struct oj_edge *e, const struct oj_edge *f)
+static inline struct oj_box box_of_edge(const struct oj_edge *e)
 {
-    return oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay,
-                                 f->bx, f->by);
+    return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
 }
 
-static int edges_cross(const struct oj_edge *e, const struct oj_edge *f)
+/* box: of e */
+static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
+                              const struct oj_edge *f)
 {
-    return edge_boxes_meet(e, f) &&
+    struct oj_box other = box_of_edge(f);
+    return oj_box_intersects(box, &other) &&
            oj_segments_contact(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
                                f->by) == OJ_CROSSING;
 }
 
 static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
 {
-    return (e->ax < e->bx ? e->ax : e->bx) <= box->x1 &&
-           (e->ax < e->bx ? e->bx : e->ax) >= box->x0 &&
-           (e->ay < e->by ? e->ay : e->by) <= box->y1 &&
-           (e->ay < e->by ? e->by : e->ay) >= box->y0;
+    struct oj_box own = box_of_edge(e);
+    return oj_box_intersects(&own, box);
 }
 
 static oj_status take_crossing(struct relate *r, const struct oj_edge *e,
@@ -292,10 +287,9 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
                             const struct oj_figure *to, int64_t least,
                             struct oj_error *err)
 {
-    double low = e->ay < e->by ? e->ay : e->by;
-    double high = e->ay < e->by ? e->by : e->ay;
-    int32_t first = oj_band_of(&to->bands, low);
-    int32_t last = oj_band_of(&to->bands, high);
+    const struct oj_box box = box_of_edge(e);
+    int32_t first = oj_band_of(&to->bands, box.y0);
+    int32_t last = oj_band_of(&to->bands, box.y1);
     for (int32_t band = first; band <= last; band++)
     {
         int64_t n = oj_band_size(to, band);
@@ -304,7 +298,7 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
             int64_t i = oj_band_edge(to, band, k);
             const struct oj_edge *f = &to->edge[i];
             int32_t own;
-            if (i < least || !edges_cross(e, f))
+            if (i < least || !edges_cross(e, &box, f))
                 continue;
             own = oj_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
             if (band != (own > first ? own : first))

@@ -1,6 +1,7 @@
 #include "relate_figure.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_vector.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_cross.h"
 #include "../shapes/cpu_meet.h"
@@ -109,8 +110,7 @@ static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
     add_edges(f, first, end, OJ_EDGE_RING, f->n_groups - 1);
     if (f->n_edges > before)
         return OJ_OK;
-    OJ_TRY(oj_reserve(&f->dot, f->n_dots, f->n_dots + 1, &f->cap_dots,
-                      sizeof *f->dot, err));
+    OJ_ROOM(f->dot, f->n_dots, f->n_dots + 1, f->cap_dots, err);
     dot = &f->dot[f->n_dots++];
     dot->at.x = f->shape->flat->x[first];
     dot->at.y = f->shape->flat->y[first];
@@ -141,8 +141,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
 static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
 {
     const struct oj_shape *shape = f->shape;
-    OJ_TRY(oj_reserve(&f->edge, 0, shape->n_vertices, &f->cap_edges,
-                      sizeof *f->edge, err));
+    OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
     if (oj_flat_is_points(shape->flat))
         return add_spot(&f->spot, &f->n_spots, &f->cap_spots,
                         shape->flat->x[shape->first_vertex],
@@ -186,8 +185,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
         return OJ_OK;
     }
     b->n = (int32_t)n;
-    OJ_TRY(oj_reserve(&b->first, 0, b->n + 2, &b->cap_first, sizeof *b->first,
-                      err));
+    OJ_ROOM(b->first, 0, b->n + 2, b->cap_first, err);
     memset(b->first, 0, (size_t)(b->n + 2) * sizeof *b->first);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
@@ -197,8 +195,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     }
     for (int32_t band = 0; band < b->n; band++)
         b->first[band + 2] += b->first[band + 1];
-    OJ_TRY(oj_reserve(&b->edge, 0, b->first[b->n + 1], &b->cap_edge,
-                      sizeof *b->edge, err));
+    OJ_ROOM(b->edge, 0, b->first[b->n + 1], b->cap_edge, err);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
         band_range(b, &f->edge[i], &first, &last);
@@ -247,10 +244,8 @@ static oj_status lay_out(struct oj_figure *f, const struct oj_shape *shape,
     f->box = shape->box;
     OJ_TRY(add_parts(f, err));
     OJ_TRY(make_bands(f, err));
-    OJ_TRY(oj_reserve(&f->is_on, 0, f->n_groups + 1, &f->cap_on,
-                      sizeof *f->is_on, err));
-    OJ_TRY(oj_reserve(&f->mark, 0, f->n_groups + 1, &f->cap_mark,
-                      sizeof *f->mark, err));
+    OJ_ROOM(f->is_on, 0, f->n_groups + 1, f->cap_on, err);
+    OJ_ROOM(f->mark, 0, f->n_groups + 1, f->cap_mark, err);
     return oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
                       sizeof *f->encloses, err);
 }
@@ -505,8 +500,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
     struct oj_ray *ray;
     /* differences of doubles have the right sign */
     double dx = e->bx - e->ax, dy = e->by - e->ay;
-    OJ_TRY(oj_reserve(&s->ray, s->n_rays, s->n_rays + 1, &s->cap_rays,
-                      sizeof *s->ray, err));
+    OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
     ray = &s->ray[s->n_rays++];
     ray->edge = e;
     ray->sign = (int8_t)sign;
@@ -539,8 +533,8 @@ enum passing
 };
 
 /* As oj_ring_edge(), for nodes of either kind. */
-static enum passing pass_edge(const struct oj_node *node,
-                              const struct oj_edge *e)
+OJ_INLINE enum passing pass_edge(const struct oj_node *node,
+                                 const struct oj_edge *e)
 {
     int above_a, above_b, side; /* of the node */
     if (e == node->cross[0] || e == node->cross[1])
@@ -585,8 +579,8 @@ static struct node_band band_of_node(const struct oj_figure *f,
     return near;
 }
 
-static const struct oj_edge *next_edge(const struct oj_figure *f,
-                                       struct node_band *near)
+OJ_INLINE const struct oj_edge *next_edge(const struct oj_figure *f,
+                                          struct node_band *near)
 {
     while (near->next < near->n)
     {

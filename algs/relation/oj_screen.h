@@ -18,15 +18,17 @@ extern "C" {
 struct oj_relation;
 struct oj_stats;
 
-/** What a screen is asked. */
+/** Which pairs are candidates of a predicate. */
 struct oj_screen_rule
 {
     int test;         /**< which boxes pass, enum oj_box_test */
     int is_enough;    /**< 1: such a pair is all that is wanted */
-    int asks_meeting; /**< 1: of such pairs, whether they meet */
+    int asks_meeting; /**< 1: of such pairs, whether they meet: boxes alone say
+                           little about that */
+    int takes_all; /**< 1: features whose boxes are apart may be pairs, too */
 };
 
-/** What to ask for such a join. 0: a screen is of no use to it. */
+/** The rule of such a join. 0: a screen is of no use to it. */
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 

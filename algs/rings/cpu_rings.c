@@ -3,14 +3,9 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_order.h"
 #include "../base/cpu_threads.h"
-#include "edge_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* From how many vertices on a ring gets a grid: below, walking the ring costs
- * less than looking up a cell. */
-#define GRID_VERTICES 64
 
 /* Runs of equal Morton codes longer than this are searched for repetitions. */
 #define LONG_RUN 32
@@ -24,7 +19,6 @@ struct rings_build
     double *x, *y;  /* middles of the boxes */
     struct oj_box *box;
     struct oj_order order;
-    int32_t *large; /* [n_grids] rings in tree order */
     const int32_t *tie_rank;
     int64_t k_distinct;
     uint8_t *is_dropped; /* [parts]; NULL: none can be */
@@ -34,11 +28,10 @@ enum oj_location oj_rings_locate(const struct oj_rings *rings,
                                  const struct oj_ring *ring, double px,
                                  double py)
 {
-    if (px < ring->box.x0 || px > ring->box.x1 || py < ring->box.y0 ||
-        py > ring->box.y1)
+    if (!oj_box_has(&ring->box, px, py))
         return OJ_OUTSIDE;
     if (ring->grid >= 0)
-        return oj_edge_grid_locate(&rings->grid[ring->grid], px, py);
+        return oj_edge_grid_locate(&rings->grids.grid[ring->grid], px, py);
     return oj_ring_locate(px, py, rings->flat->x + ring->first_vertex,
                           rings->flat->y + ring->first_vertex,
                           ring->n_vertices);
@@ -79,7 +72,7 @@ static void list_rings(struct rings_build *b)
                 ring->feature = (int32_t)f;
                 ring->part = part_number;
                 ring->holes = holes_of(b, n, r, p);
-                ring->grid = -1;
+                ring->grid = b->rings->grids.of_ring[r];
                 n++;
             }
             part_number++;
@@ -87,28 +80,18 @@ static void list_rings(struct rings_build *b)
     }
 }
 
-#define RINGS_PER_TASK 4096
+#define RINGS_AT_ONCE 4096
 
-static void measure_rings(int64_t task, int thread, void *user)
+static void measure_rings(int64_t first, int64_t end, void *user)
 {
     struct rings_build *b = user;
     const struct oj_flat *flat = b->rings->flat;
-    int64_t end = (task + 1) * RINGS_PER_TASK;
-    (void)thread;
-    for (int64_t i = task * RINGS_PER_TASK; i < end && i < b->rings->n_rings;
-         i++)
+    for (int64_t i = first; i < end; i++)
     {
         struct oj_ring *ring = &b->unordered[i];
-        const double *x = flat->x + ring->first_vertex;
-        const double *y = flat->y + ring->first_vertex;
-        struct oj_box box = {x[0], y[0], x[0], y[0]};
-        for (int64_t v = 1; v < ring->n_vertices; v++)
-        {
-            box.x0 = x[v] < box.x0 ? x[v] : box.x0;
-            box.y0 = y[v] < box.y0 ? y[v] : box.y0;
-            box.x1 = x[v] > box.x1 ? x[v] : box.x1;
-            box.y1 = y[v] > box.y1 ? y[v] : box.y1;
-        }
+        struct oj_box box =
+            oj_box_of(flat->x + ring->first_vertex,
+                      flat->y + ring->first_vertex, ring->n_vertices);
         ring->box = box;
         b->x[i] = 0.5 * (box.x0 + box.x1);
         b->y[i] = 0.5 * (box.y0 + box.y1);
@@ -321,64 +304,24 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status build_grid(int64_t i, int thread, void *user,
-                            struct oj_error *err)
-{
-    struct rings_build *b = user;
-    struct oj_rings *rings = b->rings;
-    struct oj_ring *ring = &rings->ring[b->large[i]];
-    (void)thread;
-    ring->grid = (int32_t)i;
-    return oj_edge_grid_of_ring(
-        &rings->grid[i], rings->flat->x + ring->first_vertex,
-        rings->flat->y + ring->first_vertex, ring->n_vertices, NULL, err);
-}
-
-static oj_status build_grids(struct rings_build *b, int n_threads,
-                             struct oj_error *err)
-{
-    struct oj_rings *rings = b->rings;
-    int64_t n = 0;
-    for (int64_t i = 0; i < rings->n_rings; i++)
-        n += rings->ring[i].n_vertices >= GRID_VERTICES;
-    b->large = oj_malloc(n, sizeof *b->large);
-    rings->grid = oj_calloc(n, sizeof *rings->grid);
-    if (b->large == NULL || rings->grid == NULL)
-        return oj_fail_nomem(err, n, sizeof *rings->grid);
-    for (int64_t i = 0; i < rings->n_rings; i++)
-    {
-        if (rings->ring[i].n_vertices >= GRID_VERTICES)
-            b->large[rings->n_grids++] = (int32_t)i;
-    }
-    return oj_parallel_try(n_threads, n, 1, build_grid, b, err);
-}
-
 static oj_status order_rings(struct rings_build *b, int n_threads,
                              struct oj_error *err)
 {
     struct oj_rings *rings = b->rings;
     int64_t n = rings->n_rings;
-    b->unordered = oj_malloc(n, sizeof *b->unordered);
-    rings->ring = oj_malloc(n, sizeof *rings->ring);
-    b->x = oj_malloc(n, sizeof *b->x);
-    b->y = oj_malloc(n, sizeof *b->y);
-    b->box = oj_malloc(n, sizeof *b->box);
-    b->holed = oj_malloc(rings->n_hole_boxes, sizeof *b->holed);
-    rings->hole_box = oj_malloc(rings->n_hole_boxes, sizeof *rings->hole_box);
-    if (b->unordered == NULL || rings->ring == NULL || b->x == NULL ||
-        b->y == NULL || b->box == NULL || b->holed == NULL ||
-        rings->hole_box == NULL)
-        return oj_fail_nomem(err, n, 2 * sizeof *rings->ring);
+    OJ_NEW(b->unordered, n, err);
+    OJ_NEW(rings->ring, n, err);
+    OJ_NEW(b->x, n, err);
+    OJ_NEW(b->y, n, err);
+    OJ_NEW(b->box, n, err);
+    OJ_NEW(b->holed, rings->n_hole_boxes, err);
+    OJ_NEW(rings->hole_box, rings->n_hole_boxes, err);
     list_rings(b);
     if (n > LONG_RUN && b->k_distinct < INT64_MAX)
     {
-        b->is_dropped =
-            oj_calloc(b->unordered[n - 1].part + 1, sizeof *b->is_dropped);
-        if (b->is_dropped == NULL)
-            return oj_fail_nomem(err, n, sizeof *b->is_dropped);
+        OJ_NEW_ZEROED(b->is_dropped, b->unordered[n - 1].part + 1, err);
     }
-    oj_parallel_for(n_threads, (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK,
-                    measure_rings, b);
+    oj_parallel_slices(n_threads, n, RINGS_AT_ONCE, measure_rings, b);
     measure_holes(b);
     OJ_TRY(oj_order_build(&b->order, n_threads, n, b->x, b->y, err));
     OJ_TRY(oj_order_sort(&b->order, n_threads, place_bucket, b, err));
@@ -414,15 +357,14 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
     b.rings = rings;
     b.tie_rank = tie_rank;
     b.k_distinct = k_distinct;
-    status = order_rings(&b, n_threads, err);
+    status = oj_ring_grids_build(&rings->grids, flat, n_threads, err);
     if (status == OJ_OK)
-        status = build_grids(&b, n_threads, err);
+        status = order_rings(&b, n_threads, err);
     oj_free(b.unordered);
     oj_free(b.x);
     oj_free(b.y);
     oj_free(b.box);
     oj_free(b.holed);
-    oj_free(b.large);
     oj_free(b.is_dropped);
     oj_order_free(&b.order);
     if (status != OJ_OK)
@@ -432,19 +374,14 @@ oj_status oj_rings_build(struct oj_rings *rings, const struct oj_flat *flat,
 
 int64_t oj_rings_bytes(const struct oj_rings *rings)
 {
-    int64_t bytes = rings->n_rings * (int64_t)sizeof *rings->ring +
-                    rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
-                    oj_tree_bytes(&rings->tree);
-    for (int64_t i = 0; i < rings->n_grids; i++)
-        bytes += oj_edge_grid_bytes(&rings->grid[i]);
-    return bytes;
+    return rings->n_rings * (int64_t)sizeof *rings->ring +
+           rings->n_hole_boxes * (int64_t)sizeof *rings->hole_box +
+           oj_tree_bytes(&rings->tree) + oj_ring_grids_bytes(&rings->grids);
 }
 
 void oj_rings_free(struct oj_rings *rings)
 {
-    for (int64_t i = 0; i < rings->n_grids; i++)
-        oj_edge_grid_free(&rings->grid[i]);
-    oj_free(rings->grid);
+    oj_ring_grids_free(&rings->grids);
     oj_free(rings->ring);
     oj_free(rings->hole_box);
     oj_tree_free(&rings->tree);

@@ -11,7 +11,7 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_tree.h"
-#include "../kernels/oj_ring.h"
+#include "edge_grid.h"
 
 /** oj_ring.holes of a hole, and of a shell without holes. */
 #define OJ_IS_HOLE (-1)
@@ -24,7 +24,7 @@ struct oj_ring
     int64_t first_vertex, n_vertices;
     int32_t feature;
     int32_t part;  /**< ordinal among polygon parts */
-    int32_t grid;  /**< into oj_rings.grid, or -1: small, no grid */
+    int32_t grid;  /**< into oj_rings.grids, or -1: small, no grid */
     int32_t holes; /**< of a shell with holes: into oj_rings.hole_box */
 };
 
@@ -36,8 +36,7 @@ struct oj_rings
     struct oj_tree tree;  /**< entry i is ring i */
     int64_t n_hole_boxes;
     struct oj_box *hole_box; /**< around all holes of a part that has some */
-    int64_t n_grids;
-    struct oj_edge_grid *grid;
+    struct oj_ring_grids grids;
 };
 
 /** Indexes the polygon rings of flat with n_threads; none is fine.

@@ -9,7 +9,7 @@
 
 /* Runs of equal Morton codes longer than this are searched for repetitions. */
 #define LONG_RUN 32
-#define BUNDLES_PER_TASK 1024
+#define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
 /* A segment, or a piece of one, on its way into a bundle. */
@@ -139,10 +139,8 @@ static oj_status list_items(struct segments_build *b, int n_threads,
     int64_t n_tasks =
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     double length = 0.0;
-    b->first_item = oj_calloc(n_tasks + 1, sizeof *b->first_item);
-    b->length = oj_calloc(n_tasks, sizeof *b->length);
-    if (b->first_item == NULL || b->length == NULL)
-        return oj_fail_nomem(err, n_tasks, 16);
+    OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
+    OJ_NEW_ZEROED(b->length, n_tasks, err);
     oj_parallel_for(n_threads, n_tasks, count_features, b);
     b->segments->n_segments = scan(n_tasks, b->first_item);
     if (b->segments->n_segments > INT32_MAX ||
@@ -158,11 +156,9 @@ static oj_status list_items(struct segments_build *b, int n_threads,
     memset(b->first_item, 0, (size_t)(n_tasks + 1) * sizeof *b->first_item);
     oj_parallel_for(n_threads, n_tasks, count_features, b);
     b->n_items = scan(n_tasks, b->first_item);
-    b->item = oj_malloc(b->n_items, sizeof *b->item);
-    b->x = oj_malloc(b->n_items, sizeof *b->x);
-    b->y = oj_malloc(b->n_items, sizeof *b->y);
-    if (b->item == NULL || b->x == NULL || b->y == NULL)
-        return oj_fail_nomem(err, b->n_items, sizeof *b->item + 16);
+    OJ_NEW(b->item, b->n_items, err);
+    OJ_NEW(b->x, b->n_items, err);
+    OJ_NEW(b->y, b->n_items, err);
     oj_parallel_for(n_threads, n_tasks, fill_features, b);
     return OJ_OK;
 }
@@ -267,14 +263,11 @@ static void close_gaps(struct segments_build *b)
     b->n_items = at;
 }
 
-static void fill_bundles(int64_t task, int thread, void *user)
+static void fill_bundles(int64_t first, int64_t end, void *user)
 {
     struct segments_build *b = user;
     const struct oj_flat *flat = b->flat;
-    int64_t end = (task + 1) * BUNDLES_PER_TASK;
-    (void)thread;
-    for (int64_t i = task * BUNDLES_PER_TASK;
-         i < end && i < b->segments->n_bundles; i++)
+    for (int64_t i = first; i < end; i++)
     {
         struct oj_bundle *bundle = &b->segments->bundle[i];
         struct oj_box box = oj_box_empty();
@@ -344,13 +337,10 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     double size = 0.0;
     int64_t n = (b->n_items + OJ_BUNDLE - 1) / OJ_BUNDLE;
     segments->n_bundles = n;
-    segments->bundle = oj_malloc(n, sizeof *segments->bundle);
-    segments->feature = oj_malloc(n * OJ_BUNDLE, sizeof *segments->feature);
-    b->box = oj_malloc(n, sizeof *b->box);
-    if (segments->bundle == NULL || segments->feature == NULL || b->box == NULL)
-        return oj_fail_nomem(err, n, sizeof *segments->bundle + 64);
-    oj_parallel_for(n_threads, (n + BUNDLES_PER_TASK - 1) / BUNDLES_PER_TASK,
-                    fill_bundles, b);
+    OJ_NEW(segments->bundle, n, err);
+    OJ_NEW(segments->feature, n * OJ_BUNDLE, err);
+    OJ_NEW(b->box, n, err);
+    oj_parallel_slices(n_threads, n, BUNDLES_AT_ONCE, fill_bundles, b);
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
@@ -365,10 +355,8 @@ static oj_status sort_items(struct segments_build *b, int n_threads,
     oj_free(b->x);
     oj_free(b->y);
     b->x = b->y = NULL;
-    b->sorted = oj_malloc(b->n_items, sizeof *b->sorted);
-    b->kept = oj_calloc(b->order.n_buckets + 1, sizeof *b->kept);
-    if (b->sorted == NULL || b->kept == NULL)
-        return oj_fail_nomem(err, b->n_items, sizeof *b->sorted);
+    OJ_NEW(b->sorted, b->n_items, err);
+    OJ_NEW_ZEROED(b->kept, b->order.n_buckets + 1, err);
     OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket, b, err));
     close_gaps(b);
     return OJ_OK;

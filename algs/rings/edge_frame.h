@@ -21,6 +21,9 @@
 
 #include <math.h>
 #include <stdint.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /** Most cells in a row or a column. */
 #define OJ_FRAME_MOST 32767
@@ -53,6 +56,26 @@ static inline int32_t oj_frame_row(const struct oj_edge_frame *f, double y)
     return oj_frame_index(y, f->y0, f->inverse, f->last_y);
 }
 
+/** Both of a point. */
+static inline void oj_frame_at(const struct oj_edge_frame *f, double x,
+                               double y, int32_t *column, int32_t *row)
+{
+#if defined(__SSE2__)
+    /* both at once, by the same operations; compilers make branches of them */
+    __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
+    __m128i at;
+    p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));
+    p = _mm_max_pd(p, _mm_setzero_pd());
+    p = _mm_min_pd(p, _mm_loadu_pd(&f->last_x));
+    at = _mm_cvttpd_epi32(p);
+    *column = _mm_cvtsi128_si32(at);
+    *row = _mm_cvtsi128_si32(_mm_shuffle_epi32(at, 1));
+#else
+    *column = oj_frame_column(f, x);
+    *row = oj_frame_row(f, y);
+#endif
+}
+
 /** Columns and rows, both ends included. */
 struct oj_edge_window
 {
@@ -63,8 +86,9 @@ static inline struct oj_edge_window
 oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
                 double y1)
 {
-    struct oj_edge_window w = {oj_frame_column(f, x0), oj_frame_column(f, x1),
-                               oj_frame_row(f, y0), oj_frame_row(f, y1)};
+    struct oj_edge_window w;
+    oj_frame_at(f, x0, y0, &w.column0, &w.row0);
+    oj_frame_at(f, x1, y1, &w.column1, &w.row1);
     return w;
 }
 

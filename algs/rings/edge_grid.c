@@ -1,6 +1,7 @@
 #include "edge_grid.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
 #include "../base/cpu_vector.h"
 #include "../base/oj_boxes.h"
 
@@ -10,54 +11,13 @@
  * two or three times as many then). */
 #define EDGES_ALONG 8.0
 
-/* In lanes. */
-OJ_CLONES struct oj_edge_extent oj_edge_measure(const double *x,
-                                                const double *y, int64_t n)
+struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
+                                      int64_t n)
 {
-    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
-    double length[OJ_LANES];
-    struct oj_edge_extent e;
-    int64_t i = 0;
-    OJ_EIGHT
-    {
-        x0[c] = x1[c] = x[0];
-        y0[c] = y1[c] = y[0];
-        length[c] = 0.0;
-    }
-    for (; i + OJ_LANES < n; i += OJ_LANES)
-    {
-        OJ_EIGHT
-        {
-            double vx = x[i + c], vy = y[i + c];
-            x0[c] = vx < x0[c] ? vx : x0[c];
-            y0[c] = vy < y0[c] ? vy : y0[c];
-            x1[c] = vx > x1[c] ? vx : x1[c];
-            y1[c] = vy > y1[c] ? vy : y1[c];
-            length[c] += fabs(x[i + c + 1] - vx) + fabs(y[i + c + 1] - vy);
-        }
-    }
-    for (; i < n; i++)
-    {
-        x0[0] = x[i] < x0[0] ? x[i] : x0[0];
-        y0[0] = y[i] < y0[0] ? y[i] : y0[0];
-        x1[0] = x[i] > x1[0] ? x[i] : x1[0];
-        y1[0] = y[i] > y1[0] ? y[i] : y1[0];
-        if (i > 0)
-            length[0] += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
-    }
-    e.x0 = x0[0];
-    e.y0 = y0[0];
-    e.x1 = x1[0];
-    e.y1 = y1[0];
-    e.length = length[0];
-    for (int c = 1; c < OJ_LANES; c++)
-    {
-        e.x0 = x0[c] < e.x0 ? x0[c] : e.x0;
-        e.y0 = y0[c] < e.y0 ? y0[c] : e.y0;
-        e.x1 = x1[c] > e.x1 ? x1[c] : e.x1;
-        e.y1 = y1[c] > e.y1 ? y1[c] : e.y1;
-        e.length += length[c];
-    }
+    struct oj_box box = oj_box_of(x, y, n);
+    struct oj_edge_extent e = {box.x0, box.y0, box.x1, box.y1, 0.0};
+    for (int64_t i = 1; i < n; i++)
+        e.length += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
     return e;
 }
 
@@ -143,8 +103,7 @@ static oj_status fill(struct oj_edge_grid *g, struct oj_edge_raster *r,
     r->below = g->below;
     r->n_words = g->n_words;
     is_usable = oj_edge_references(&g->frame, g->below);
-    OJ_TRY(oj_reserve(&r->run, 0, g->chains.n_vertices / 4 + 1, &r->cap_runs,
-                      sizeof *r->run, err));
+    OJ_ROOM(r->run, 0, g->chains.n_vertices / 4 + 1, r->cap_runs, err);
     for (int64_t i = 0; is_usable && i < g->chains.n; i++)
     {
         int64_t first = chain_at(&g->chains, i, &n);
@@ -319,4 +278,85 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     if (unclear)
         return walk(g, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+/* --- all large rings of a layer --------------------------------------------
+ */
+
+/* From how many vertices on a ring gets a grid. */
+#define GRID_VERTICES 64
+
+struct ring_grids_build
+{
+    struct oj_ring_grids *grids;
+    const struct oj_flat *flat;
+};
+
+static oj_status build_ring_grid(int64_t i, int thread, void *user,
+                                 struct oj_error *err)
+{
+    const struct ring_grids_build *b = user;
+    const struct oj_flat *flat = b->flat;
+    const int64_t *vertex = flat->vertex_offset + b->grids->ring[i];
+    (void)thread;
+    return oj_edge_grid_of_ring(&b->grids->grid[i], flat->x + vertex[0],
+                                flat->y + vertex[0], vertex[1] - vertex[0],
+                                NULL, err);
+}
+
+static oj_status build_ring_grids(struct ring_grids_build *b, int n_threads,
+                                  struct oj_error *err)
+{
+    const struct oj_flat *flat = b->flat;
+    struct oj_ring_grids *grids = b->grids;
+    int64_t n = 0, cap_rings = 0;
+    OJ_NEW(grids->of_ring, flat->n_rings, err);
+    for (int64_t p = 0; p < flat->n_parts; p++)
+    {
+        int64_t r = flat->ring_offset[p];
+        for (; r < flat->ring_offset[p + 1]; r++)
+        {
+            int64_t size = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
+            grids->of_ring[r] = -1;
+            if (flat->part_kind[p] != OJ_PART_POLYGON || size < GRID_VERTICES)
+                continue;
+            OJ_ROOM(grids->ring, n, n + 1, cap_rings, err);
+            grids->ring[n] = r;
+            grids->of_ring[r] = (int32_t)n++;
+        }
+    }
+    OJ_NEW_ZEROED(grids->grid, n, err);
+    grids->n = n;
+    return oj_parallel_try(n_threads, n, 1, build_ring_grid, b, err);
+}
+
+oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
+                              const struct oj_flat *flat, int n_threads,
+                              struct oj_error *err)
+{
+    struct ring_grids_build b = {grids, flat};
+    oj_status status;
+    memset(grids, 0, sizeof *grids);
+    status = build_ring_grids(&b, n_threads, err);
+    if (status != OJ_OK)
+        oj_ring_grids_free(grids);
+    return status;
+}
+
+int64_t oj_ring_grids_bytes(const struct oj_ring_grids *grids)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < grids->n; i++)
+        bytes += oj_edge_grid_bytes(&grids->grid[i]);
+    return bytes;
+}
+
+void oj_ring_grids_free(struct oj_ring_grids *grids)
+{
+    for (int64_t i = 0; i < grids->n; i++)
+        oj_edge_grid_free(&grids->grid[i]);
+    oj_free(grids->grid);
+    oj_free(grids->ring);
+    oj_free(grids->of_ring);
+    memset(grids, 0, sizeof *grids);
 }

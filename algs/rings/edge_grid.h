@@ -17,12 +17,10 @@
 #ifndef EDGE_GRID_H
 #define EDGE_GRID_H
 
+#include "../../flatten/arrays/oj_flat.h"
 #include "edge_raster.h"
 
 #include <stdint.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 /** Rings, lines or points, vertices side by side. A view. */
 struct oj_edge_chains
@@ -96,24 +94,11 @@ OJ_MUST_USE oj_status oj_edge_grid_of_ring(struct oj_edge_grid *grid,
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
                                         double py)
 {
-#if defined(__SSE2__)
-    /* both at once, by the same operations; compilers make branches of them */
-    __m128d p = _mm_sub_pd(_mm_set_pd(py, px), _mm_loadu_pd(&g->frame.x0));
-    __m128i at;
-    p = _mm_mul_pd(p, _mm_set1_pd(g->frame.inverse));
-    p = _mm_max_pd(p, _mm_setzero_pd());
-    p = _mm_min_pd(p, _mm_loadu_pd(&g->frame.last_x));
-    at = _mm_cvttpd_epi32(p);
+    int32_t column, row;
     if (g->n_words == 0)
         return 0;
-    return _mm_cvtsi128_si32(_mm_shuffle_epi32(at, 1)) * g->n_words * 64 +
-           _mm_cvtsi128_si32(at);
-#else
-    if (g->n_words == 0)
-        return 0;
-    return oj_frame_row(&g->frame, py) * g->n_words * 64 +
-           oj_frame_column(&g->frame, px);
-#endif
+    oj_frame_at(&g->frame, px, py, &column, &row);
+    return row * g->n_words * 64 + column;
 }
 
 /** Where all points of a cell without edges are; -1: the cell has edges. */
@@ -137,37 +122,34 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Where all points of a box are, or -1: they may be here and there. */
+/** Where all points of a box are, or -1: they may be here and there.  Cells
+ * side by side without edges are all inside, or all outside. */
 static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
                                          double left, double low, double right,
                                          double high)
 {
     struct oj_edge_window w;
-    uint64_t all_edges = 0, all_inside = 0, all_outside = 0;
+    const struct oj_edge_word *first;
+    uint64_t mask;
+    int32_t i = 0, last;
     if (g->n_words == 0)
         return -1;
     w = oj_frame_window(&g->frame, left, low, right, high);
-    for (int32_t i = w.column0 / 64; i <= w.column1 / 64; i++)
+    first = &g->word[w.row0 * g->n_words + (w.column0 >> 6)];
+    last = (w.column1 >> 6) - (w.column0 >> 6);
+    mask = ~(uint64_t)0 << (w.column0 & 63);
+    for (; i <= last; i++, mask = ~(uint64_t)0)
     {
-        const struct oj_edge_word *word = &g->word[w.row0 * g->n_words + i];
-        uint64_t edges = 0, inside = 0, outside = 0, mask = ~(uint64_t)0;
-        for (int32_t row = w.row0; row <= w.row1; row++, word += g->n_words)
+        const struct oj_edge_word *word = first + i;
+        if (i == last)
+            mask &= ~(uint64_t)0 >> (63 - (w.column1 & 63));
+        for (int32_t n = w.row1 - w.row0; n >= 0; n--, word += g->n_words)
         {
-            edges |= word->edges;
-            inside |= word->inside;
-            outside |= ~word->inside;
+            if ((word->edges & mask) != 0)
+                return -1;
         }
-        if (i == w.column0 / 64)
-            mask = ~(uint64_t)0 << w.column0 % 64;
-        if (i == w.column1 / 64)
-            mask &= ~(uint64_t)0 >> (63 - w.column1 % 64);
-        all_edges |= edges & mask;
-        all_inside |= inside & mask;
-        all_outside |= outside & mask;
     }
-    if (all_edges != 0 || (all_inside != 0 && all_outside != 0))
-        return -1;
-    return all_inside != 0 ? OJ_INSIDE : OJ_OUTSIDE;
+    return (int)(first->inside >> (w.column0 & 63) & 1);
 }
 
 /** The runs of all edges that touch columns first .. last of a row, from *run
@@ -241,5 +223,25 @@ static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
 int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);
 
 void oj_edge_grid_free(struct oj_edge_grid *grid);
+
+/** Grids of the large ones among a layer's polygon rings: of smaller ones
+ *  walking costs less than looking up a cell.  Owner; zeroed memory is a valid
+ *  empty one. */
+struct oj_ring_grids
+{
+    int32_t *of_ring; /**< [n_rings of the layer] into grid, or -1 */
+    int64_t *ring;    /**< [n] */
+    int64_t n;
+    struct oj_edge_grid *grid; /**< [n] */
+};
+
+/** O(vertices), on n_threads. */
+OJ_MUST_USE oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
+                                          const struct oj_flat *flat,
+                                          int n_threads, struct oj_error *err);
+
+int64_t oj_ring_grids_bytes(const struct oj_ring_grids *grids);
+
+void oj_ring_grids_free(struct oj_ring_grids *grids);
 
 #endif

@@ -293,23 +293,21 @@ static double next_double(double v, int64_t step)
     return from_ordinal(to_ordinal(v) + step);
 }
 
-/* The last double below row. Near 0 there may be very many doubles between the
- * computed limit and the true one, so they are halved, not counted. */
+/* The last double below row.  Between the computed limit and the true one there
+ * are a few doubles, or near 0 very many, so they are halved, not counted. */
 static double last_below(const struct oj_edge_frame *f, int32_t row)
 {
     double at = f->y0 + (double)row * f->cell;
-    double step = 1e-3 * f->cell;
+    double off = 2.3e-16 * (fabs(f->y0) + fabs(at));
     int64_t low, high;
     if (row == 0)
         return next_double(f->y0, -1);
-    low = to_ordinal(at - step);
-    high = to_ordinal(at + step);
-    if (oj_frame_row(f, next_double(at, -1)) < row)
+    for (;; off *= 1024.0)
     {
-        /* most often the limit is at, or next to it */
-        low = to_ordinal(next_double(at, -1));
-        if (oj_frame_row(f, at) >= row)
-            return from_ordinal(low);
+        low = to_ordinal(at - off);
+        high = to_ordinal(at + off);
+        if (oj_frame_row(f, at - off) < row && oj_frame_row(f, at + off) >= row)
+            break;
     }
     /* low and high may be farther apart than an int64_t can say */
     while ((uint64_t)high - (uint64_t)low > 1)

@@ -4,11 +4,6 @@
 
 #include <stdatomic.h>
 
-static int has_point(const struct oj_box *box, double x, double y)
-{
-    return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
-}
-
 /* --- one point ------------------------------------------------------------ */
 
 enum oj_location oj_shape_locate_in_rings(const struct oj_shape *shape,
@@ -71,7 +66,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                                            double px, double py)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(shape);
-    if (!has_point(&shape->box, px, py))
+    if (!oj_box_has(&shape->box, px, py))
         return OJ_OUTSIDE;
     if (shape->kinds == OJ_PART_POLYGON)
         return cells != NULL ? oj_edge_grid_locate(cells, px, py)
@@ -89,22 +84,13 @@ struct edge
     double ax, ay, bx, by;
 };
 
-static struct oj_box edge_box(const struct edge *e)
+OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
+                                        const struct oj_box *box, double cx,
+                                        double cy, double dx, double dy)
 {
-    struct oj_box box = {
-        e->ax < e->bx ? e->ax : e->bx, e->ay < e->by ? e->ay : e->by,
-        e->ax < e->bx ? e->bx : e->ax, e->ay < e->by ? e->by : e->ay};
-    return box;
-}
-
-static inline enum oj_contact edges_contact(const struct edge *e,
-                                            const struct oj_box *box, double cx,
-                                            double cy, double dx, double dy)
-{
-    double u0 = cx < dx ? cx : dx, u1 = cx < dx ? dx : cx;
-    double v0 = cy < dy ? cy : dy, v1 = cy < dy ? dy : cy;
-    if (!((box->x0 <= u1) & (u0 <= box->x1) & (box->y0 <= v1) &
-          (v0 <= box->y1)))
+    struct oj_box other = oj_box_of_segment(cx, cy, dx, dy);
+    if (!((box->x0 <= other.x1) & (other.x0 <= box->x1) &
+          (box->y0 <= other.y1) & (other.y0 <= box->y1)))
         return OJ_APART;
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
@@ -202,7 +188,7 @@ static enum oj_contact contact_in_window(const struct oj_shape *small,
             for (int64_t v = first; v < first + run->n; v++)
             {
                 struct edge e = {x[v], y[v], x[v + step], y[v + step]};
-                struct oj_box box = edge_box(&e);
+                struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
                 enum oj_contact contact =
                     contact_with_small(&e, &box, small, enough);
                 best = contact > best ? contact : best;
@@ -230,7 +216,7 @@ static enum oj_contact contact_of_edges(const struct oj_shape *from,
         for (int64_t i = 0; i < last; i++)
         {
             struct edge e = {x[i], y[i], x[i + step], y[i + step]};
-            struct oj_box box = edge_box(&e);
+            struct oj_box box = oj_box_of_segment(e.ax, e.ay, e.bx, e.by);
             enum oj_contact contact;
             if (!oj_box_intersects(&box, &to->box))
                 continue;
@@ -331,23 +317,27 @@ static int begins_in(const struct oj_shape *shape,
 static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
                       unsigned *rests_on)
 {
-    unsigned many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
-                    (oj_shape_is_many_rings(b) ? 2u : 0u);
     const struct oj_edge_grid *of_a = oj_shape_cells(a);
     const struct oj_edge_grid *of_b = oj_shape_cells(b);
     int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
     const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
-    const struct oj_shape *around = large; /* whose cells say it */
-    enum oj_location window = oj_shape_locate_box(large, &small->box);
+    enum oj_location window =
+        oj_cells_locate_box(is_b ? of_b : of_a, large, &small->box);
+    unsigned many;
     if (window == OJ_ON_BOUNDARY && of_a != NULL && of_b != NULL)
     {
-        around = small;
-        window = oj_shape_locate_box(small, &large->box);
+        window = oj_cells_locate_box(is_b ? of_a : of_b, small, &large->box);
+        is_b = !is_b;
     }
-    if (window == OJ_OUTSIDE)
-        *rests_on |= many & (around == a ? 1u : 2u);
-    if (window != OJ_ON_BOUNDARY)
-        return window == OJ_INSIDE;
+    if (window == OJ_INSIDE)
+        return 1;
+    many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
+           (oj_shape_is_many_rings(b) ? 2u : 0u);
+    if (window == OJ_OUTSIDE) /* as the cells of one say */
+    {
+        *rests_on |= many & (is_b ? 2u : 1u);
+        return 0;
+    }
     if ((many == 0 && begins_in(small, large)) ||
         oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
         (many != 0 && begins_in(small, large)) || begins_in(large, small))

@@ -45,18 +45,16 @@ oj_cells_window(const struct oj_edge_grid *cells, const struct oj_box *box)
     return oj_frame_window(&cells->frame, box->x0, box->y0, box->x1, box->y1);
 }
 
-/** Where the window of a shape's box lies in polygon: OJ_INSIDE or OJ_OUTSIDE
- *  when all of the box is, seen from cells alone; else OJ_ON_BOUNDARY. */
+/** Where a box, which meets that of polygon, lies in it: OJ_INSIDE or
+ * OJ_OUTSIDE when all of it does, seen from the polygon's cells alone; else
+ *  OJ_ON_BOUNDARY.  cells: NULL: none. */
 static inline enum oj_location
-oj_shape_locate_box(const struct oj_shape *polygon, const struct oj_box *box)
+oj_cells_locate_box(const struct oj_edge_grid *cells,
+                    const struct oj_shape *polygon, const struct oj_box *box)
 {
-    const struct oj_edge_grid *cells = oj_shape_cells(polygon);
-    int known;
-    if (!oj_box_intersects(&polygon->box, box))
-        return OJ_OUTSIDE;
-    if (cells == NULL)
-        return OJ_ON_BOUNDARY;
-    known = oj_edge_grid_known_box(cells, box->x0, box->y0, box->x1, box->y1);
+    int known = cells == NULL ? -1
+                              : oj_edge_grid_known_box(cells, box->x0, box->y0,
+                                                       box->x1, box->y1);
     return known == OJ_OUTSIDE ||
                    (known == OJ_INSIDE && oj_box_covers(&polygon->box, box))
                ? (enum oj_location)known

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define FEATURES_PER_TASK 2048
+#define FEATURES_AT_ONCE 2048
 
 /* Parts, rings, vertices and kinds of parts first .. first + n. */
 static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
@@ -26,24 +26,19 @@ static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 
 static void set_box(struct oj_shape *shape)
 {
-    const double *x = shape->flat->x + shape->first_vertex;
-    const double *y = shape->flat->y + shape->first_vertex;
-    struct oj_box box = oj_box_empty();
-    for (int64_t i = 0; i < shape->n_vertices; i++)
-        oj_box_add_point(&box, x[i], y[i]);
-    shape->box = box;
+    const struct oj_flat *flat = shape->flat;
+    shape->box = oj_box_of(flat->x + shape->first_vertex,
+                           flat->y + shape->first_vertex, shape->n_vertices);
 }
 
 /* The box of a polygon part; empty for other parts. */
 static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
 {
-    struct oj_box box = oj_box_empty();
+    int64_t first = flat->vertex_offset[flat->ring_offset[part]];
+    int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
     if (flat->part_kind[part] != OJ_PART_POLYGON)
-        return box;
-    for (int64_t v = flat->vertex_offset[flat->ring_offset[part]];
-         v < flat->vertex_offset[flat->ring_offset[part + 1]]; v++)
-        oj_box_add_point(&box, flat->x[v], flat->y[v]);
-    return box;
+        return oj_box_empty();
+    return oj_box_of(flat->x + first, flat->y + first, end - first);
 }
 
 /* Parts are few, or else one of many is likely to meet another: so many are
@@ -117,20 +112,12 @@ static double middle(double a, double b)
     return 0.5 * a + 0.5 * b;
 }
 
-static void measure(int64_t task, int thread, void *user)
+static void measure(int64_t first, int64_t end, void *user)
 {
     struct shapes_build *b = user;
-    const struct oj_flat *flat = b->side->flat;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
-    (void)thread;
-    for (int64_t f = task * FEATURES_PER_TASK; f < end && f < flat->n_features;
-         f++)
+    for (int64_t f = first; f < end; f++)
     {
-        struct oj_box box = oj_box_empty();
-        int64_t v, end_vertex;
-        oj_flat_vertices(flat, f, &v, &end_vertex);
-        for (; v < end_vertex; v++)
-            oj_box_add_point(&box, flat->x[v], flat->y[v]);
+        struct oj_box box = oj_box_of_feature(b->side->flat, f);
         b->box[f] = box;
         b->x[f] = oj_box_is_empty(&box) ? NAN : middle(box.x0, box.x1);
         b->y[f] = oj_box_is_empty(&box) ? NAN : middle(box.y0, box.y1);
@@ -160,14 +147,11 @@ static oj_status place_bucket(int64_t bucket, int thread, void *user,
     return OJ_OK;
 }
 
-static void box_runs(int64_t task, int thread, void *user)
+static void box_runs(int64_t first, int64_t end, void *user)
 {
     struct shapes_build *b = user;
     const struct oj_order *order = b->order;
-    int64_t end = (task + 1) * FEATURES_PER_TASK;
-    int64_t n = (order->n_points + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
-    (void)thread;
-    for (int64_t run = task * FEATURES_PER_TASK; run < end && run < n; run++)
+    for (int64_t run = first; run < end; run++)
     {
         struct oj_box box = oj_box_empty();
         int64_t i = run * OJ_RUN_POINTS, last = i + OJ_RUN_POINTS;
@@ -175,11 +159,6 @@ static void box_runs(int64_t task, int thread, void *user)
             oj_box_add_point(&box, order->point[i].x, order->point[i].y);
         b->tree_box[run] = box;
     }
-}
-
-static int64_t n_tasks(int64_t n)
-{
-    return (n + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
 }
 
 /* The points of b->x, b->y in order, with their shapes where there are any. */
@@ -206,7 +185,7 @@ static oj_status build_points(struct shapes_build *b, int n_threads,
     OJ_TRY(order_places(b, n_threads, flat->x, flat->y, err));
     n = (b->side->n + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
     OJ_NEW(b->tree_box, n, err);
-    oj_parallel_for(n_threads, n_tasks(n), box_runs, b);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, box_runs, b);
     return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
 }
 
@@ -240,13 +219,11 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     struct oj_shape_side *side = b->side;
     int64_t n = side->flat->n_features;
     OJ_NEW(side->shape, n, err);
-    b->box = oj_malloc(n, sizeof *b->box);
-    b->tree_box = oj_malloc(n, sizeof *b->tree_box);
-    b->x = oj_malloc(n, sizeof *b->x);
-    b->y = oj_malloc(n, sizeof *b->y);
-    if (b->box == NULL || b->tree_box == NULL || b->x == NULL || b->y == NULL)
-        return oj_fail_nomem(err, n, 2 * sizeof *b->box);
-    oj_parallel_for(n_threads, n_tasks(n), measure, b);
+    OJ_NEW(b->box, n, err);
+    OJ_NEW(b->tree_box, n, err);
+    OJ_NEW(b->x, n, err);
+    OJ_NEW(b->y, n, err);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure, b);
     OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
     OJ_TRY(build_members(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
@@ -332,8 +309,7 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asks;
-    if (atomic_load_explicit(&shape->cells, memory_order_relaxed) != NULL ||
-        !oj_shape_takes_cells(shape))
+    if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
     n_asks = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asks < ASKS_BEFORE_CELLS &&
@@ -441,9 +417,14 @@ static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
     int64_t end = i + OJ_RUN_POINTS < side->n ? i + OJ_RUN_POINTS : side->n;
     const struct oj_ordered_point *p = side->points.point;
     int64_t n = found->n;
-    if ((test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS) &&
-        (asked->x0 != asked->x1 || asked->y0 != asked->y1))
+    int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
+    if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
+    for (; is_point && i < end; i++)
+    {
+        if (p[i].x == asked->x0 && p[i].y == asked->y0)
+            found->at[n++] = (int32_t)i;
+    }
     for (; i < end; i++)
     {
         found->at[n] = (int32_t)i;
@@ -453,16 +434,22 @@ static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
     found->n = n;
 }
 
-OJ_INLINE void test_children(const struct oj_tree_node *restrict node,
-                             const struct box_query *q, int *restrict hit)
+/* The children that can hold what is looked for: bits. */
+OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
+                                 const struct box_query *q)
 {
     float low_x = q->low_x, low_y = q->low_y;
     float high_x = q->high_x, high_y = q->high_y;
+    int hit[OJ_FANOUT];
+    unsigned bits = 0;
     OJ_EIGHT
     {
         hit[c] = (node->x0[c] <= low_x) & (node->y0[c] <= low_y) &
                  (node->x1[c] >= high_x) & (node->y1[c] >= high_y);
     }
+    for (int c = 0; c < OJ_FANOUT; c++)
+        bits |= (unsigned)hit[c] << c;
+    return bits;
 }
 
 struct box_visit
@@ -490,27 +477,25 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
         struct box_visit v = stack[--depth];
         const struct oj_tree_node *node =
             &tree->node[tree->level_first[v.level] + v.node];
-        int hit[OJ_FANOUT];
-        test_children(node, &q, hit);
+        unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
             /* the first child comes off first: places ascend */
-            for (int c = OJ_FANOUT - 1; c >= 0; c--)
+            for (; hit != 0; depth++)
             {
+                int c = 31 - __builtin_clz(hit);
                 stack[depth].node = v.node * OJ_FANOUT + c;
                 stack[depth].level = v.level - 1;
-                depth += hit[c];
+                hit ^= 1u << c;
             }
             continue;
         }
-        OJ_TRY(oj_reserve(&found->at, found->n,
-                          found->n + OJ_FANOUT * OJ_RUN_POINTS,
-                          &found->capacity, sizeof *found->at, err));
-        for (int c = 0; c < OJ_FANOUT; c++)
+        if (found->capacity - found->n < OJ_FANOUT * OJ_RUN_POINTS)
+            OJ_ROOM(found->at, found->n, found->n + OJ_FANOUT * OJ_RUN_POINTS,
+                    found->capacity, err);
+        for (; hit != 0; hit &= hit - 1)
         {
-            int64_t entry = (int64_t)v.node * OJ_FANOUT + c;
-            if (!hit[c])
-                continue;
+            int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);
             if (side->shape == NULL)
                 take_points(side, test, box, entry, found);
             else

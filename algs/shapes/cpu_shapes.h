@@ -112,13 +112,16 @@ OJ_MUST_USE oj_status oj_side_find(const struct oj_shape_side *side,
                                    struct oj_found *found,
                                    struct oj_error *err);
 
-/** Shapes with fewer vertices never get cells: they are as fast without. */
+/** Shapes with fewer vertices are as fast without cells, unless they are asked
+ *  very often; and with fewer than few always. */
 #define OJ_CELLS_VERTICES 24
+#define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 when shape may have cells. */
-static inline int oj_shape_takes_cells(const struct oj_shape *shape)
+/** 1 when shape may have cells if it has least vertices. */
+static inline int oj_shape_takes_cells(const struct oj_shape *shape,
+                                       int64_t least)
 {
-    return shape->n_vertices >= OJ_CELLS_VERTICES &&
+    return shape->n_vertices >= least &&
            shape->n_vertices <= OJ_EDGE_GRID_VERTICES &&
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
@@ -128,10 +131,10 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** Gives the shape in place at, of one kind, cells when that pays: when it has
- *  many vertices and was asked often, or is about to be compared with another
- *  shape of many vertices (n_vertices) that has none itself. Any thread may ask
- *  for any shape at any time. */
+/** Gives the shape in place at, which has none, cells when that pays: when it
+ * has many vertices and was asked often, or is about to be compared with
+ * another shape of many vertices (n_vertices) that has none itself. Any thread
+ * may ask for any shape at any time. */
 OJ_MUST_USE oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                                          int64_t n_vertices,
                                          struct oj_error *err);

@@ -272,9 +272,7 @@ static oj_status reserve_rings(struct oj_sphere_side *side, int with_interiors,
         int64_t n = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
         side->tree_of[r] = n > FEW_EDGES + 1 ? (int32_t)side->n_trees++ : -1;
     }
-    side->tree = oj_calloc(side->n_trees, sizeof *side->tree);
-    if (side->tree == NULL)
-        return oj_fail_nomem(err, side->n_trees, sizeof *side->tree);
+    OJ_NEW_ZEROED(side->tree, side->n_trees, err);
     return OJ_OK;
 }
 

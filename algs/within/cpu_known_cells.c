@@ -73,13 +73,8 @@ static struct oj_box measure(const struct oj_flat *flat, double *covered)
     *covered = 0.0;
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        struct oj_box box = oj_box_empty();
-        int64_t first = flat->ring_offset[flat->part_offset[f]];
-        int64_t end = flat->ring_offset[flat->part_offset[f + 1]];
-        for (int64_t i = flat->vertex_offset[first];
-             i < flat->vertex_offset[end]; i++)
-            oj_box_add_point(&box, flat->x[i], flat->y[i]);
-        if (flat->vertex_offset[first] == flat->vertex_offset[end])
+        struct oj_box box = oj_box_of_feature(flat, f);
+        if (oj_box_is_empty(&box))
             continue;
         oj_box_add_box(&all, &box);
         *covered += (box.x1 - box.x0) * (box.y1 - box.y0);
@@ -125,9 +120,8 @@ static oj_status add_candidate(struct cell_trace *t, int64_t cell, int32_t ring,
                                struct oj_error *err)
 {
     if (t->n_candidates == t->cap_candidates)
-        OJ_TRY(oj_reserve(&t->candidate, t->n_candidates,
-                          t->n_candidates + 4096, &t->cap_candidates,
-                          sizeof *t->candidate, err));
+        OJ_ROOM(t->candidate, t->n_candidates, t->n_candidates + 4096,
+                t->cap_candidates, err);
     t->candidate[t->n_candidates].cell = (uint32_t)cell;
     t->candidate[t->n_candidates++].ring = ring;
     return OJ_OK;
@@ -148,8 +142,7 @@ static oj_status add_turn(struct cell_trace *t, int64_t cell, int64_t feature,
                           struct oj_error *err)
 {
     if (t->n_turns == t->cap_turns)
-        OJ_TRY(oj_reserve(&t->turn, t->n_turns, t->n_turns + 4096,
-                          &t->cap_turns, sizeof *t->turn, err));
+        OJ_ROOM(t->turn, t->n_turns, t->n_turns + 4096, t->cap_turns, err);
     t->turn[t->n_turns].key = (uint64_t)cell;
     t->turn[t->n_turns++].value = feature;
     return OJ_OK;
@@ -159,9 +152,8 @@ static struct oj_edge_window window_of(const struct known_cells_build *b,
                                        int64_t first, int64_t end)
 {
     const struct oj_flat *flat = b->cells->flat;
-    struct oj_box box = oj_box_empty();
-    for (int64_t i = first; i < end; i++)
-        oj_box_add_point(&box, flat->x[i], flat->y[i]);
+    struct oj_box box =
+        oj_box_of(flat->x + first, flat->y + first, end - first);
     return oj_frame_window(&b->known->frame, box.x0, box.y0, box.x1, box.y1);
 }
 
@@ -178,7 +170,7 @@ static oj_status draw_ring(const struct known_cells_build *b,
     const struct oj_flat *flat = b->cells->flat;
     struct oj_edge_raster *r = &t->raster;
     int64_t n_rows = w->row1 - w->row0 + 1, n = n_rows * words_of(w);
-    OJ_TRY(oj_reserve(&t->word, 0, n, &t->cap_words, sizeof *t->word, err));
+    OJ_ROOM(t->word, 0, n, t->cap_words, err);
     memset(t->word, 0, (size_t)n * sizeof *t->word);
     r->frame = &b->known->frame;
     r->below = b->below;
@@ -260,9 +252,8 @@ static oj_status trace_feature(int64_t feature, int thread, void *user,
         return OJ_OK;
     all = window_of(b, flat->vertex_offset[first], flat->vertex_offset[end]);
     n = words_of(&all) * (all.row1 - all.row0 + 1);
-    OJ_TRY(oj_reserve(&t->odd, 0, n, &t->cap_odd, sizeof *t->odd, err));
-    OJ_TRY(oj_reserve(&t->partial, 0, n, &t->cap_partial, sizeof *t->partial,
-                      err));
+    OJ_ROOM(t->odd, 0, n, t->cap_odd, err);
+    OJ_ROOM(t->partial, 0, n, t->cap_partial, err);
     memset(t->odd, 0, (size_t)n * sizeof *t->odd);
     memset(t->partial, 0, (size_t)n * sizeof *t->partial);
     for (int32_t r = first; r < end; r++)
@@ -329,8 +320,7 @@ static oj_status turn_feature(struct sweep *s, int32_t feature,
         s->hash -= mix(feature);
         return OJ_OK;
     }
-    OJ_TRY(oj_reserve(&s->now, s->n_now, s->n_now + 1, &s->cap_now,
-                      sizeof *s->now, err));
+    OJ_ROOM(s->now, s->n_now, s->n_now + 1, s->cap_now, err);
     memmove(s->now + low + 1, s->now + low,
             (size_t)(s->n_now - low) * sizeof *s->now);
     s->now[low] = feature;
@@ -343,10 +333,9 @@ static oj_status add_list(struct sweep *s, struct oj_error *err)
 {
     struct oj_known_cells *k = s->known;
     int64_t first = s->n_lists > 0 ? k->offset[s->n_lists] : 0;
-    OJ_TRY(oj_reserve(&k->offset, s->n_lists > 0 ? s->n_lists + 1 : 0,
-                      s->n_lists + 2, &s->cap_offset, sizeof *k->offset, err));
-    OJ_TRY(oj_reserve(&k->feature, first, first + s->n_now, &s->cap_feature,
-                      sizeof *k->feature, err));
+    OJ_ROOM(k->offset, s->n_lists > 0 ? s->n_lists + 1 : 0, s->n_lists + 2,
+            s->cap_offset, err);
+    OJ_ROOM(k->feature, first, first + s->n_now, s->cap_feature, err);
     k->offset[s->n_lists++] = first;
     k->offset[s->n_lists] = first + s->n_now;
     if (s->n_now > 0)
@@ -490,10 +479,8 @@ static oj_status fill(struct known_cells_build *b, int *fits,
 {
     struct oj_known_cells *k = b->known;
     int64_t n_features = b->cells->flat->n_features, n_candidates = 0;
-    k->cell = oj_calloc((int64_t)k->nx * k->ny + 2, sizeof *k->cell);
-    b->trace = oj_calloc(b->n_threads, sizeof *b->trace);
-    if (k->cell == NULL || b->trace == NULL)
-        return oj_fail_nomem(err, (int64_t)k->nx * k->ny, sizeof *k->cell);
+    OJ_NEW_ZEROED(k->cell, (int64_t)k->nx * k->ny + 2, err);
+    OJ_NEW_ZEROED(b->trace, b->n_threads, err);
     OJ_NEW(b->below, k->ny, err);
     if (!oj_edge_references(&k->frame, b->below))
         return OJ_OK;

@@ -166,8 +166,7 @@ static oj_status add_pair(struct point_worker *w, int32_t point,
                           int32_t feature, struct oj_error *err)
 {
     if (w->n_pairs == w->cap_pairs)
-        OJ_TRY(oj_reserve(&w->feature, w->n_pairs, w->n_pairs + 4096,
-                          &w->cap_pairs, sizeof *w->feature, err));
+        OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + 4096, w->cap_pairs, err);
     w->feature[w->n_pairs++] = feature;
     w->n_pairs_of[point]++;
     return OJ_OK;
@@ -285,7 +284,7 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
 {
     struct point_state *state;
     int64_t n_in = 0; /* or on; what the point is outside of adds nothing */
-    OJ_TRY(oj_reserve(&w->state, 0, n, &w->cap_states, sizeof *w->state, err));
+    OJ_ROOM(w->state, 0, n, w->cap_states, err);
     state = w->state;
     for (int64_t i = 0; i < n; i++)
     {
@@ -442,7 +441,7 @@ static oj_status refine(const struct point_query *q, struct point_worker *w,
     int64_t n = w->n_candidates, end;
     w->n_refined += n;
     w->n_candidates = 0;
-    OJ_TRY(oj_reserve(&w->open, 0, n, &w->cap_open, sizeof *w->open, err));
+    OJ_ROOM(w->open, 0, n, w->cap_open, err);
     if (q->filter->is_needed)
         n = take_counting(q, first_row, n, c);
     OJ_TRY(find_cells(cells, n, c, x, y, err));
@@ -455,8 +454,7 @@ static oj_status refine(const struct point_query *q, struct point_worker *w,
             (int32_t)locate(cells, &w->open[i], at, x[at->point], y[at->point]);
     }
     /* one more is written than counts */
-    OJ_TRY(oj_reserve(&w->feature, w->n_pairs, w->n_pairs + n + 1,
-                      &w->cap_pairs, sizeof *w->feature, err));
+    OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
     for (int64_t i = 0; i < n; i = end)
     {
         for (end = i + 1; end < n && c[end].point == c[i].point; end++)
@@ -554,9 +552,9 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     struct point_candidate *out;
     /* one more is written than counts */
     if (w->cap_candidates - w->n_candidates <= end - entry)
-        OJ_TRY(oj_reserve(&w->candidate, w->n_candidates,
-                          w->n_candidates + (end - entry) + 2 * CANDIDATES,
-                          &w->cap_candidates, sizeof *w->candidate, err));
+        OJ_ROOM(w->candidate, w->n_candidates,
+                w->n_candidates + (end - entry) + 2 * CANDIDATES,
+                w->cap_candidates, err);
     out = w->candidate + w->n_candidates;
     for (; entry < end; entry++)
     {
@@ -598,9 +596,8 @@ static oj_status add_known_candidates(const struct point_query *q,
 {
     const struct oj_known_cells *known = q->known;
     int64_t first = known->cell[cell].first, end = known->cell[cell + 1].first;
-    OJ_TRY(oj_reserve(&w->candidate, w->n_candidates,
-                      w->n_candidates + (end - first), &w->cap_candidates,
-                      sizeof *w->candidate, err));
+    OJ_ROOM(w->candidate, w->n_candidates, w->n_candidates + (end - first),
+            w->cap_candidates, err);
     for (; first < end; first++)
     {
         struct point_candidate *out = &w->candidate[w->n_candidates++];
@@ -678,9 +675,8 @@ static oj_status merge_known(struct point_worker *w, int64_t first_pair,
     for (int64_t i = 0; i < n; i++)
         n_known += w->answer[i] >= OJ_SPOT_FEATURE;
     /* the late ones behind everything; one more is written than counts */
-    OJ_TRY(oj_reserve(&w->feature, w->n_pairs,
-                      w->n_pairs + n_known + 1 + n_late, &w->cap_pairs,
-                      sizeof *w->feature, err));
+    OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n_known + 1 + n_late,
+            w->cap_pairs, err);
     feature = w->feature + first_pair;
     late = feature + n_late + n_known + 1;
     memmove(feature + n_late + n_known + 1, feature,
@@ -751,8 +747,8 @@ static oj_status add_held(const struct oj_ring_cells *cells,
     int64_t n_held = cells->kernel->holding(layer->entry, w->range, n,
                                             w->held_point, w->held_ring);
     struct point_candidate *candidate;
-    OJ_TRY(oj_reserve(&w->candidate, w->n_candidates, w->n_candidates + n_held,
-                      &w->cap_candidates, sizeof *w->candidate, err));
+    OJ_ROOM(w->candidate, w->n_candidates, w->n_candidates + n_held,
+            w->cap_candidates, err);
     candidate = w->candidate + w->n_candidates;
     for (int64_t i = 0; i < n_held; i++)
     {
@@ -931,16 +927,11 @@ struct points_in_polygons_batch
     atomic_llong n_pairs;
 };
 
-static struct points_in_polygons_index *unwrap(struct oj_index *index)
-{
-    return (struct points_in_polygons_index *)(void *)index;
-}
-
 /* --- the join side -------------------------------------------------------- */
 
 static void free_index(struct oj_index *wrapped)
 {
-    struct points_in_polygons_index *self = unwrap(wrapped);
+    struct points_in_polygons_index *self = (void *)wrapped;
     if (self == NULL)
         return;
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
@@ -995,13 +986,13 @@ static oj_status make_index(const struct oj_index_args *args,
                                  options->n_threads, options->cancel, err);
     if (status != OJ_OK)
     {
-        free_index((struct oj_index *)(void *)self);
+        free_index((void *)self);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
-    *out = (struct oj_index *)(void *)self;
+    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -1081,14 +1072,22 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     return OJ_OK;
 }
 
+/* The first row of a task, and the end of its rows. */
+static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
+                            int64_t *end)
+{
+    int64_t row = i * ROWS_PER_TASK, n_rows = b->input->n_features;
+    *end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    return row;
+}
+
 static oj_status join_task(int64_t i, int thread, void *user,
                            struct oj_error *err)
 {
     struct points_in_polygons_batch *b = user;
     struct point_worker *w = &b->self->worker[thread];
     struct task *task = &b->self->task[i];
-    int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
-    int64_t end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    int64_t end, row = rows_of_task(b, i, &end);
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
@@ -1104,8 +1103,7 @@ static void place_task(int64_t i, int thread, void *user)
     const struct task *task = &b->self->task[i];
     const struct point_worker *w = &b->self->worker[task->worker];
     struct oj_matches *out = b->out;
-    int64_t n_rows = b->input->n_features, row = i * ROWS_PER_TASK;
-    int64_t end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
+    int64_t end, row = rows_of_task(b, i, &end);
     int64_t more = task->before - task->assumed;
     (void)thread;
     for (; more != 0 && row < end; row++)
@@ -1140,8 +1138,7 @@ static oj_status share_lists(struct points_in_polygons_batch *b, int64_t n_rows,
                              struct oj_error *err)
 {
     struct oj_matches *out = b->out;
-    OJ_TRY(oj_reserve(&out->list, 0, n_rows, &out->cap_list, sizeof *out->list,
-                      err));
+    OJ_ROOM(out->list, 0, n_rows, out->cap_list, err);
     out->shared = &b->self->known.lists;
     b->query.list = out->list;
     return OJ_OK;
@@ -1161,16 +1158,14 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
     if (b->query.known != NULL)
         OJ_TRY(share_lists(b, n_rows, err));
-    OJ_TRY(oj_reserve(&self->task, 0, n_tasks, &self->cap_tasks,
-                      sizeof *self->task, err));
+    OJ_ROOM(self->task, 0, n_tasks, self->cap_tasks, err);
     out->offset[0] = 0;
     for (int t = 0; t < n_threads; t++)
     {
         struct point_worker *w = &self->worker[t];
         int64_t n = n_rows < MOST_FORESEEN ? n_rows : MOST_FORESEEN;
         w->n_pairs = 0;
-        OJ_TRY(oj_reserve(&w->feature, 0, n / n_threads + POINT_BLOCK,
-                          &w->cap_pairs, sizeof *w->feature, err));
+        OJ_ROOM(w->feature, 0, n / n_threads + POINT_BLOCK, w->cap_pairs, err);
     }
     status = oj_parallel_try(n_threads, n_tasks, 1, join_task, b, err);
     sum_stats(self, oj_clock_seconds() - start, stats);
@@ -1198,7 +1193,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct points_in_polygons_index *self = unwrap(wrapped);
+    struct points_in_polygons_index *self = (void *)wrapped;
     struct points_in_polygons_batch b;
     memset(&b, 0, sizeof b);
     b.self = self;

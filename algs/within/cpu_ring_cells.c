@@ -13,51 +13,15 @@
 
 /* --- boxes in u and v ----------------------------------------------------- */
 
-/* The box of vertices in u and v, in lanes where there are many. */
+/* The box of vertices in u and v. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
                                         int is_turned, const double *x,
                                         const double *y, int64_t n)
 {
-    double x0[OJ_LANES], y0[OJ_LANES], x1[OJ_LANES], y1[OJ_LANES];
     struct oj_box box = oj_box_empty();
-    int64_t i = 0;
-    if (n >= 2 * OJ_LANES)
-    {
-        OJ_EIGHT
-        {
-            x0[c] = y0[c] = INFINITY;
-            x1[c] = y1[c] = -INFINITY;
-        }
-        for (; i + OJ_LANES <= n; i += OJ_LANES)
-        {
-            OJ_EIGHT
-            {
-                double px = x[i + c], py = y[i + c];
-                double u = is_turned ? oj_ring_u(axes, px, py) : px;
-                double v = is_turned ? oj_ring_v(axes, px, py) : py;
-                x0[c] = u < x0[c] ? u : x0[c];
-                y0[c] = v < y0[c] ? v : y0[c];
-                x1[c] = u > x1[c] ? u : x1[c];
-                y1[c] = v > y1[c] ? v : y1[c];
-            }
-        }
-        for (int c = 0; c < OJ_LANES; c++)
-        {
-            box.x0 = x0[c] < box.x0 ? x0[c] : box.x0;
-            box.y0 = y0[c] < box.y0 ? y0[c] : box.y0;
-            box.x1 = x1[c] > box.x1 ? x1[c] : box.x1;
-            box.y1 = y1[c] > box.y1 ? y1[c] : box.y1;
-        }
-    }
-    for (; i < n; i++)
-    {
-        double u = is_turned ? oj_ring_u(axes, x[i], y[i]) : x[i];
-        double v = is_turned ? oj_ring_v(axes, x[i], y[i]) : y[i];
-        box.x0 = u < box.x0 ? u : box.x0;
-        box.y0 = v < box.y0 ? v : box.y0;
-        box.x1 = u > box.x1 ? u : box.x1;
-        box.y1 = v > box.y1 ? v : box.y1;
-    }
+    for (int64_t i = 0; i < n; i++)
+        oj_box_add_point(&box, is_turned ? oj_ring_u(axes, x[i], y[i]) : x[i],
+                         is_turned ? oj_ring_v(axes, x[i], y[i]) : y[i]);
     return box;
 }
 
@@ -339,7 +303,7 @@ static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
 
-#define RINGS_PER_TASK 4096
+#define RINGS_AT_ONCE 4096
 
 /* Steps that the box of a ring covers; x0 < 0: the ring is not in the layer,
  * and if it is large, x0 is ~x0. */
@@ -392,15 +356,11 @@ static int64_t span_of(const struct steps *s)
            (s->y1 / OJ_CELL_STEPS - s->y0 / OJ_CELL_STEPS + 1);
 }
 
-static void measure_rings(int64_t task, int thread, void *user)
+static void measure_rings(int64_t first, int64_t end, void *user)
 {
     struct ring_layer_build *b = user;
     const struct oj_ring_layer *layer = b->layer;
-    int64_t end = (task + 1) * RINGS_PER_TASK;
-    (void)thread;
-    if (end > b->n)
-        end = b->n;
-    for (int64_t i = task * RINGS_PER_TASK; i < end; i++)
+    for (int64_t i = first; i < end; i++)
     {
         int64_t r = b->ring != NULL ? b->ring[i] : i;
         struct steps *s = &b->steps[i];
@@ -483,14 +443,10 @@ static void fill_cell(const struct ring_layer_build *b, const struct steps *s,
         layer->mask[cell] |= mask;
 }
 
-static void fill_rings(int64_t task, int thread, void *user)
+static void fill_rings(int64_t first, int64_t end, void *user)
 {
     struct ring_layer_build *b = user;
-    int64_t end = (task + 1) * RINGS_PER_TASK;
-    (void)thread;
-    if (end > b->n)
-        end = b->n;
-    for (int64_t i = task * RINGS_PER_TASK; i < end; i++)
+    for (int64_t i = first; i < end; i++)
     {
         const struct steps *s = &b->steps[i];
         int32_t r = b->ring != NULL ? b->ring[i] : (int32_t)i;
@@ -508,11 +464,6 @@ static void fill_rings(int64_t task, int thread, void *user)
     }
 }
 
-static int64_t tasks_of(int64_t n)
-{
-    return (n + RINGS_PER_TASK - 1) / RINGS_PER_TASK;
-}
-
 static oj_status fill_layer(struct ring_layer_build *b,
                             const struct oj_box *clip, int is_last,
                             struct oj_error *err)
@@ -521,14 +472,11 @@ static oj_status fill_layer(struct ring_layer_build *b,
     int64_t n_cells, total = 0;
     choose_frame(b->cells, b->ring, b->n, clip, is_last, layer);
     n_cells = (int64_t)layer->nx * layer->ny;
-    layer->mask = oj_calloc(n_cells + 1, sizeof *layer->mask);
-    layer->first = oj_calloc(n_cells + 1, sizeof *layer->first);
-    b->steps = oj_malloc(b->n, sizeof *b->steps);
-    b->rest = oj_malloc(b->n, sizeof *b->rest);
-    if (layer->mask == NULL || layer->first == NULL || b->steps == NULL ||
-        b->rest == NULL)
-        return oj_fail_nomem(err, b->n, 2 * sizeof *b->steps);
-    oj_parallel_for(b->n_threads, tasks_of(b->n), measure_rings, b);
+    OJ_NEW_ZEROED(layer->mask, n_cells + 1, err);
+    OJ_NEW_ZEROED(layer->first, n_cells + 1, err);
+    OJ_NEW(b->steps, b->n, err);
+    OJ_NEW(b->rest, b->n, err);
+    oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, measure_rings, b);
     if (n_cells <= FEW_CELLS &&
         atomic_load(&b->rest_span) <= FEW_ENTRIES * n_cells)
         take_rest(b);
@@ -541,10 +489,8 @@ static oj_status fill_layer(struct ring_layer_build *b,
     if (total > UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the polygons overlap too much to be indexed");
-    layer->entry = oj_malloc(total, sizeof *layer->entry);
-    if (layer->entry == NULL)
-        return oj_fail_nomem(err, total, sizeof *layer->entry);
-    oj_parallel_for(b->n_threads, tasks_of(b->n), fill_rings, b);
+    OJ_NEW(layer->entry, total, err);
+    oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, fill_rings, b);
     /* filling moved every place to the start of the next cell */
     memmove(layer->first + 1, layer->first,
             (size_t)n_cells * sizeof *layer->first);
@@ -638,8 +584,7 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
 {
     struct oj_ring_set set;
     struct ring_layer_build b = {.cells = cells,
-                                 .n_threads =
-                                     n < RINGS_PER_TASK ? 1 : n_threads,
+                                 .n_threads = n < RINGS_AT_ONCE ? 1 : n_threads,
                                  .ring = ring,
                                  .n = n};
     int32_t *rest = NULL; /* what b.ring is, but for the first layer */
@@ -696,16 +641,12 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
 #define MANY_POINTS 8
 #define LARGE 256
 
-#define LARGE_PER_TASK 256
+#define LARGE_AT_ONCE 256
 
-static void measure_large(int64_t task, int thread, void *user)
+static void measure_large(int64_t first, int64_t end, void *user)
 {
     struct oj_ring_cells *cells = user;
-    int64_t end = (task + 1) * LARGE_PER_TASK;
-    (void)thread;
-    if (end > cells->n_rings)
-        end = cells->n_rings;
-    for (int64_t r = task * LARGE_PER_TASK; r < end; r++)
+    for (int64_t r = first; r < end; r++)
     {
         const struct oj_located_ring *ring = &cells->ring[r];
         if (ring->grid >= 0)
@@ -734,9 +675,8 @@ static oj_status list_grids(struct oj_ring_cells *cells, int n_threads,
         atomic_init(&cells->grid[i].n_asked, 0);
         atomic_init(&cells->grid[i].is_taken, 0);
     }
-    oj_parallel_for(n_threads,
-                    (cells->n_rings + LARGE_PER_TASK - 1) / LARGE_PER_TASK,
-                    measure_large, cells);
+    oj_parallel_slices(n_threads, cells->n_rings, LARGE_AT_ONCE, measure_large,
+                       cells);
     return OJ_OK;
 }
 
@@ -787,15 +727,11 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
 
 /* --- the whole --- */
 
-static void list_rings(int64_t task, int thread, void *user)
+static void list_rings(int64_t begin, int64_t end, void *user)
 {
     struct oj_ring_cells *cells = user;
     const struct oj_flat *flat = cells->flat;
-    int64_t end = (task + 1) * RINGS_PER_TASK;
-    (void)thread;
-    if (end > flat->n_features)
-        end = flat->n_features;
-    for (int64_t f = task * RINGS_PER_TASK; f < end; f++)
+    for (int64_t f = begin; f < end; f++)
     {
         int64_t part = flat->part_offset[f];
         int64_t first = flat->ring_offset[part];
@@ -839,7 +775,8 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     if (cells->n_rings == 0)
         return OJ_OK;
     OJ_NEW(cells->ring, cells->n_rings, err);
-    oj_parallel_for(n_threads, tasks_of(flat->n_features), list_rings, cells);
+    oj_parallel_slices(n_threads, flat->n_features, RINGS_AT_ONCE, list_rings,
+                       cells);
     choose_axes(cells);
     status = list_grids(cells, n_threads, err);
     if (status == OJ_OK)

@@ -53,6 +53,15 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
+/** The same for an array of zeros. */
+#define OJ_NEW_ZEROED(pointer, n, err)                                         \
+    do                                                                         \
+    {                                                                          \
+        (pointer) = oj_calloc((n), sizeof *(pointer));                         \
+        if ((pointer) == NULL)                                                 \
+            return oj_fail_nomem((err), (n), sizeof *(pointer));               \
+    } while (0)
+
 /** OJ_ERR_NOMEM, with the megabytes of n elements of size bytes and what a user
  *  can do. */
 OJ_EXPORT oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);

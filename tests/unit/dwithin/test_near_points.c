@@ -8,7 +8,7 @@
 #include "../random_sides.h"
 #include "../run_tests.h"
 
-#include "../../../algs/dwithin/cpu_near_rows.h"
+#include "../../../algs/dwithin/cpu_near_grid.h"
 #include "../../../algs/kernels/oj_square_limit.h"
 #include "../../../algs/pairs/oj_row_order.h"
 #include "../../../algs/relation/oj_engine.h"
