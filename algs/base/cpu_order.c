@@ -203,10 +203,8 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
                        "%lld points in one batch; at most %lld can be ordered "
                        "at once",
                        (long long)n, (long long)UINT32_MAX - 1);
-    OJ_TRY(oj_reserve(&order->point, 0, n, &order->cap_points,
-                      sizeof *order->point, err));
-    OJ_TRY(oj_reserve(&order->keys, 0, n, &order->cap_keys, sizeof(uint32_t),
-                      err));
+    OJ_ROOM(order->point, 0, n, order->cap_points, err);
+    OJ_ROOM(order->keys, 0, n, order->cap_keys, err);
     memset(&b, 0, sizeof b);
     b.order = order;
     b.n = n;

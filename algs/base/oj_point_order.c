@@ -40,8 +40,8 @@ static oj_status sort_rows(struct oj_point_order *o, const struct oj_flat *flat,
     double scale_y = scale_of(box.y0, box.y1);
     int64_t n = flat->n_features;
     struct oj_keyed *key;
-    OJ_TRY(oj_reserve(&o->key, 0, 2 * n, &o->cap_key, sizeof *key, err));
-    OJ_TRY(oj_reserve(&o->row, 0, n, &o->cap_row, sizeof *o->row, err));
+    OJ_ROOM(o->key, 0, 2 * n, o->cap_key, err);
+    OJ_ROOM(o->row, 0, n, o->cap_row, err);
     key = o->key;
     for (int64_t i = 0; i < n; i++)
     {
@@ -62,8 +62,7 @@ static oj_status sort_rows(struct oj_point_order *o, const struct oj_flat *flat,
     {                                                                          \
         if (out.column == NULL)                                                \
             break;                                                             \
-        OJ_TRY(oj_reserve(&o->column, 0, n, &o->cap_##column,                  \
-                          sizeof *o->column, err));                            \
+        OJ_ROOM(o->column, 0, n, o->cap_##column, err);                        \
         for (int64_t i = 0; i < n; i++)                                        \
             o->column[i] = out.column[o->row[i]];                              \
         out.column = o->column;                                                \

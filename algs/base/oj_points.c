@@ -140,8 +140,7 @@ static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
 {
     struct oj_quadrants *out = splitting->out;
     struct oj_quadrant *quadrant;
-    OJ_TRY(oj_reserve(&out->quadrant, out->n, out->n + 1, &out->capacity,
-                      sizeof *out->quadrant, err));
+    OJ_ROOM(out->quadrant, out->n, out->n + 1, out->capacity, err);
     quadrant = &out->quadrant[out->n++];
     quadrant->first = first;
     quadrant->end = end;

@@ -59,8 +59,7 @@ struct ranked_place
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&a->cut, a->n_cuts, a->n_cuts + 1, &a->cap_cuts,
-                      sizeof *a->cut, err));
+    OJ_ROOM(a->cut, a->n_cuts, a->n_cuts + 1, a->cap_cuts, err);
     a->cut[a->n_cuts].segment = segment;
     a->cut[a->n_cuts++].node = place;
     return OJ_OK;
@@ -70,8 +69,7 @@ static oj_status add_crossing(struct exact_arrangement *a, int64_t i, int64_t j,
                               struct oj_error *err)
 {
     const struct oj_exact_segment *segment = a->pair.segment;
-    OJ_TRY(oj_reserve(&a->place, a->n_places, a->n_places + 1, &a->cap_places,
-                      sizeof *a->place, err));
+    OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
     oj_exact_place_crossing(&a->pair, &a->place[a->n_places], &segment[i],
                             &segment[j]);
     OJ_TRY(add_cut(a, i, a->n_places, err));
@@ -144,8 +142,7 @@ static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
 {
     const struct oj_exact_pair *pair = &a->pair;
     a->n_places = 2 * pair->n_segments + pair->n_dots;
-    OJ_TRY(oj_reserve(&a->place, 0, a->n_places, &a->cap_places,
-                      sizeof *a->place, err));
+    OJ_ROOM(a->place, 0, a->n_places, a->cap_places, err);
     for (int64_t s = 0; s < pair->n_segments; s++)
     {
         const struct oj_exact_segment *segment = &pair->segment[s];

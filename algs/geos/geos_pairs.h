@@ -1,5 +1,5 @@
-/** What GEOS says of pairs of features: the predicates and the distance.  For
- *  the reference backends.
+/** What GEOS says of pairs of features: the predicates and the distance, for
+ * the references, and what two features have in common, as arrays again.
  *
  *  One object per thread; objects share nothing.  Geometries are made from the
  *  flat arrays when they are first asked for, whole features as GEOS would
@@ -18,7 +18,9 @@
 
 struct oj_geos_pairs;
 
-/** relation and join_side outlive *out.
+/** join_side outlives *out.
+ *  relation  copied; NULL: only intersections and areas will be asked for, and
+ *            of the join side, too, only the latest used are kept
  *  prepare  0: plain predicates throughout, except points against polygons,
  *           which are asked of prepared rings (even-odd over all of them,
  *           struct oj_flat); 1: prepared geometries for intersects, disjoint,
@@ -44,6 +46,22 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
 enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
+
+/** Adds the intersection of row and feature to shapes as one more feature;
+ *  without parts when they have nothing in common.  OJ_GEOS_YES when it is
+ *  added; OJ_GEOS_CANNOT_SAY when GEOS raised (an invalid polygon, a
+ *  collection): then nothing is added. */
+enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
+                                              int64_t row, int64_t feature,
+                                              struct oj_flat_buf *shapes);
+
+/** The area of a row of the input, or (of_input 0) of a join feature, as the
+ *  union of its parts, square CRS units: oj_flat_area(), of GEOS's union where
+ *  polygon parts are not apart.  Where GEOS can make none, of the parts added
+ *  up. */
+OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
+                                         int of_input, int64_t feature,
+                                         double *area, struct oj_error *err);
 
 /** GEOS's text for the last CANNOT_SAY; "" when there was none. */
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);

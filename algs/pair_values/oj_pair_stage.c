@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"
-#include "../geos/geos_overlay.h"
+#include "../geos/geos_pairs.h"
 #include "../pairs/oj_measures.h"
 #include "../pairs/oj_nearest_points.h"
 #include "../relate/oj_overlapping_parts.h"
@@ -19,8 +19,8 @@
 /* Of one thread. */
 struct pair_stage_worker
 {
-    struct oj_geos_overlay *overlay; /* NULL: not opened yet */
-    int has_input;                   /* overlay knows the batch */
+    struct oj_geos_pairs *geos; /* NULL: not opened yet */
+    int has_input;              /* geos knows the batch */
     struct oj_nearest_work nearest;
     struct oj_flat_buf common; /* an intersection */
     struct oj_flat_buf shapes; /* those that are kept */
@@ -103,13 +103,13 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
-static oj_status need_overlay(struct pair_stage_worker *worker,
-                              struct oj_error *err)
+static oj_status need_geos(struct pair_stage_worker *worker,
+                           struct oj_error *err)
 {
-    if (worker->overlay != NULL)
+    if (worker->geos != NULL)
         return OJ_OK;
-    return oj_geos_overlay_open(worker->stage->join_side.whole,
-                                &worker->overlay, err);
+    return oj_geos_pairs_open(NULL, worker->stage->join_side.whole, 0,
+                              &worker->geos, err);
 }
 
 /* Where parts of a join feature overlap, the area of their union. */
@@ -121,14 +121,14 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     uint8_t *overlaps = NULL;
     oj_status status = OJ_OK;
     OJ_ROOM(stage->area_score, 0, n + 1, stage->cap_area_score, err);
-    OJ_TRY(need_overlay(worker, err));
+    OJ_TRY(need_geos(worker, err));
     OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
                                 stage->request.cancel, &overlaps, err));
     for (int64_t i = 0; status == OJ_OK && i < n; i++)
     {
         double area = 0.0;
         if (overlaps != NULL && overlaps[i])
-            status = oj_geos_overlay_area(worker->overlay, 0, i, &area, err);
+            status = oj_geos_pairs_area(worker->geos, 0, i, &area, err);
         else
             area = oj_flat_area(flat, i);
         stage->area_score[i] = oj_score_of_double(area);
@@ -146,8 +146,8 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     stage->join_side = *side;
     for (int i = 0; i < stage->n_workers; i++)
     {
-        oj_geos_overlay_close(stage->worker[i].overlay);
-        stage->worker[i].overlay = NULL;
+        oj_geos_pairs_close(stage->worker[i].geos);
+        stage->worker[i].geos = NULL;
     }
     if (is_on_sphere(stage) && wants_points(&stage->request))
     {
@@ -169,7 +169,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         return;
     for (int i = 0; stage->worker != NULL && i < stage->n_workers; i++)
     {
-        oj_geos_overlay_close(stage->worker[i].overlay);
+        oj_geos_pairs_close(stage->worker[i].geos);
         oj_nearest_work_free(&stage->worker[i].nearest);
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
@@ -270,9 +270,9 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 static oj_status need_input(struct pair_stage_worker *worker,
                             struct oj_error *err)
 {
-    OJ_TRY(need_overlay(worker, err));
+    OJ_TRY(need_geos(worker, err));
     if (!worker->has_input)
-        oj_geos_overlay_set_input(worker->overlay, worker->stage->input.whole);
+        oj_geos_pairs_set_input(worker->geos, worker->stage->input.whole);
     worker->has_input = 1;
     return OJ_OK;
 }
@@ -284,8 +284,8 @@ static oj_status add_common(struct pair_stage_worker *worker,
 {
     enum oj_geos_verdict verdict;
     OJ_TRY(need_input(worker, err));
-    verdict = oj_geos_overlay_add(worker->overlay, worker->row, worker->feature,
-                                  shapes);
+    verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
+                                       worker->feature, shapes);
     *is_there = verdict == OJ_GEOS_YES;
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
@@ -296,7 +296,7 @@ static oj_status add_common(struct pair_stage_worker *worker,
     {
         worker->first_undecided = worker->entry;
         snprintf(worker->text, sizeof worker->text, "%s",
-                 oj_geos_overlay_message(worker->overlay));
+                 oj_geos_pairs_message(worker->geos));
     }
     return OJ_OK;
 }
@@ -363,17 +363,16 @@ static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
     if (!isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT))
     {
         OJ_TRY(need_input(worker, err));
-        OJ_TRY(
-            oj_geos_overlay_area(worker->overlay, 1, worker->row, &whole, err));
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &whole, err));
         percent = percent_of(worker, whole, area, length);
     }
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT, percent);
     whole = (double)NAN;
     if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
     {
-        OJ_TRY(need_overlay(worker, err));
-        OJ_TRY(oj_geos_overlay_area(worker->overlay, 0, worker->feature, &whole,
-                                    err));
+        OJ_TRY(need_geos(worker, err));
+        OJ_TRY(
+            oj_geos_pairs_area(worker->geos, 0, worker->feature, &whole, err));
     }
     set_value(worker, OJ_PAIR_JOIN_AREA, whole);
     return OJ_OK;

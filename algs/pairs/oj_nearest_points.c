@@ -79,8 +79,7 @@ static oj_status add_ring(struct part_side *s, int64_t ring,
     const double *x = s->flat->x, *y = s->flat->y;
     int64_t n, v = ring_of(s, ring, &n), is_line = n > 1;
     int64_t end = s->n_segments + (is_line ? n - 1 : 1);
-    OJ_TRY(oj_reserve(&s->of->segment, s->n_segments, end, &s->of->cap_segments,
-                      sizeof *s->of->segment, err));
+    OJ_ROOM(s->of->segment, s->n_segments, end, s->of->cap_segments, err);
     for (; s->n_segments < end; v++)
         s->of->segment[s->n_segments++] = (struct oj_plain_segment){
             x[v], y[v], x[v + is_line], y[v + is_line]};
@@ -108,8 +107,7 @@ static oj_status take_part(struct part_side *s, int64_t place,
     for (int64_t ring = s->first_ring; ring < s->end_ring; ring++)
         OJ_TRY(add_ring(s, ring, err));
     s->n_runs = (s->n_segments + RUN - 1) / RUN;
-    OJ_TRY(oj_reserve(&s->of->box, 0, s->n_runs, &s->of->cap_boxes,
-                      sizeof *s->of->box, err));
+    OJ_ROOM(s->of->box, 0, s->n_runs, s->of->cap_boxes, err);
     s->x = s->of->segment[0].x0;
     s->y = s->of->segment[0].y0;
     s->all = oj_box_empty();

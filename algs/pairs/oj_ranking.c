@@ -117,8 +117,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     candidate.feature = feature;
     candidate.rank =
         ranking->tie_rank != NULL ? ranking->tie_rank[feature] : feature;
-    OJ_TRY(oj_reserve(&ranking->list, ranking->n, ranking->n + 1,
-                      &ranking->capacity, sizeof *ranking->list, err));
+    OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
     if (ranking->k == 1 && !ranking->keep_ties)
     {
         keep_best(ranking, &candidate);
@@ -164,12 +163,10 @@ oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
         n + answers->n_undecided > answers->max_entries)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
-    OJ_TRY(oj_reserve(&answers->row, first, n, &answers->cap_row,
-                      sizeof *answers->row, err));
-    OJ_TRY(oj_reserve(&answers->feature, first, n, &answers->cap_feature,
-                      sizeof *answers->feature, err));
-    return oj_reserve(&answers->distance, first, n, &answers->cap_distance,
-                      sizeof *answers->distance, err);
+    OJ_ROOM(answers->row, first, n, answers->cap_row, err);
+    OJ_ROOM(answers->feature, first, n, answers->cap_feature, err);
+    OJ_ROOM(answers->distance, first, n, answers->cap_distance, err);
+    return OJ_OK;
 }
 
 oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
@@ -200,9 +197,8 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
         answers->n_entries + answers->n_undecided >= answers->max_entries)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more undecided pairs than fit");
-    OJ_TRY(oj_reserve(&answers->undecided, answers->n_undecided,
-                      answers->n_undecided + 1, &answers->cap_undecided,
-                      sizeof *answers->undecided, err));
+    OJ_ROOM(answers->undecided, answers->n_undecided, answers->n_undecided + 1,
+            answers->cap_undecided, err);
     answers->undecided[answers->n_undecided++] = pack(row, feature);
     return OJ_OK;
 }
@@ -218,10 +214,8 @@ static oj_status gather_undecided(const struct oj_answers *answers,
     out->n_undecided = 0;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_reserve(&out->undecided, 0, n, &out->cap_undecided,
-                      sizeof *out->undecided, err));
-    OJ_TRY(oj_reserve(&out->undecided_join, 0, n, &out->cap_undecided_join,
-                      sizeof *out->undecided_join, err));
+    OJ_ROOM(out->undecided, 0, n, out->cap_undecided, err);
+    OJ_ROOM(out->undecided_join, 0, n, out->cap_undecided_join, err);
     n = 0;
     for (int64_t a = 0; a < n_answers; a++)
     {
@@ -380,10 +374,8 @@ static oj_status merge_rows(struct oj_ranking *ranking, struct oj_matches *out,
 oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
                         struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&ones->feature, 0, n_rows, &ones->cap_feature,
-                      sizeof *ones->feature, err));
-    OJ_TRY(oj_reserve(&ones->distance, 0, n_rows, &ones->cap_distance,
-                      sizeof *ones->distance, err));
+    OJ_ROOM(ones->feature, 0, n_rows, ones->cap_feature, err);
+    OJ_ROOM(ones->distance, 0, n_rows, ones->cap_distance, err);
     for (int64_t row = 0; row < n_rows; row++)
         ones->feature[row] = -1;
     return OJ_OK;

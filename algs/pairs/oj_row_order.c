@@ -60,10 +60,9 @@ static oj_status sort_many(struct oj_row_order *order, int64_t n,
                            double *measure, struct oj_error *err)
 {
     struct oj_keyed *key;
-    OJ_TRY(oj_reserve(&order->key, 0, 2 * n, &order->cap_key,
-                      sizeof *order->key, err));
-    OJ_TRY(oj_reserve(&order->measure, 0, measure != NULL ? n : 0,
-                      &order->cap_measure, sizeof *measure, err));
+    OJ_ROOM(order->key, 0, 2 * n, order->cap_key, err);
+    OJ_ROOM(order->measure, 0, measure != NULL ? n : 0, order->cap_measure,
+            err);
     key = order->key;
     for (int64_t i = 0; i < n; i++)
     {
