@@ -647,10 +647,10 @@ struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
                                   NULL, NULL};
     if (job->tiled != NULL)
     {
-        const struct oj_tiled_side *own = &job->answer_side[answer];
-        side.flat = oj_feature_set_view(&own->features);
-        side.table = own->features.table;
-        side.ordinal = own->features.ordinal;
+        const struct oj_feature_set *own = &job->answer_side[answer];
+        side.flat = oj_feature_set_view(own);
+        side.table = own->table;
+        side.ordinal = own->ordinal;
         side.place = own->place;
     }
     return side;
@@ -784,7 +784,7 @@ void oj_job_close(struct oj_job *job)
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-        oj_tiled_side_free(&job->answer_side[i]);
+        oj_feature_set_free(&job->answer_side[i]);
     oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);

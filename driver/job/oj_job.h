@@ -47,7 +47,7 @@ struct oj_job
      * come with the features they speak of. */
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: in memory */
-    struct oj_tiled_side answer_side[OJ_PIPELINE_SLOTS];
+    struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
 
     /** Called on the join thread after each join, for what is to be found out
      *  about the pairs; may be NULL. part->answer tells answers apart. */

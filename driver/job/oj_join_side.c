@@ -2,9 +2,6 @@
 
 #include <string.h>
 
-/* Of an index, about: a segment, its place in a tree, a ring. */
-#define INDEX_BYTES_PER_VERTEX 72
-
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
     side->findings = sides->reshape[1].found;
@@ -48,7 +45,7 @@ static int64_t engine_bytes(const struct oj_join_side *side)
     index = oj_join_stats(side->engine)->index_bytes;
     if (index == 0)
     {
-        index = INDEX_BYTES_PER_VERTEX *
+        index = OJ_INDEX_BYTES_PER_VERTEX *
                 (oj_flat_is_points(flat) ? flat->n_features : flat->n_vertices);
         n = flat->n_features;
     }

@@ -35,6 +35,10 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
  *  tells nothing about 72 for each vertex and 4 for each feature. */
 int64_t oj_join_side_bytes(const struct oj_join_side *side);
 
+/** What the index of a join takes for each vertex, about (segments of 36 bytes,
+ *  trees, rings), and what it holds beside the coordinates. */
+#define OJ_INDEX_BYTES_PER_VERTEX 72
+
 /** Adds to sum what an engine did between two looks at its stats; before NULL:
  *  since it was opened.  Bytes of an index are the most of all. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,

@@ -26,7 +26,7 @@ struct reference
 
     /* In tiles. */
     struct oj_tiled_join *tiled;
-    struct oj_tiled_side own;   /* of the reference's answer */
+    struct oj_feature_set own;  /* of the reference's answer */
     struct oj_feature_set both; /* where it has others than the join's */
     int64_t cap_row;
     int32_t *row; /* [own] in side */
@@ -58,7 +58,7 @@ static void close_reference(struct reference *reference)
 {
     oj_join_close(reference->engine);
     oj_tiled_join_close(reference->tiled);
-    oj_tiled_side_free(&reference->own);
+    oj_feature_set_free(&reference->own);
     oj_feature_set_free(&reference->both);
     oj_free(reference->row);
 }
@@ -71,7 +71,7 @@ static int64_t find_ours(struct reference *reference,
                          const struct oj_answer_side *ours)
 {
     const int64_t *place = reference->own.place;
-    int64_t n = reference->own.features.buf.n_features, n_others = 0;
+    int64_t n = reference->own.buf.n_features, n_others = 0;
     for (int64_t i = 0, at = 0; i < n; i++)
     {
         while (at < ours->flat.n_features && ours->place[at] < place[i])
@@ -90,7 +90,7 @@ static oj_status add_others(struct reference *reference,
                             const struct oj_answer_side *ours,
                             struct oj_error *err)
 {
-    const struct oj_flat own = oj_feature_set_view(&reference->own.features);
+    const struct oj_flat own = oj_feature_set_view(&reference->own);
     struct oj_feature_set *both = &reference->both;
     OJ_TRY(oj_feature_set_clear(both, err));
     for (int64_t i = 0; i < ours->flat.n_features; i++)
@@ -100,8 +100,8 @@ static oj_status add_others(struct reference *reference,
         if (reference->row[i] >= 0)
             continue;
         reference->row[i] = (int32_t)both->buf.n_features;
-        OJ_TRY(oj_feature_set_add(both, &own, i,
-                                  reference->own.features.ordinal[i], err));
+        OJ_TRY(
+            oj_feature_set_add(both, &own, i, reference->own.ordinal[i], err));
     }
     reference->side = oj_feature_set_view(both);
     return OJ_OK;
@@ -129,8 +129,7 @@ static oj_status number_alike(struct reference *reference,
                               const struct oj_answer_side *ours,
                               struct oj_matches *matches, struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&reference->row, 0,
-                      reference->own.features.buf.n_features,
+    OJ_TRY(oj_reserve(&reference->row, 0, reference->own.buf.n_features,
                       &reference->cap_row, sizeof *reference->row, err));
     reference->side = ours->flat;
     if (find_ours(reference, ours) > 0)
