@@ -7,14 +7,13 @@
 #include "../../algs/engine/oj_pipeline.h"
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/read/oj_layer_read.h"
-#include "../base/oj_message_list.h"
+#include "../base/oj_message.h"
 #include "../command/oj_command.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_sides.h"
 #include "../source/oj_source.h"
 #include "oj_join_cache.h"
 #include "oj_join_files.h"
-#include "oj_join_side.h"
 #include "oj_tiled_join.h"
 
 /** What becomes of the batches of a stream. */

@@ -3,7 +3,7 @@
 #include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
-#include "oj_join_side.h"
+#include "oj_join_cache.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -285,12 +285,13 @@ static oj_status take_value(const unsigned char **at, OGRFieldType type,
 
 /* ---- records ------------------------------------------------------------ */
 
-/* Appends the record of feature i of flat. table: row i has its attributes;
- * NULL: none. */
-static oj_status put_record(struct oj_bytes *bytes, const struct oj_flat *flat,
-                            int64_t i, const struct oj_table *table,
+/* Holds the record of feature i of flat, whose attributes are row i. */
+static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
+                            int64_t i, const struct oj_row_values *values,
                             int64_t ordinal, struct oj_error *err)
 {
+    const struct oj_table *columns = tiles->columns;
+    struct oj_bytes *bytes = &tiles->held;
     const struct oj_flat *f = flat;
     const struct head head = {
         0,
@@ -308,11 +309,11 @@ static oj_status put_record(struct oj_bytes *bytes, const struct oj_flat *flat,
     OJ_TRY(put(bytes, &head, sizeof head, err));
     OJ_TRY(add_room(bytes, head.n_wkb, &to, err));
     oj_wkb_write(flat, i, 0, to);
-    for (int c = 0; table != NULL && c < oj_table_columns(table); c++)
+    for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
-        oj_table_value(table, i, c, &value);
-        OJ_TRY(put_value(bytes, oj_table_type(table, c, NULL), &value, err));
+        oj_row_values_get(values, i, c, &value);
+        OJ_TRY(put_value(bytes, oj_table_type(columns, c, NULL), &value, err));
     }
     length = bytes->n - start;
     memcpy(bytes->byte + start, &length, sizeof length);
@@ -385,13 +386,9 @@ int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices)
 }
 
 oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
-                        int64_t memory, const struct oj_table *columns,
-                        struct oj_error *err)
+                        int64_t memory, struct oj_error *err)
 {
-    memset(tiles, 0, sizeof *tiles);
     tiles->memory = memory;
-    if (columns != NULL)
-        OJ_TRY(oj_table_new_like(columns, &tiles->columns, err));
     return oj_temporary_file_open(near, "data", &tiles->file, err);
 }
 
@@ -427,8 +424,8 @@ static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
 }
 
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
-                       const struct oj_table *table, int64_t first_ordinal,
-                       struct oj_error *err)
+                       const struct oj_row_values *values,
+                       int64_t first_ordinal, struct oj_error *err)
 {
     struct oj_bytes *held = &tiles->held;
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -437,7 +434,7 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
         oj_flat_vertices(flat, i, &first, &end);
         if (first == end)
             continue;
-        OJ_TRY(put_record(held, flat, i, table, first_ordinal + i, err));
+        OJ_TRY(put_record(tiles, flat, i, values, first_ordinal + i, err));
         OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
                            oj_tiles_estimate(held->n - start, end - first),
                            err));

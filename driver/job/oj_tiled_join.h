@@ -22,8 +22,8 @@
 #define OJ_TILED_JOIN_H
 
 #include "../../algs/ogrjoin.h"
-#include "../../flatten/read/oj_table.h"
 #include "../files/oj_temporary.h"
+#include "../source/oj_classes.h"
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */
 struct oj_bytes
@@ -78,7 +78,9 @@ struct oj_tiles
     struct oj_temporary_file file;
     int64_t memory;           /**< bytes that one tile may take when loaded */
     struct oj_bytes held;     /**< records that are not in the file yet */
-    struct oj_table *columns; /**< owned: an empty table, or NULL */
+    struct oj_table *columns; /**< owned: an empty table with the columns of the
+                                   attributes to keep, or NULL; the caller makes
+                                   it first */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
@@ -88,18 +90,15 @@ struct oj_tiles
 int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices);
 
 /** Opens tiles of at most memory bytes, or of one feature.
- *  near      a path beside which the file is to be (oj_temporary.h)
- *  columns   a table with the columns of the attributes to keep, or NULL */
+ *  near: a path beside which the file is to be (oj_temporary.h) */
 OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
-                                    int64_t memory,
-                                    const struct oj_table *columns,
-                                    struct oj_error *err);
+                                    int64_t memory, struct oj_error *err);
 
-/** Adds the features of flat that have parts; table row i and ordinal
+/** Adds the features of flat that have parts; row i of values and ordinal
  *  first_ordinal + i belong to feature i. */
 OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_flat *flat,
-                                   const struct oj_table *table,
+                                   const struct oj_row_values *values,
                                    int64_t first_ordinal, struct oj_error *err);
 
 /** No more features. */

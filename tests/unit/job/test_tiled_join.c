@@ -88,9 +88,12 @@ static void free_whole(struct whole *w)
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
-    oj_status status = oj_tiles_open(tiles, NULL, memory, w->table, err);
+    const struct oj_row_values values = {w->table, NULL};
+    oj_status status = oj_table_new_like(w->table, &tiles->columns, err);
     if (status == OJ_OK)
-        status = oj_tiles_add(tiles, &w->flat, w->table, 0, err);
+        status = oj_tiles_open(tiles, NULL, memory, err);
+    if (status == OJ_OK)
+        status = oj_tiles_add(tiles, &w->flat, &values, 0, err);
     return status == OJ_OK ? oj_tiles_finish(tiles, err) : status;
 }
 
