@@ -825,7 +825,7 @@ oj_status oj_job_join_part(struct oj_job *job,
                            struct oj_matches *out, struct oj_error *err)
 {
     if (job->tiled != NULL)
-        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
+        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, NULL, out,
                                    &job->answer_side[part->answer], err));
     else
         OJ_TRY(join_in_memory(job, part->flat, out, err));

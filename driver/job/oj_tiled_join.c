@@ -3,6 +3,7 @@
 #include "../../algs/pairs/oj_ranking.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "oj_join_cache.h"
 
 #include <math.h>
@@ -58,6 +59,7 @@ struct oj_tiled_join
     struct oj_matches matches; /* with one tile */
     struct oj_answers answers; /* of all tiles so far */
     int64_t n_found, cap_found, cap_number, cap_tie_rank;
+    int64_t n_first;             /* what found begins with in any case */
     struct found_feature *found; /* [n_found] */
     int32_t *number;             /* [features of the tile] in found, or -1;
                                     scratch of renumber(), too */
@@ -412,8 +414,8 @@ static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
     if (last == NULL || last->n_bytes + n_bytes > tiles->memory)
     {
         int64_t first = last != NULL ? last->end : 0;
-        OJ_TRY(oj_reserve(&tiles->tile, tiles->n_tiles, tiles->n_tiles + 1,
-                          &tiles->cap_tiles, sizeof *tiles->tile, err));
+        OJ_ROOM(tiles->tile, tiles->n_tiles, tiles->n_tiles + 1,
+                tiles->cap_tiles, err);
         last = &tiles->tile[tiles->n_tiles++];
         last->first = first;
         last->n_bytes = 0;
@@ -567,10 +569,9 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-/* Numbers those of n features that matches names, in their order, from first
- * on; the others get -1.  Returns the number after the last. */
-static int64_t number_named(const struct oj_matches *matches, int64_t n,
-                            int64_t first, int32_t *number)
+/* number[i]: 0 where matches names feature i of n, else -1. */
+static void mark_named(const struct oj_matches *matches, int64_t n,
+                       int32_t *number)
 {
     for (int64_t i = 0; i < n; i++)
         number[i] = -1;
@@ -585,32 +586,29 @@ static int64_t number_named(const struct oj_matches *matches, int64_t n,
         if (matches->undecided_join != NULL && matches->undecided_join[i] >= 0)
             number[matches->undecided_join[i]] = 0;
     }
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (number[i] == 0)
-            number[i] = (int32_t)first++;
-    }
-    return first;
 }
 
 /* The features that the answer of the tile names are found. */
 static oj_status add_found(struct oj_tiled_join *join, struct oj_error *err)
 {
-    int64_t n = join->flat.n_features, n_found = join->n_found;
-    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
-                      sizeof *join->number, err));
-    OJ_TRY(oj_reserve(&join->found, n_found, n_found + n, &join->cap_found,
-                      sizeof *join->found, err));
-    join->n_found = number_named(&join->matches, n, n_found, join->number);
+    int64_t n = join->flat.n_features, n_found = join->n_found, at = 0;
+    struct found_feature *found;
+    OJ_ROOM(join->number, 0, n, join->cap_number, err);
+    OJ_ROOM(join->found, n_found, n_found + n, join->cap_found, err);
+    mark_named(&join->matches, n, join->number);
     for (int64_t i = 0; i < n; i++)
     {
-        struct found_feature *found;
+        int64_t place = join->side.place[i];
         if (join->number[i] < 0)
             continue;
+        while (at < join->n_first && join->found[at].place < place)
+            at++;
+        join->number[i] = (int32_t)at;
+        if (at == join->n_first || join->found[at].place != place)
+            join->number[i] = (int32_t)join->n_found++;
         found = &join->found[join->number[i]];
-        found->place = join->side.place[i];
-        found->tie_key =
-            join->fids_are_unique ? join->flat.fid[i] : found->place;
+        found->place = place;
+        found->tie_key = join->fids_are_unique ? join->flat.fid[i] : place;
     }
     return OJ_OK;
 }
@@ -660,8 +658,7 @@ static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
 {
     int64_t n = join->n_found;
     struct found_feature **order;
-    OJ_TRY(oj_reserve(&join->tie_rank, 0, n, &join->cap_tie_rank,
-                      sizeof *join->tie_rank, err));
+    OJ_ROOM(join->tie_rank, 0, n, join->cap_tie_rank, err);
     OJ_NEW(order, n, err);
     for (int64_t i = 0; i < n; i++)
         order[i] = &join->found[i];
@@ -678,38 +675,52 @@ static int compare_place(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Leaves in found what out names, and numbers it anew, in the order of the
- * places. */
-static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
-                          struct oj_error *err)
+/* Writes number of the join features; those of a row that could not be decided
+ * are in ascending order again. */
+static void number_anew(struct oj_matches *out, const int32_t *number)
 {
-    int64_t n = join->n_found;
-    int32_t *number;
-    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
-                      sizeof *join->number, err));
-    number = join->number;
-    join->n_found = number_named(out, n, 0, number);
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (number[i] < 0)
-            continue;
-        join->found[i].before = (int32_t)i;
-        join->found[number[i]] = join->found[i];
-    }
-    qsort(join->found, (size_t)join->n_found, sizeof *join->found,
-          compare_place);
-    for (int64_t i = 0; i < join->n_found; i++)
-        number[join->found[i].before] = (int32_t)i;
+    int32_t *list = out->undecided_join;
     for (int64_t i = 0; i < out->n_entries; i++)
     {
         if (out->join_row[i] >= 0)
             out->join_row[i] = number[out->join_row[i]];
     }
-    for (int64_t i = 0; i < out->n_undecided; i++)
+    for (int64_t i = 0, first = 0; i < out->n_undecided; i++)
     {
-        if (out->undecided_join[i] >= 0)
-            out->undecided_join[i] = number[out->undecided_join[i]];
+        if (list[i] >= 0)
+            list[i] = number[list[i]];
+        if (i + 1 < out->n_undecided &&
+            out->undecided[i + 1] == out->undecided[i])
+            continue;
+        qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
+              oj_compare_int32);
+        first = i + 1;
     }
+}
+
+/* Leaves in found what it begins with and what else out names, which is
+ * numbered anew, in the order of the places. */
+static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
+                          struct oj_error *err)
+{
+    int64_t n = join->n_found, kept = 0;
+    int32_t *number;
+    OJ_ROOM(join->number, 0, n, join->cap_number, err);
+    number = join->number;
+    mark_named(out, n, number);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (number[i] < 0 && i >= join->n_first)
+            continue;
+        join->found[i].before = (int32_t)i;
+        join->found[kept++] = join->found[i];
+    }
+    join->n_found = kept;
+    qsort(join->found + join->n_first, (size_t)(kept - join->n_first),
+          sizeof *join->found, compare_place);
+    for (int64_t i = 0; i < kept; i++)
+        number[join->found[i].before] = (int32_t)i;
+    number_anew(out, number);
     return OJ_OK;
 }
 
@@ -751,7 +762,6 @@ static oj_status join_tiles(struct oj_tiled_join *join,
         &join->answers,
         join->relation.op != OJ_OP_NEAREST ? join->options.max_batch_pairs : 0,
         n_rows, 1);
-    join->n_found = 0;
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
@@ -779,11 +789,28 @@ static oj_status fetch(struct oj_tiled_join *join, struct oj_feature_set *side,
     return status;
 }
 
+static oj_status begin_with(struct oj_tiled_join *join,
+                            const struct oj_answer_places *first,
+                            struct oj_error *err)
+{
+    int64_t n = first != NULL ? first->n : 0;
+    OJ_ROOM(join->found, 0, n, join->cap_found, err);
+    join->n_first = join->n_found = n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        join->found[i].place = first->place[i];
+        join->found[i].tie_key = 0; /* no matter until it is found */
+    }
+    return OJ_OK;
+}
+
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               const struct oj_flat *input,
+                              const struct oj_answer_places *first,
                               struct oj_matches *out,
                               struct oj_feature_set *side, struct oj_error *err)
 {
+    OJ_TRY(begin_with(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge(join, input->n_features, out, err));
     return fetch(join, side, err);

@@ -126,12 +126,22 @@ OJ_MUST_USE oj_status oj_tiled_join_open(
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
+/** Where the records of features are, in ascending order. */
+struct oj_answer_places
+{
+    int64_t n;
+    const int64_t *place; /**< [n] */
+};
+
 /** As oj_join_batch(). side becomes the features that are matched, or
  *  undecided, in the order of their places, with geometry and attributes: side
  *  row j is what join_row j and undecided_join j mean.
+ *  first: NULL, or features that side begins with, matched or not, so that two
+ *  answers can be compared by join_row.
  *  Cost: loading and indexing every tile, which large batches share. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           const struct oj_flat *input,
+                                          const struct oj_answer_places *first,
                                           struct oj_matches *out,
                                           struct oj_feature_set *side,
                                           struct oj_error *err);

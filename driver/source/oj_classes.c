@@ -53,8 +53,7 @@ struct oj_classes
 static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&c->key, c->n_key, c->n_key + (int64_t)n, &c->cap_key, 1,
-                      err));
+    OJ_ROOM(c->key, c->n_key, c->n_key + (int64_t)n, c->cap_key, err);
     if (n > 0)
         memcpy(c->key + c->n_key, from, n);
     c->n_key += (int64_t)n;
@@ -222,10 +221,9 @@ static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
     if (c->n_classes >= INT32_MAX - 1)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "more than %d different values to compare", INT32_MAX);
-    OJ_TRY(oj_reserve(&c->bytes, c->n_bytes, c->n_bytes + n, &c->cap_bytes, 1,
-                      err));
-    OJ_TRY(oj_reserve(&c->key_offset, c->n_classes + 1, c->n_classes + 2,
-                      &c->cap_offsets, sizeof *c->key_offset, err));
+    OJ_ROOM(c->bytes, c->n_bytes, c->n_bytes + n, c->cap_bytes, err);
+    OJ_ROOM(c->key_offset, c->n_classes + 1, c->n_classes + 2, c->cap_offsets,
+            err);
     if (n > 0)
         memcpy(c->bytes + c->n_bytes, key, (size_t)n);
     c->n_bytes += n;

@@ -22,8 +22,7 @@ oj_status oj_attributes_push(struct oj_attributes *attributes,
                              OGRFeatureH feature, struct oj_error *err)
 {
     int64_t n = attributes->n_features;
-    OJ_TRY(oj_reserve(&attributes->feature, n, n + 1, &attributes->cap_features,
-                      sizeof(OGRFeatureH), err));
+    OJ_ROOM(attributes->feature, n, n + 1, attributes->cap_features, err);
     attributes->feature[n] = feature;
     attributes->n_features = n + 1;
     return OJ_OK;

@@ -20,7 +20,7 @@ static oj_status export_wkb(struct oj_layer_geometry *work,
     if (size <= 0)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a geometry takes more than 2 GiB as WKB");
-    OJ_TRY(oj_reserve(&work->wkb, 0, size, &work->cap_wkb, 1, err));
+    OJ_ROOM(work->wkb, 0, size, work->cap_wkb, err);
     if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot write its geometry as "

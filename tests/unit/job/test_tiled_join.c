@@ -184,7 +184,8 @@ static void try_batches(const struct whole *w, const struct oj_flat *input,
     {
         int64_t n = 1 + pick((int)(input->n_features - first));
         must(oj_flat_slice_make(input, first, n, &slice, &error));
-        must(oj_tiled_join_batch(join, &slice.flat, &matches, &side, &error));
+        must(oj_tiled_join_batch(join, &slice.flat, NULL, &matches, &side,
+                                 &error));
         same_answers(w, whole, first, &matches, &side);
         first += n;
     }
@@ -246,7 +247,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
         status = oj_tiled_join_open(&tiles, &relation, NULL, &options, 1, &join,
                                     err);
     if (status == OJ_OK)
-        status = oj_tiled_join_batch(join, input, &matches, &side, err);
+        status = oj_tiled_join_batch(join, input, NULL, &matches, &side, err);
     oj_tiled_join_close(join);
     oj_tiles_close(&tiles);
     oj_feature_set_free(&side);
