@@ -19,7 +19,6 @@
 #include <cpl_vsi.h>
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -497,17 +496,6 @@ static void add_text(char ***key, const char *text)
     *key = CSLAddString(*key, text);
 }
 
-__attribute__((format(printf, 2, 3))) static void
-add_numbers(char ***key, const char *format, ...)
-{
-    char text[512];
-    va_list numbers;
-    va_start(numbers, format);
-    vsnprintf(text, sizeof text, format, numbers);
-    va_end(numbers);
-    *key = CSLAddString(*key, text);
-}
-
 static void add_list(char ***key, const char *const *list)
 {
     for (; list != NULL && *list != NULL; list++)
@@ -537,8 +525,9 @@ static void add_key_fields(char ***key, const struct oj_source *join)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
         add_text(key, OGR_Fld_GetNameRef(field));
-        add_numbers(key, "%d %d %d", join->fields[i], OGR_Fld_GetType(field),
-                    OGR_Fld_GetSubType(field));
+        add_text(key,
+                 CPLSPrintf("%d %d %d", join->fields[i], OGR_Fld_GetType(field),
+                            OGR_Fld_GetSubType(field)));
     }
     add_text(key, NULL);
 }
@@ -561,8 +550,8 @@ static void add_crs(char ***key, OGRSpatialReferenceH srs)
         return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
     for (int i = 0; i < n_axes; i++)
-        add_numbers(key, "%d", axes[i]);
-    add_numbers(key, "epoch %.17g", OSRGetCoordinateEpoch(srs));
+        add_text(key, CPLSPrintf("%d", axes[i]));
+    add_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
 }
 
 static void add_transformation(char ***key,
@@ -582,40 +571,43 @@ static void add_classes(char ***key, const struct oj_classes *classes)
     for (int i = 0;
          classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
          i++)
-        add_numbers(key, "%d %d %d %d", right.column, right.type, right.subtype,
-                    as_number);
+        add_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
+                                 right.subtype, as_number));
     add_text(key, NULL);
 }
 
 static void add_sides(char ***key, const struct oj_sides *sides)
 {
     int reach = sides->reach_column[1];
-    add_numbers(key, "%d %d %d %d %d %.17g", sides->reshape[1].shape,
-                sides->reshape[1].invalid, sides->needs_points,
-                sides->needs_fids, reach,
-                reach >= 0 ? sides->reach_scale : 1.0);
+    add_text(key, CPLSPrintf("%d %d %d %d %d %.17g", sides->reshape[1].shape,
+                             sides->reshape[1].invalid, sides->needs_points,
+                             sides->needs_fids, reach,
+                             reach >= 0 ? sides->reach_scale : 1.0));
     add_classes(key, sides->on);
     add_classes(key, sides->exclude);
 }
 
 static void add_relation(char ***key, const struct oj_relation *r)
 {
-    add_numbers(key, "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
-                r->op, r->max_distance, r->min_distance, (long long)r->k,
-                r->ties, r->distance_to, r->metric, r->mask, r->exclude_self,
-                r->unordered_pairs, r->exclude_same_geometry, r->any_order,
-                r->share_lists);
+    add_text(key, CPLSPrintf(
+                      "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
+                      r->op, r->max_distance, r->min_distance, (long long)r->k,
+                      r->ties, r->distance_to, r->metric, r->mask,
+                      r->exclude_self, r->unordered_pairs,
+                      r->exclude_same_geometry, r->any_order, r->share_lists));
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */
 static void add_engine(char ***key, const char *backend,
                        const struct oj_options *o)
 {
-    add_numbers(key, "%s %d %lld %lld %u %llu %lld %lld",
-                backend != NULL ? backend : "auto", o->n_threads,
-                (long long)o->quadrant_size, (long long)o->max_batch_pairs,
-                o->input_kinds, (unsigned long long)o->gpus,
-                (long long)o->gpu_memory, (long long)o->gpu_batch);
+    add_text(key,
+             CPLSPrintf("%s %d %lld %lld %u %llu %lld %lld",
+                        backend != NULL ? backend : "auto", o->n_threads,
+                        (long long)o->quadrant_size,
+                        (long long)o->max_batch_pairs, o->input_kinds,
+                        (unsigned long long)o->gpus, (long long)o->gpu_memory,
+                        (long long)o->gpu_batch));
 }
 
 static int compare_texts(const void *a, const void *b)

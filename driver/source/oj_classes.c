@@ -334,11 +334,6 @@ oj_status oj_classes_new(const struct oj_class_field *left,
     return status;
 }
 
-int64_t oj_classes_count(const struct oj_classes *classes)
-{
-    return classes->numbers->n_classes;
-}
-
 void oj_classes_free(struct oj_classes *classes)
 {
     if (classes == NULL)
