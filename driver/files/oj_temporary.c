@@ -137,10 +137,9 @@ oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
 
 void oj_temporary_file_close(struct oj_temporary_file *file)
 {
-    const struct oj_temporary_file closed = {0};
     if (file->is_open)
         close(file->descriptor);
-    *file = closed;
+    memset(file, 0, sizeof *file);
 }
 
 /* ---- folders ------------------------------------------------------------- */

@@ -186,8 +186,7 @@ static oj_status check_side_file(const struct oj_job *job, const char *option,
 oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
                       struct oj_error *err)
 {
-    const struct oj_job closed = {0};
-    *job = closed;
+    memset(job, 0, sizeof *job);
     job->command = command;
     job->join_side = &job->own_join_side;
     job->cancel = oj_cancel_flag();
@@ -957,7 +956,6 @@ void oj_job_end_reading(struct oj_job *job)
 
 void oj_job_close(struct oj_job *job)
 {
-    const struct oj_job closed = {0};
     /* An error is reported on a line of its own. */
     if (job->progress_open)
         printf("\n");
@@ -974,5 +972,5 @@ void oj_job_close(struct oj_job *job)
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);
     oj_source_close(&job->input);
-    *job = closed;
+    memset(job, 0, sizeof *job);
 }

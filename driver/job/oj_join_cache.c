@@ -64,23 +64,19 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_classes_use_numbers(sides->exclude, side->exclude);
 }
 
+/* By the sizes of what the capacities count. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
-    return buf->cap_features * (int64_t)sizeof *buf->fid +
-           buf->cap_part_offset * (int64_t)sizeof *buf->part_offset +
-           buf->cap_parts * (int64_t)sizeof *buf->part_kind +
-           buf->cap_ring_offset * (int64_t)sizeof *buf->ring_offset +
-           buf->cap_vertex_offset * (int64_t)sizeof *buf->vertex_offset +
-           buf->cap_x * (int64_t)sizeof *buf->x +
-           buf->cap_y * (int64_t)sizeof *buf->y;
+    return 8 * (buf->cap_features + buf->cap_part_offset +
+                buf->cap_ring_offset + buf->cap_vertex_offset + buf->cap_x +
+                buf->cap_y) +
+           buf->cap_parts;
 }
 
 static int64_t work_bytes(const struct oj_side_work *work)
 {
-    return flat_bytes(&work->shapes) +
-           work->cap_max_distance * (int64_t)sizeof *work->max_distance +
-           work->cap_on_class * (int64_t)sizeof *work->on_class +
-           work->cap_exclude_class * (int64_t)sizeof *work->exclude_class;
+    return flat_bytes(&work->shapes) + 8 * work->cap_max_distance +
+           4 * (work->cap_on_class + work->cap_exclude_class);
 }
 
 static int64_t engine_bytes(const struct oj_join_side *side)
@@ -131,14 +127,13 @@ void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
 
 void oj_join_side_free(struct oj_join_side *side)
 {
-    const struct oj_join_side empty = {0};
     oj_join_close(side->engine);
     oj_table_free(side->table);
     oj_flat_buf_free(&side->buf);
     oj_side_work_free(&side->work);
     oj_class_numbers_free(side->on);
     oj_class_numbers_free(side->exclude);
-    *side = empty;
+    memset(side, 0, sizeof *side);
 }
 
 /* ---- the bound ---------------------------------------------------------- */
@@ -406,13 +401,12 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
                              struct oj_error *err)
 {
     struct oj_join_entry *entry;
-    const struct oj_join_use closed = {0};
     int64_t limit = oj_join_cache_limit();
     oj_status status;
     *is_mine = 0;
     pthread_mutex_lock(&cache.mutex);
     entry = find_or_add(like, key);
-    *use = closed;
+    memset(use, 0, sizeof *use);
     use->cancel = cancel;
     if (entry == NULL)
         status = oj_fail_nomem(err, 1, sizeof *entry);
@@ -511,14 +505,13 @@ void oj_join_use_stop(struct oj_join_use *use)
 
 void oj_join_use_end(struct oj_join_use *use)
 {
-    const struct oj_join_use closed = {0};
     int64_t limit;
     if (use->entry == NULL)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
     let_go(use->entry);
-    *use = closed;
+    memset(use, 0, sizeof *use);
     leave(limit);
 }
 

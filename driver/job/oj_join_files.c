@@ -291,8 +291,7 @@ static char **find_paths(const struct oj_source *source)
 void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files)
 {
-    const struct oj_join_files nothing = {0};
-    *files = nothing;
+    memset(files, 0, sizeof *files);
     files->paths = find_paths(source);
     if (files->paths != NULL)
         files->state = look_at(files->paths, opened_ns, &files->is_settled);
@@ -318,8 +317,7 @@ int oj_join_files_changed(const struct oj_join_files *files)
 
 void oj_join_files_free(struct oj_join_files *files)
 {
-    const struct oj_join_files empty = {0};
     CSLDestroy(files->paths);
     CSLDestroy(files->state);
-    *files = empty;
+    memset(files, 0, sizeof *files);
 }

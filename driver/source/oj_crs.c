@@ -2,8 +2,8 @@
 
 #include "../base/oj_message.h"
 
-#include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -352,10 +352,9 @@ oj_status oj_crs_choose(const struct oj_command *command,
 
 void oj_crs_free(struct oj_crs *crs)
 {
-    const struct oj_crs empty = {0};
     if (crs->join != NULL)
         OSRRelease(crs->join);
     if (crs->output != NULL)
         OSRRelease(crs->output);
-    *crs = empty;
+    memset(crs, 0, sizeof *crs);
 }

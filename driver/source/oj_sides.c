@@ -660,12 +660,11 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
 
 void oj_side_work_free(struct oj_side_work *work)
 {
-    const struct oj_side_work empty = {0};
     oj_flat_buf_free(&work->shapes);
     oj_free(work->max_distance);
     oj_free(work->on_class);
     oj_free(work->exclude_class);
-    *work = empty;
+    memset(work, 0, sizeof *work);
 }
 
 void oj_sides_close(struct oj_sides *sides)

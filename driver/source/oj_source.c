@@ -640,7 +640,6 @@ void oj_source_close_dataset(struct oj_source *source)
 
 void oj_source_close(struct oj_source *source)
 {
-    const struct oj_source closed = {0};
     oj_free(source->fields);
     oj_free(source->needed);
     oj_free(source->skipped);
@@ -649,5 +648,5 @@ void oj_source_close(struct oj_source *source)
     if (source->srs != NULL)
         OSRRelease(source->srs);
     oj_source_close_dataset(source);
-    *source = closed;
+    memset(source, 0, sizeof *source);
 }
