@@ -112,12 +112,6 @@ static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
     return add_text(c, text, strlen(text), err);
 }
 
-static int is_null_value(const struct oj_value *value)
-{
-    return OGR_RawField_IsUnset(&value->raw) ||
-           OGR_RawField_IsNull(&value->raw);
-}
-
 void oj_row_values_get(const struct oj_row_values *values, int64_t row,
                        int column, struct oj_value *value)
 {
@@ -138,25 +132,20 @@ static oj_status add_key(struct oj_classes *c, int side,
         struct field_pair *pair = &c->pairs[i];
         const struct oj_class_field *field = &pair->side[side];
         struct oj_value value;
+        const char *text;
+        int64_t n;
         oj_row_values_get(values, row, field->column, &value);
-        if (is_null_value(&value))
-        {
-            *is_null = 1;
-        }
-        else if (pair->as_number)
-        {
+        *is_null = !oj_value_is_there(&value);
+        if (*is_null)
+            break;
+        if (pair->as_number)
             OJ_TRY(add_number(c, field->type, &value, is_null, err));
-        }
-        else if (field->type == OFTString)
-        {
-            OJ_TRY(add_text(c, value.raw.String,
-                            value.n_text >= 0 ? (size_t)value.n_text
-                                              : strlen(value.raw.String),
-                            err));
-        }
+        else if (field->type != OFTString)
+            OJ_TRY(add_written(c, pair, side, &value, err));
         else
         {
-            OJ_TRY(add_written(c, pair, side, &value, err));
+            text = oj_value_bytes(&value, OFTString, &n);
+            OJ_TRY(add_text(c, text, (size_t)n, err));
         }
     }
     return OJ_OK;

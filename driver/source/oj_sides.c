@@ -315,7 +315,7 @@ static double number_of_text(const char *text, int64_t n_text)
 
 static double number_of(OGRFieldType type, const struct oj_value *value)
 {
-    if (OGR_RawField_IsUnset(&value->raw) || OGR_RawField_IsNull(&value->raw))
+    if (!oj_value_is_there(value))
         return NAN;
     switch (type)
     {
