@@ -24,8 +24,7 @@ static struct
     pthread_mutex_t mutex;
     int quiet;
     int is_open;
-    long long n_errors;
-    char first_error[MAX_TEXT];
+    struct oj_heard_errors errors;
     CPLHashSet *warnings; /* that were printed */
     void (*hook)(void *);
     void *hook_user;
@@ -71,6 +70,12 @@ void oj_message_show_as(const char *hidden, const char *shown)
     pthread_mutex_unlock(&state.mutex);
 }
 
+static void count_error(struct oj_heard_errors *errors, const char *text)
+{
+    if (errors->n++ == 0)
+        snprintf(errors->first, sizeof errors->first, "%s", text);
+}
+
 /* Called by GDAL from any thread. */
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
@@ -86,8 +91,7 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     pthread_mutex_lock(&state.mutex);
     if (level == CE_Failure)
     {
-        if (state.n_errors++ == 0)
-            snprintf(state.first_error, sizeof state.first_error, "%s", text);
+        count_error(&state.errors, text);
         if (state.hook != NULL &&
             pthread_equal(state.hook_thread, pthread_self()))
         {
@@ -119,7 +123,7 @@ void oj_message_open(int quiet)
 {
     state.quiet = quiet;
     state.is_open = 1;
-    state.n_errors = 0;
+    state.errors.n = 0;
     if (state.warnings != NULL)
         CPLHashSetClear(state.warnings);
     state.hidden[0] = '\0';
@@ -137,49 +141,96 @@ void oj_message_close(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
+/* ---- lists --------------------------------------------------------------- */
+
+static int is_new(const struct oj_message_list *list, const char *text)
+{
+    for (int i = 0; i < list->n; i++)
+    {
+        if (strcmp(list->messages[i].text, text) == 0)
+            return 0;
+    }
+    return 1;
+}
+
+static void keep(struct oj_message_list *list, int is_warning, const char *text)
+{
+    char line[sizeof list->messages[0].text];
+    snprintf(line, sizeof line, "%s", text);
+    oj_message_tidy(line);
+    pthread_mutex_lock(&state.mutex);
+    if (list->n < OJ_MOST_MESSAGES && is_new(list, line))
+    {
+        list->messages[list->n].is_warning = is_warning;
+        memcpy(list->messages[list->n++].text, line, sizeof line);
+    }
+    pthread_mutex_unlock(&state.mutex);
+}
+
 static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
                                              const char *text)
 {
     struct oj_message_sink *sink = sink_of_thread;
     if (level == CE_Fatal || sink == NULL)
-    {
         CPLDefaultErrorHandler(level, number, text);
-        return;
-    }
-    if (level == CE_Failure)
-    {
-        if (sink->n_errors++ == 0)
-            snprintf(sink->first_error, sizeof sink->first_error, "%s", text);
-        sink->take(sink->user, OJ_MESSAGE_ERROR, text);
-    }
+    else if (level == CE_Failure)
+        count_error(&sink->errors, text);
     else if (level == CE_Warning)
-        sink->take(sink->user, OJ_MESSAGE_WARNING, text);
+        keep(sink->list, 1, text);
 }
 
-void oj_message_use(struct oj_message_sink *sink)
+void oj_message_use_list(struct oj_message_list *list,
+                         struct oj_message_sink *sink)
 {
-    if (sink != NULL)
+    sink->list = list;
+    sink->before = sink_of_thread;
+    sink->errors.n = 0;
+    sink_of_thread = sink;
+    CPLPushErrorHandler(on_message_of_thread);
+    CPLSetCurrentErrorHandlerCatchDebug(0);
+}
+
+void oj_message_end_list(void)
+{
+    CPLPopErrorHandler();
+    sink_of_thread = sink_of_thread->before;
+}
+
+/* Texts stay where they are once they are kept, so they are reported without
+ * the lock: a handler of the host may take its time, or ask for another row. */
+void oj_message_list_report(struct oj_message_list *list)
+{
+    for (;;)
     {
-        sink->before = sink_of_thread;
-        sink->n_errors = 0;
-        sink_of_thread = sink;
-        CPLPushErrorHandler(on_message_of_thread);
-        CPLSetCurrentErrorHandlerCatchDebug(0);
-    }
-    else if (sink_of_thread != NULL)
-    {
-        CPLPopErrorHandler();
-        sink_of_thread = sink_of_thread->before;
+        int i = -1;
+        pthread_mutex_lock(&state.mutex);
+        if (list->n_reported < list->n)
+            i = list->n_reported++;
+        pthread_mutex_unlock(&state.mutex);
+        if (i < 0)
+            return;
+        if (list->messages[i].is_warning)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s", list->messages[i].text);
+        else
+            CPLDebug("OGRJOIN", "%s", list->messages[i].text);
     }
 }
+
+void oj_message_list_drop(struct oj_message_list *list)
+{
+    pthread_mutex_lock(&state.mutex);
+    list->n_reported = list->n;
+    pthread_mutex_unlock(&state.mutex);
+}
+
+/* ---- what is said -------------------------------------------------------- */
 
 static void say(const char *format, va_list args)
 {
-    struct oj_message_sink *sink = sink_of_thread;
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
-    if (sink != NULL)
-        sink->take(sink->user, OJ_MESSAGE_NOTICE, text);
+    if (sink_of_thread != NULL)
+        keep(sink_of_thread->list, 0, text);
     else
         fprintf(stderr, "%s\n", text);
 }
@@ -284,31 +335,19 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
 
 long long oj_message_errors(char *first, int size)
 {
+    struct oj_heard_errors *errors =
+        sink_of_thread != NULL ? &sink_of_thread->errors : &state.errors;
     long long n;
-    if (sink_of_thread != NULL)
-    {
-        n = sink_of_thread->n_errors;
-        snprintf(first, (size_t)size, "%s",
-                 n > 0 ? sink_of_thread->first_error : "");
-        sink_of_thread->n_errors = 0;
-        return n;
-    }
     pthread_mutex_lock(&state.mutex);
-    n = state.n_errors;
-    snprintf(first, (size_t)size, "%s", n > 0 ? state.first_error : "");
-    state.n_errors = 0;
+    n = errors->n;
+    snprintf(first, (size_t)size, "%s", n > 0 ? errors->first : "");
+    errors->n = 0;
     pthread_mutex_unlock(&state.mutex);
     return n;
 }
 
 void oj_message_forget_errors(void)
 {
-    if (sink_of_thread != NULL)
-    {
-        sink_of_thread->n_errors = 0;
-        return;
-    }
-    pthread_mutex_lock(&state.mutex);
-    state.n_errors = 0;
-    pthread_mutex_unlock(&state.mutex);
+    char ignored[MAX_TEXT];
+    (void)oj_message_errors(ignored, (int)sizeof ignored);
 }

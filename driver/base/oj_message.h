@@ -6,7 +6,7 @@
  *  wrong.
  *
  *  Inside another program nothing is printed, and its handler for all threads
- *  stays: each thread that works on a join names a sink, which gets all that is
+ *  stays: each thread that works on a join names a list, which gets all that is
  *  said there, by us or by GDAL.
  */
 #ifndef OJ_MESSAGE_H
@@ -27,34 +27,58 @@ void oj_message_open(int quiet);
 /** Puts GDAL's own handler back. */
 void oj_message_close(void);
 
-enum oj_message_kind
+enum
 {
-    OJ_MESSAGE_NOTICE, /**< what was done, e.g. a reprojection */
-    OJ_MESSAGE_WARNING,
-    OJ_MESSAGE_ERROR /**< of GDAL; what fails by it returns a status, too */
+    OJ_MOST_MESSAGES = 64 /**< different texts; what comes later is dropped */
 };
 
+/** Warnings and notices of the threads of a join, each text once, kept until
+ *  the thread that reads the join as a layer can report them.  Errors of GDAL
+ *  are not kept: they are part of what fails by them.  Zeroed memory is a valid
+ *  empty one. */
+struct oj_message_list
+{
+    int n, n_reported;
+    struct
+    {
+        int is_warning;
+        char text[512];
+    } messages[OJ_MOST_MESSAGES];
+};
+
+/** Errors of GDAL since they were last asked for. */
+struct oj_heard_errors
+{
+    long long n;
+    char first[512];
+};
+
+/** Where what is said on a thread goes. Of oj_message.c. */
 struct oj_message_sink
 {
-    /** text is valid during the call; called on the thread that named it. */
-    void (*take)(void *user, enum oj_message_kind kind, const char *text);
-    void *user;
-
-    /* Of oj_message.c; zeroed. */
+    struct oj_message_list *list;
     struct oj_message_sink *before;
-    long long n_errors;
-    char first_error[512];
+    struct oj_heard_errors errors;
 };
 
 /** From now on messages, whoever makes them, say shown where they hold hidden:
  *  the folder in which an output is made means nothing to a reader. */
 void oj_message_show_as(const char *hidden, const char *shown);
 
-/** From now on what is said on the calling thread goes to sink; NULL: to where
- *  it went before, and the sink is the caller's again.  Pushes a handler of
- *  GDAL's for the thread, or pops it: calls nest, also with other handlers,
- *  like brackets (a join can be the input of another one). */
-void oj_message_use(struct oj_message_sink *sink);
+/** From now on what is said on the calling thread goes to list, until
+ *  oj_message_end_list(); sink is filled, and must last as long.  Pushes a
+ *  handler of GDAL's for the thread, or pops it: calls nest, also with other
+ *  handlers, like brackets (a join can be the input of another one). */
+void oj_message_use_list(struct oj_message_list *list,
+                         struct oj_message_sink *sink);
+void oj_message_end_list(void);
+
+/** Reports what was not reported yet, warnings by CPLError(), notices by
+ *  CPLDebug(). Not while the calling thread has a list. */
+void oj_message_list_report(struct oj_message_list *list);
+
+/** What was not reported yet will not be. */
+void oj_message_list_drop(struct oj_message_list *list);
 
 /** The word for that number of things: one for 1, else many. */
 const char *oj_word_for(int64_t n, const char *one, const char *many);
@@ -97,7 +121,7 @@ void oj_message_on_error(void (*hook)(void *), void *user);
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
 
 /** Errors that GDAL has reported since the last call, from any thread (with a
- *  sink: on this one), and the first of them, cut to size bytes. */
+ *  list: on this one), and the first of them, cut to size bytes. */
 long long oj_message_errors(char *first, int size);
 
 /** What GDAL has reported so far is of no account to what follows. */

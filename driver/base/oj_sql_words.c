@@ -30,8 +30,9 @@ int oj_sql_is_keyword(const char *name)
 }
 
 /* Anywhere, also in quotes: date('now'). */
-static const char *const words[] = {"now", "current_date", "current_time",
-                                    "current_timestamp", "localtime"};
+static const char *const words[] = {"now",          "current_date",
+                                    "current_time", "current_timestamp",
+                                    "localtime",    NULL};
 
 /* Before a parenthesis. Dates count with any argument. */
 static const char *const functions[] = {
@@ -40,6 +41,7 @@ static const char *const functions[] = {
     "timediff",     "changes",       "createuuid",     "total_changes",
     "blobfromfile", "blobtofile",    "load_extension", "last_insert_rowid",
     "readfile",     "sqlite_offset", "eval",           "nextval",
+    NULL,
 };
 
 /* Functions of GDAL and SpatiaLite that reach for layers and files. */
@@ -51,37 +53,18 @@ static int is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-static int is_same(const char *word, size_t n, const char *other)
+static int word_may_vary(const char *word, int is_function)
 {
-    return strlen(other) == n && strncasecmp(word, other, n) == 0;
-}
-
-static int begins(const char *word, size_t n, const char *with)
-{
-    size_t m = strlen(with);
-    return n >= m && strncasecmp(word, with, m) == 0;
-}
-
-#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
-
-static int word_may_vary(const char *word, size_t n, int is_function)
-{
-    for (int i = 0; i < COUNT(words); i++)
+    if (CSLFindString((CSLConstList)words, word) >= 0)
+        return 1;
+    if (!is_function)
+        return 0;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
     {
-        if (is_same(word, n, words[i]))
+        if (STARTS_WITH_CI(word, beginnings[i]))
             return 1;
     }
-    for (int i = 0; is_function && i < COUNT(functions); i++)
-    {
-        if (is_same(word, n, functions[i]))
-            return 1;
-    }
-    for (int i = 0; is_function && i < COUNT(beginnings); i++)
-    {
-        if (begins(word, n, beginnings[i]))
-            return 1;
-    }
-    return 0;
+    return CSLFindString((CSLConstList)functions, word) >= 0;
 }
 
 /* A name in quotes is a function's, too. */
@@ -100,7 +83,8 @@ int oj_select_may_vary(const char *sql)
         size_t n = 0;
         while (is_word(sql[n]))
             n++;
-        if (n > 0 && word_may_vary(sql, n, is_before_parenthesis(sql + n)))
+        if (n > 0 && word_may_vary(CPLSPrintf("%.*s", (int)n, sql),
+                                   is_before_parenthesis(sql + n)))
             return 1;
         sql += n > 0 ? n : 1;
     }

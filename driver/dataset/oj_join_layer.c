@@ -534,7 +534,7 @@ static oj_status open_layer(struct oj_join_layer *layer, struct oj_error *err)
     OJ_TRY(oj_pass_open_shared(&layer->command, NULL, &layer->main.pass, err));
     oj_pass_hear(&layer->main.pass, &sink);
     status = plan(layer, err);
-    oj_message_use(NULL);
+    oj_message_end_list();
     return status;
 }
 

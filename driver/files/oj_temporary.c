@@ -6,6 +6,7 @@
 #include "../base/oj_cancel.h"
 #include "oj_path.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
@@ -34,15 +35,19 @@ static oj_status fail_system(struct oj_error *err, const char *what,
     return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
 }
 
+/* A path in a folder. As all of CPLSPrintf(): kept for a few calls. */
+static const char *in(const char *folder, const char *name)
+{
+    return CPLSPrintf("%s/%s", folder, name);
+}
+
 /* The folder that path is in. */
-static void folder_of(const char *path, char *folder, size_t size)
+static const char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
-        snprintf(folder, size, ".");
-    else
-        snprintf(folder, size, "%.*s", slash == path ? 1 : (int)(slash - path),
-                 path);
+        return ".";
+    return CPLSPrintf("%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
 /* ---- files without a name ------------------------------------------------ */
@@ -77,13 +82,9 @@ oj_status oj_temporary_file_open(const char *near, const char *what,
                                  struct oj_error *err)
 {
     struct oj_temporary_file made = {-1, 1, 0, what};
-    char folder[OJ_PATH_MAX];
     const char *fallback = getenv("TMPDIR");
     if (near != NULL && strncmp(near, "/vsi", 4) != 0)
-    {
-        folder_of(near, folder, sizeof folder);
-        made.descriptor = open_in(folder);
-    }
+        made.descriptor = open_in(folder_of(near));
     if (made.descriptor < 0)
         made.descriptor = open_in(
             fallback != NULL && fallback[0] != '\0' ? fallback : "/tmp");
@@ -136,10 +137,9 @@ oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
 
 void oj_temporary_file_close(struct oj_temporary_file *file)
 {
-    const struct oj_temporary_file closed = {0};
     if (file->is_open)
         close(file->descriptor);
-    *file = closed;
+    memset(file, 0, sizeof *file);
 }
 
 /* ---- folders ------------------------------------------------------------- */
@@ -182,11 +182,8 @@ static void folder_start(const struct oj_temporary *t, char *start, size_t size)
 /* 1 when the run that made this folder is gone. */
 static int is_stale(const char *folder)
 {
-    char path[3 * OJ_PATH_MAX];
     struct stat info;
-    int lock, stale;
-    snprintf(path, sizeof path, "%s/%s", folder, lock_name);
-    lock = open(path, O_RDWR | O_CLOEXEC);
+    int lock = open(in(folder, lock_name), O_RDWR | O_CLOEXEC), stale;
     if (lock < 0)
         return errno == ENOENT && stat(folder, &info) == 0 &&
                time(NULL) - info.st_mtime > YOUNG_S;
@@ -198,16 +195,13 @@ static int is_stale(const char *folder)
 static void sweep(const struct oj_temporary *t)
 {
     char start[sizeof t->name + sizeof mark + 2];
-    char path[2 * OJ_PATH_MAX];
     char **names = VSIReadDir(t->destination);
     folder_start(t, start, sizeof start);
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
-        if (strncmp(names[i], start, strlen(start)) != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", t->destination, names[i]);
-        if (is_stale(path))
-            VSIRmdirRecursive(path);
+        if (strncmp(names[i], start, strlen(start)) == 0 &&
+            is_stale(in(t->destination, names[i])))
+            VSIRmdirRecursive(in(t->destination, names[i]));
     }
     CSLDestroy(names);
 }
@@ -238,8 +232,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 
 static oj_status take_lock(struct oj_temporary *t, struct oj_error *err)
 {
-    char path[OJ_PATH_MAX + sizeof lock_name];
-    snprintf(path, sizeof path, "%s/%s", t->folder, lock_name);
+    const char *path = in(t->folder, lock_name);
     t->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (t->lock < 0)
         return fail_system(err, "cannot write", path);
@@ -274,10 +267,8 @@ void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
-    char path[OJ_PATH_MAX + 8];
-    int file, ok;
-    snprintf(path, sizeof path, "%s/.probe", t->folder);
-    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const char *path = in(t->folder, ".probe");
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), ok;
     if (file < 0)
         return fail_system(err, "cannot write", path);
     errno = ENOSPC;
@@ -329,11 +320,10 @@ static const char *const journals[] = {"-journal", "-wal", "-shm"};
 
 static oj_status check_journals(const char *target, struct oj_error *err)
 {
-    char path[2 * OJ_PATH_MAX + 16];
     struct stat info;
     for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
     {
-        snprintf(path, sizeof path, "%s%s", target, journals[i]);
+        const char *path = CPLSPrintf("%s%s", target, journals[i]);
         if (lstat(path, &info) == 0)
             return oj_fail(err, OJ_ERR_IO,
                            "%s is in the way of the output: it would be taken "
@@ -345,22 +335,17 @@ static oj_status check_journals(const char *target, struct oj_error *err)
 
 static void remove_journals(const char *target)
 {
-    char path[2 * OJ_PATH_MAX + 16];
     for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
-    {
-        snprintf(path, sizeof path, "%s%s", target, journals[i]);
-        unlink(path);
-    }
+        unlink(CPLSPrintf("%s%s", target, journals[i]));
 }
 
 static oj_status check_targets(const struct oj_temporary *t, char **members,
                                char **old, struct oj_error *err)
 {
-    char target[2 * OJ_PATH_MAX];
     struct stat info;
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
-        snprintf(target, sizeof target, "%s/%s", t->destination, members[i]);
+        const char *target = in(t->destination, members[i]);
         if (lstat(target, &info) != 0)
             OJ_TRY(check_journals(target, err));
         else if (!is_listed(old, target))
@@ -403,14 +388,12 @@ static int move_member(const char *from, const char *to)
  * the extension only. */
 static int is_sidecar(const struct oj_temporary *t, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = CPLGetFilename(path);
     const char *dot = strrchr(t->name, '.');
     size_t stem = dot != NULL ? (size_t)(dot - t->name) : strlen(t->name);
-    char folder[OJ_PATH_MAX], resolved[OJ_PATH_MAX];
-    folder_of(path, folder, sizeof folder);
+    char resolved[OJ_PATH_MAX];
     return strcmp(name, t->name) != 0 && strncmp(name, t->name, stem) == 0 &&
-           name[stem] == '.' && realpath(folder, resolved) != NULL &&
+           name[stem] == '.' && realpath(folder_of(path), resolved) != NULL &&
            strcmp(resolved, t->destination) == 0;
 }
 
@@ -420,9 +403,8 @@ static void remove_old(const struct oj_temporary *t, char **members, char **old)
 {
     for (int i = 0; old != NULL && old[i] != NULL; i++)
     {
-        const char *slash = strrchr(old[i], '/');
-        const char *name = slash != NULL ? slash + 1 : old[i];
-        if (is_sidecar(t, old[i]) && CSLFindString(members, name) < 0)
+        if (is_sidecar(t, old[i]) &&
+            CSLFindString(members, CPLGetFilename(old[i])) < 0)
             unlink(old[i]);
     }
 }
@@ -430,23 +412,15 @@ static void remove_old(const struct oj_temporary *t, char **members, char **old)
 static oj_status move_members(const struct oj_temporary *t, char **members,
                               char **old, struct oj_error *err)
 {
-    char from[2 * OJ_PATH_MAX], to[2 * OJ_PATH_MAX];
-    if (old != NULL)
-    {
-        for (int i = 0; members != NULL && members[i] != NULL; i++)
-        {
-            snprintf(from, sizeof from, "%s/%s", t->folder, members[i]);
-            snprintf(to, sizeof to, "%s/%s", t->destination, members[i]);
-            OJ_TRY(settle_member(from, to, err));
-        }
-        remove_old(t, members, old);
-    }
+    for (int i = 0; old != NULL && members != NULL && members[i] != NULL; i++)
+        OJ_TRY(settle_member(in(t->folder, members[i]),
+                             in(t->destination, members[i]), err));
+    remove_old(t, members, old);
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
-        snprintf(from, sizeof from, "%s/%s", t->folder, members[i]);
-        snprintf(to, sizeof to, "%s/%s", t->destination, members[i]);
+        const char *to = in(t->destination, members[i]);
         remove_journals(to);
-        if (move_member(from, to) != 0)
+        if (move_member(in(t->folder, members[i]), to) != 0)
             return fail_system(err, "cannot write", to);
     }
     return OJ_OK;

@@ -7,21 +7,22 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../base/oj_sql_words.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"
 #include "../source/oj_early_warnings.h"
-#include "oj_join_cache.h"
-#include "oj_join_key.h"
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -185,8 +186,7 @@ static oj_status check_side_file(const struct oj_job *job, const char *option,
 oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
                       struct oj_error *err)
 {
-    const struct oj_job closed = {0};
-    *job = closed;
+    memset(job, 0, sizeof *job);
     job->command = command;
     job->join_side = &job->own_join_side;
     job->cancel = oj_cancel_flag();
@@ -346,8 +346,7 @@ struct spill
     struct oj_layer_reader *reader;
     struct oj_batch batch;
     struct oj_side_work work;
-    struct oj_table *table; /* of the batch */
-    int64_t *fid;           /* [n_fids] of a SELECT */
+    int64_t *fid; /* [n_fids] of a SELECT */
     int64_t n_fids, cap_fids;
 };
 
@@ -356,11 +355,11 @@ static oj_status open_tiles(struct spill *spill, struct oj_error *err)
     struct oj_job *job = spill->job;
     const struct oj_command *command = job->command;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
-                        spill->reading.n_fields, &spill->table, err));
+                        spill->reading.n_fields, &job->tiles.columns, err));
     return oj_tiles_open(
         &job->tiles, command->in_place ? command->input.dataset : command->dst,
         (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
-        spill->table, err);
+        err);
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
@@ -369,9 +368,8 @@ static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
-    OJ_TRY(oj_reserve(&spill->fid, spill->n_fids,
-                      spill->n_fids + flat->n_features, &spill->cap_fids,
-                      sizeof *spill->fid, err));
+    OJ_ROOM(spill->fid, spill->n_fids, spill->n_fids + flat->n_features,
+            spill->cap_fids, err);
     memcpy(spill->fid + spill->n_fids, flat->fid,
            (size_t)flat->n_features * sizeof *spill->fid);
     spill->n_fids += flat->n_features;
@@ -394,17 +392,13 @@ static int fids_are_unique(struct spill *spill)
 static oj_status spill_batch(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
+    const struct oj_row_values values = {NULL, spill->batch.attributes};
     struct oj_flat flat;
     OJ_TRY(
         oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
-    oj_table_free(spill->table);
-    spill->table = NULL;
-    OJ_TRY(oj_table_new_like(job->tiles.columns, &spill->table, err));
-    OJ_TRY(oj_table_append(spill->table, spill->batch.attributes,
-                           spill->batch.n_rows, err));
     OJ_TRY(keep_fids(spill, &flat, err));
-    return oj_tiles_add(&job->tiles, &flat, spill->table,
-                        spill->batch.first_row, err);
+    return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
+                        err);
 }
 
 static oj_status spill_all(struct spill *spill, struct oj_error *err)
@@ -430,7 +424,6 @@ static void free_spill(struct spill *spill)
     oj_batch_free(&spill->batch);
     oj_side_work_free(&spill->work);
     oj_layer_reader_close(spill->reader);
-    oj_table_free(spill->table);
     oj_free(spill->fid);
 }
 
@@ -492,6 +485,201 @@ oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
                 : prepare_tiles(job, err);
 }
 
+/* ---- what decides a join side, for the cache ------------------------------
+ */
+
+/* NULL is not "". */
+static void add_text(char ***key, const char *text)
+{
+    *key = CSLAddString(*key, text != NULL ? "text" : "none");
+    *key = CSLAddString(*key, text);
+}
+
+static void add_list(char ***key, const char *const *list)
+{
+    for (; list != NULL && *list != NULL; list++)
+        add_text(key, *list);
+    add_text(key, NULL);
+}
+
+static void add_key_source(char ***key, const struct oj_source *join)
+{
+    const struct oj_source_options *side = join->side;
+    GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
+    char *path = realpath(side->dataset, NULL);
+    add_text(key, path != NULL ? path : side->dataset);
+    free(path);
+    add_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
+    add_list(key, side->open_options);
+    add_text(key, side->sql);
+    add_text(key, side->sql != NULL ? side->dialect : NULL);
+    add_text(key, OGR_L_GetName(join->layer));
+    add_text(key, side->where);
+}
+
+static void add_key_fields(char ***key, const struct oj_source *join)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(join->layer);
+    for (int i = 0; i < join->n_fields + join->n_hidden; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
+        add_text(key, OGR_Fld_GetNameRef(field));
+        add_text(key,
+                 CPLSPrintf("%d %d %d", join->fields[i], OGR_Fld_GetType(field),
+                            OGR_Fld_GetSubType(field)));
+    }
+    add_text(key, NULL);
+}
+
+static void add_crs(char ***key, OGRSpatialReferenceH srs)
+{
+    const char *const options[] = {"FORMAT=WKT2_2019", NULL};
+    char *text = NULL;
+    const int *axes;
+    int n_axes = 0;
+    if (srs != NULL && OSRExportToWktEx(srs, &text, options) != OGRERR_NONE)
+    {
+        CPLFree(text);
+        text = NULL;
+        OSRExportToProj4(srs, &text);
+    }
+    *key = CSLAddString(*key, text != NULL ? text : "");
+    CPLFree(text);
+    if (srs == NULL)
+        return;
+    axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
+    for (int i = 0; i < n_axes; i++)
+        add_text(key, CPLSPrintf("%d", axes[i]));
+    add_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
+}
+
+static void add_transformation(char ***key,
+                               OGRCoordinateTransformationH transformation)
+{
+    add_text(key, transformation != NULL ? "transformed" : NULL);
+    if (transformation == NULL)
+        return;
+    add_crs(key, OCTGetSourceCS(transformation));
+    add_crs(key, OCTGetTargetCS(transformation));
+}
+
+static void add_classes(char ***key, const struct oj_classes *classes)
+{
+    struct oj_class_field right;
+    int as_number;
+    for (int i = 0;
+         classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
+         i++)
+        add_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
+                                 right.subtype, as_number));
+    add_text(key, NULL);
+}
+
+static void add_sides(char ***key, const struct oj_sides *sides)
+{
+    int reach = sides->reach_column[1];
+    add_text(key, CPLSPrintf("%d %d %d %d %d %.17g", sides->reshape[1].shape,
+                             sides->reshape[1].invalid, sides->needs_points,
+                             sides->needs_fids, reach,
+                             reach >= 0 ? sides->reach_scale : 1.0));
+    add_classes(key, sides->on);
+    add_classes(key, sides->exclude);
+}
+
+static void add_relation(char ***key, const struct oj_relation *r)
+{
+    add_text(key, CPLSPrintf(
+                      "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
+                      r->op, r->max_distance, r->min_distance, (long long)r->k,
+                      r->ties, r->distance_to, r->metric, r->mask,
+                      r->exclude_self, r->unordered_pairs,
+                      r->exclude_same_geometry, r->any_order, r->share_lists));
+}
+
+/* Rows that are expected do not count: they decide only where auto joins. */
+static void add_engine(char ***key, const char *backend,
+                       const struct oj_options *o)
+{
+    add_text(key,
+             CPLSPrintf("%s %d %lld %lld %u %llu %lld %lld",
+                        backend != NULL ? backend : "auto", o->n_threads,
+                        (long long)o->quadrant_size,
+                        (long long)o->max_batch_pairs, o->input_kinds,
+                        (unsigned long long)o->gpus, (long long)o->gpu_memory,
+                        (long long)o->gpu_batch));
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Messages and this cache do not change what a driver reads. */
+static int is_of_no_account(const char *option)
+{
+    return strncasecmp(option, "OGRJOIN_", 8) == 0 ||
+           strncasecmp(option, "CPL_DEBUG", 9) == 0 ||
+           strncasecmp(option, "CPL_LOG", 7) == 0 ||
+           strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
+}
+
+static void add_options(char ***key, char **list)
+{
+    int n = CSLCount(list);
+    if (n > 0)
+        qsort(list, (size_t)n, sizeof *list, compare_texts);
+    for (int i = 0; i < n; i++)
+    {
+        if (!is_of_no_account(list[i]))
+            add_text(key, list[i]);
+    }
+    add_text(key, NULL);
+    CSLDestroy(list);
+}
+
+/* 0 when the join side may be another one each time although its files stay as
+ * they are (a SELECT that asks for the time or for other files), or is not
+ * worth it: the boxes of -window. */
+static int has_key(const struct oj_job *job)
+{
+    const struct oj_source_options *side = &job->command->join;
+    GDALDriverH driver = GDALGetDatasetDriver(job->join.dataset);
+    if (job->command->n_windows > 0 || oj_join_cache_limit() <= 0 ||
+        !oj_join_files_same(&job->join_files))
+        return 0;
+    /* Statements of GPKG and SQLite that run first can attach databases. */
+    for (const char **o = side->open_options; o != NULL && *o != NULL; o++)
+    {
+        if (strncasecmp(*o, "PRELUDE", 7) == 0)
+            return 0;
+    }
+    if (side->where != NULL && oj_select_may_vary(side->where))
+        return 0;
+    return side->sql == NULL ||
+           (!oj_select_may_vary(side->sql) &&
+            !oj_select_may_reach_out(side->sql, side->dialect,
+                                     driver != NULL ? GDALGetDescription(driver)
+                                                    : ""));
+}
+
+/* The cache's key.  Of the input side it holds what the join side depends on:
+ * the CRS, the kinds of its features, and which of its fields in -on and
+ * -exclude are numbers. */
+static struct oj_join_key make_key(const struct oj_job *job)
+{
+    const struct oj_options options = engine_options(job);
+    struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
+    add_key_source(&key.identity, &job->join);
+    add_key_fields(&key.identity, &job->join);
+    add_transformation(&key.identity, job->join.transformation);
+    add_sides(&key.identity, &job->sides);
+    add_relation(&key.identity, &job->relation);
+    add_engine(&key.identity, job->command->backend, &options);
+    add_options(&key.identity, CPLGetConfigOptions());
+    add_options(&key.identity, CPLGetThreadLocalConfigOptions());
+    return key;
+}
+
 /* ---- the join side, borrowed from the cache ------------------------------ */
 
 oj_status oj_job_open_shared(const struct oj_command *command,
@@ -528,18 +716,14 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
 oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
                                 struct oj_error *err)
 {
-    const struct oj_join_recipe recipe = {
-        job->command,   &job->join,       &job->sides,
-        &job->relation, &job->join_files, engine_options(job)};
     struct oj_join_key key = {0};
     oj_status status;
-    int is_mine, may_keep = oj_join_cache_limit() > 0 &&
-                            oj_join_key_is_possible(job->command, &job->join) &&
-                            oj_join_files_same(&job->join_files);
+    int is_mine, may_keep;
     if (job->command->memory > 0)
         return oj_job_prepare(job, err);
+    may_keep = has_key(job);
     if (may_keep)
-        key = oj_join_key_make(&recipe);
+        key = make_key(job);
     status = oj_join_cache_take(
         like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL, build,
         job, oj_cancel_flag(), &job->join_use, &is_mine, err);
@@ -578,10 +762,10 @@ void oj_job_on_thread(const struct oj_job *job,
     struct oj_message_sink sink;
     oj_cancel_use(job->cancel); /* a layer can be a join itself */
     if (job->messages != NULL)
-        oj_message_list_hear(job->messages, &sink);
+        oj_message_use_list(job->messages, &sink);
     stages(pipeline);
     if (job->messages != NULL)
-        oj_message_use(NULL);
+        oj_message_end_list();
 }
 
 oj_status oj_job_open_reader(struct oj_job *job, const struct oj_source *source,
@@ -632,7 +816,7 @@ oj_status oj_job_join_part(struct oj_job *job,
                            struct oj_matches *out, struct oj_error *err)
 {
     if (job->tiled != NULL)
-        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, out,
+        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, NULL, out,
                                    &job->answer_side[part->answer], err));
     else
         OJ_TRY(join_in_memory(job, part->flat, out, err));
@@ -647,10 +831,10 @@ struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
                                   NULL, NULL};
     if (job->tiled != NULL)
     {
-        const struct oj_tiled_side *own = &job->answer_side[answer];
-        side.flat = oj_feature_set_view(&own->features);
-        side.table = own->features.table;
-        side.ordinal = own->features.ordinal;
+        const struct oj_feature_set *own = &job->answer_side[answer];
+        side.flat = oj_feature_set_view(own);
+        side.table = own->table;
+        side.ordinal = own->ordinal;
         side.place = own->place;
     }
     return side;
@@ -772,7 +956,6 @@ void oj_job_end_reading(struct oj_job *job)
 
 void oj_job_close(struct oj_job *job)
 {
-    const struct oj_job closed = {0};
     /* An error is reported on a line of its own. */
     if (job->progress_open)
         printf("\n");
@@ -784,10 +967,10 @@ void oj_job_close(struct oj_job *job)
     oj_tiled_join_close(job->tiled);
     oj_tiles_close(&job->tiles);
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-        oj_tiled_side_free(&job->answer_side[i]);
+        oj_feature_set_free(&job->answer_side[i]);
     oj_sides_close(&job->sides);
     oj_crs_free(&job->crs);
     oj_source_close(&job->join);
     oj_source_close(&job->input);
-    *job = closed;
+    memset(job, 0, sizeof *job);
 }

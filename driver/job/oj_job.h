@@ -7,14 +7,13 @@
 #include "../../algs/engine/oj_pipeline.h"
 #include "../../algs/engine/oj_join.h"
 #include "../../flatten/read/oj_layer_read.h"
-#include "../base/oj_message_list.h"
+#include "../base/oj_message.h"
 #include "../command/oj_command.h"
 #include "../source/oj_crs.h"
 #include "../source/oj_sides.h"
 #include "../source/oj_source.h"
 #include "oj_join_cache.h"
 #include "oj_join_files.h"
-#include "oj_join_side.h"
 #include "oj_tiled_join.h"
 
 /** What becomes of the batches of a stream. */
@@ -47,7 +46,7 @@ struct oj_job
      * come with the features they speak of. */
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: in memory */
-    struct oj_tiled_side answer_side[OJ_PIPELINE_SLOTS];
+    struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
 
     /** Called on the join thread after each join, for what is to be found out
      *  about the pairs; may be NULL. part->answer tells answers apart. */

@@ -23,18 +23,25 @@
 
 /* The formats whose data is all in the files that GDALGetFileList() names; VRT
  * files are looked into. */
-static const struct
-{
-    const char *driver;
-    int is_sqlite;
-} formats[] = {
-    {"GPKG", 1},         {"SQLite", 1},  {"FlatGeobuf", 0},
-    {"GeoJSON", 0},      {"CSV", 0},     {"ESRI Shapefile", 0},
-    {"GeoJSONSeq", 0},   {"JSONFG", 0},  {"TopoJSON", 0},
-    {"OpenFileGDB", 0},  {"Parquet", 0}, {"Arrow", 0},
-    {"MapInfo File", 0}, {"KML", 0},     {"GPX", 0},
-    {"DXF", 0},          {"XLSX", 0},    {"ODS", 0},
-};
+static const char *const formats[] = {"GPKG",
+                                      "SQLite",
+                                      "FlatGeobuf",
+                                      "GeoJSON",
+                                      "CSV",
+                                      "ESRI Shapefile",
+                                      "GeoJSONSeq",
+                                      "JSONFG",
+                                      "TopoJSON",
+                                      "OpenFileGDB",
+                                      "Parquet",
+                                      "Arrow",
+                                      "MapInfo File",
+                                      "KML",
+                                      "GPX",
+                                      "DXF",
+                                      "XLSX",
+                                      "ODS",
+                                      NULL};
 
 int64_t oj_join_files_now(void)
 {
@@ -43,15 +50,10 @@ int64_t oj_join_files_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* -1: another format. */
-static int find_format(const char *driver)
+static int is_known_format(GDALDriverH driver)
 {
-    for (int i = 0; i < (int)(sizeof formats / sizeof *formats); i++)
-    {
-        if (strcasecmp(formats[i].driver, driver) == 0)
-            return i;
-    }
-    return -1;
+    return driver != NULL && CSLFindString((CSLConstList)formats,
+                                           GDALGetDescription(driver)) >= 0;
 }
 
 /* ---- paths -------------------------------------------------------------- */
@@ -93,22 +95,18 @@ static int are_files(char **files)
     return 1;
 }
 
-/* SQLite's -shm file is changed by those who read, too. */
-static char **list_paths(char **files, int is_sqlite)
+/* With SQLite's journals, whatever the format. Its -shm file is changed by
+ * those who read, too. */
+static char **list_paths(char **files)
 {
     char **paths = NULL;
     for (int i = 0; files[i] != NULL; i++)
     {
-        if (is_sqlite &&
-            (ends_with(files[i], "-wal") || ends_with(files[i], "-shm") ||
-             ends_with(files[i], "-journal")))
+        if (ends_with(files[i], "-shm"))
             continue;
         paths = add_path(paths, files[i], "");
-        if (is_sqlite)
-        {
-            paths = add_path(paths, files[i], "-wal");
-            paths = add_path(paths, files[i], "-journal");
-        }
+        paths = add_path(paths, files[i], "-wal");
+        paths = add_path(paths, files[i], "-journal");
     }
     return paths;
 }
@@ -199,19 +197,19 @@ static void add_all_beside(struct vrt_walk *walk, const char *path)
 static int add_source(struct vrt_walk *walk, CPLXMLNode *node)
 {
     const char *text = CPLGetXMLValue(node, "", "");
-    char *path;
     GDALDriverH driver = NULL;
+    char *path;
+    int is_known;
     if (CPLTestBoolean(CPLGetXMLValue(node, "relativeToVRT", "0")))
         text = CPLProjectRelativeFilename(CPLGetPath(walk->vrt), text);
     path = CPLStrdup(text);
     if (is_plain_file(path))
         driver = GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL);
-    if (driver == NULL || find_format(GDALGetDescription(driver)) < 0)
-        driver = NULL;
-    else
+    is_known = is_known_format(driver);
+    if (is_known)
         add_all_beside(walk, path);
     CPLFree(path);
-    return driver != NULL;
+    return is_known;
 }
 
 static int is_fixed_select(CPLXMLNode *node)
@@ -273,20 +271,19 @@ static int list_vrt_sources(const char *path, char ***files)
 
 /* ---- both --------------------------------------------------------------- */
 
-/* Of a VRT file also what it names, which may be SQLite's. NULL: not known. */
+/* Of a VRT file also what it names. NULL: not known. */
 static char **find_paths(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
-    const char *name = driver != NULL ? GDALGetDescription(driver) : "";
-    int is_vrt = strcasecmp(name, "OGR_VRT") == 0;
-    int format = find_format(name), is_known = format >= 0 || is_vrt;
+    int is_vrt = driver != NULL && EQUAL(GDALGetDescription(driver), "OGR_VRT");
+    int is_known = is_vrt || is_known_format(driver);
     char **files = NULL, **paths = NULL;
     if (is_known)
         files = GDALGetFileList(source->dataset);
     if (is_vrt)
         is_known = list_vrt_sources(source->side->dataset, &files);
     if (is_known && are_files(files))
-        paths = list_paths(files, is_vrt || formats[format].is_sqlite);
+        paths = list_paths(files);
     CSLDestroy(files);
     return paths;
 }
@@ -294,8 +291,7 @@ static char **find_paths(const struct oj_source *source)
 void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files)
 {
-    const struct oj_join_files nothing = {0};
-    *files = nothing;
+    memset(files, 0, sizeof *files);
     files->paths = find_paths(source);
     if (files->paths != NULL)
         files->state = look_at(files->paths, opened_ns, &files->is_settled);
@@ -321,8 +317,7 @@ int oj_join_files_changed(const struct oj_join_files *files)
 
 void oj_join_files_free(struct oj_join_files *files)
 {
-    const struct oj_join_files empty = {0};
     CSLDestroy(files->paths);
     CSLDestroy(files->state);
-    *files = empty;
+    memset(files, 0, sizeof *files);
 }

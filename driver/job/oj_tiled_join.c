@@ -1,12 +1,31 @@
 #include "oj_tiled_join.h"
 
 #include "../../algs/pairs/oj_ranking.h"
+#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
-#include "oj_join_side.h"
+#include "../../flatten/base/oj_compare.h"
+#include "oj_join_cache.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PIECE_BYTES (64 * 1024) /* of the file, at one access */
+
+#define HAS_MAX_DISTANCE 1
+#define HAS_ON_CLASS 2
+#define HAS_EXCLUDE_CLASS 4
+
+/* What every record starts with; columns that are not there are zero. */
+struct head
+{
+    int64_t length; /* of the record, a multiple of 8 */
+    int64_t ordinal, fid;
+    double max_distance;
+    int32_t on_class, exclude_class;
+    int64_t columns; /* that are there */
+    int64_t n_wkb;
+};
 
 /* A join feature that a batch has found, by number. */
 struct found_feature
@@ -32,7 +51,7 @@ struct oj_tiled_join
 
     /* The tile in memory. */
     int64_t loaded; /* -1: none */
-    struct oj_tiled_side side;
+    struct oj_feature_set side;
     struct oj_flat flat;
     struct oj_join *engine;
 
@@ -40,11 +59,466 @@ struct oj_tiled_join
     struct oj_matches matches; /* with one tile */
     struct oj_answers answers; /* of all tiles so far */
     int64_t n_found, cap_found, cap_number, cap_tie_rank;
+    int64_t n_first;             /* what found begins with in any case */
     struct found_feature *found; /* [n_found] */
     int32_t *number;             /* [features of the tile] in found, or -1;
                                     scratch of renumber(), too */
     int32_t *tie_rank;           /* [n_found] */
 };
+
+/* ---- features ----------------------------------------------------------- */
+
+struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
+{
+    struct oj_flat flat = oj_flat_buf_view(&features->buf);
+    flat.max_distance = features->max_distance;
+    flat.on_class = features->on_class;
+    flat.exclude_class = features->exclude_class;
+    return flat;
+}
+
+oj_status oj_feature_set_clear(struct oj_feature_set *features,
+                               struct oj_error *err)
+{
+    struct oj_table *table = features->table;
+    oj_flat_buf_clear(&features->buf);
+    if (table == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_table_new_like(table, &features->table, err));
+    oj_table_free(table);
+    return OJ_OK;
+}
+
+void oj_feature_set_free(struct oj_feature_set *features)
+{
+    oj_flat_buf_free(&features->buf);
+    oj_table_free(features->table);
+    oj_free(features->ordinal);
+    oj_free(features->max_distance);
+    oj_free(features->on_class);
+    oj_free(features->exclude_class);
+    oj_free(features->place);
+    oj_free(features->piece.byte);
+    memset(features, 0, sizeof *features);
+}
+
+/* What stands beside the geometry. */
+static oj_status add_columns(struct oj_feature_set *features,
+                             const struct oj_flat *flat, int64_t from,
+                             int64_t ordinal, struct oj_error *err)
+{
+    int64_t n = features->buf.n_features;
+    OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
+    features->ordinal[n] = ordinal;
+    if (flat->max_distance != NULL)
+    {
+        OJ_ROOM(features->max_distance, n, n + 1, features->cap_max_distance,
+                err);
+        features->max_distance[n] = flat->max_distance[from];
+    }
+    if (flat->on_class != NULL)
+    {
+        OJ_ROOM(features->on_class, n, n + 1, features->cap_on_class, err);
+        features->on_class[n] = flat->on_class[from];
+    }
+    if (flat->exclude_class != NULL)
+    {
+        OJ_ROOM(features->exclude_class, n, n + 1, features->cap_exclude_class,
+                err);
+        features->exclude_class[n] = flat->exclude_class[from];
+    }
+    return OJ_OK;
+}
+
+oj_status oj_feature_set_add(struct oj_feature_set *features,
+                             const struct oj_flat *flat, int64_t from,
+                             int64_t ordinal, struct oj_error *err)
+{
+    OJ_TRY(add_columns(features, flat, from, ordinal, err));
+    return oj_flat_buf_copy(&features->buf, flat, from,
+                            flat->fid != NULL ? flat->fid[from] : -1, err);
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+static int64_t padded(int64_t n)
+{
+    return (n + 7) & ~INT64_C(7);
+}
+
+/* Room for n bytes at the end, and zeros up to a multiple of 8. */
+static oj_status add_room(struct oj_bytes *bytes, int64_t n, unsigned char **to,
+                          struct oj_error *err)
+{
+    int64_t end = bytes->n + padded(n);
+    OJ_ROOM(bytes->byte, bytes->n, end, bytes->capacity, err);
+    *to = bytes->byte + bytes->n;
+    memset(*to + n, 0, (size_t)(padded(n) - n));
+    bytes->n = end;
+    return OJ_OK;
+}
+
+static oj_status put(struct oj_bytes *bytes, const void *from, int64_t n,
+                     struct oj_error *err)
+{
+    unsigned char *to;
+    OJ_TRY(add_room(bytes, n, &to, err));
+    if (n > 0)
+        memcpy(to, from, (size_t)n);
+    return OJ_OK;
+}
+
+static oj_status put_number(struct oj_bytes *bytes, int64_t number,
+                            struct oj_error *err)
+{
+    return put(bytes, &number, sizeof number, err);
+}
+
+/* The next piece of a record, of n bytes; *at goes past it. */
+static const void *take(const unsigned char **at, int64_t n)
+{
+    const void *piece = *at;
+    *at += padded(n);
+    return piece;
+}
+
+static int64_t take_number(const unsigned char **at)
+{
+    int64_t number;
+    memcpy(&number, take(at, sizeof number), sizeof number);
+    return number;
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+static oj_status put_list(struct oj_bytes *bytes, OGRFieldType type,
+                          const OGRField *raw, struct oj_error *err)
+{
+    int n = raw->IntegerList.nCount;
+    OJ_TRY(put_number(bytes, n, err));
+    if (type == OFTIntegerList)
+        return put(bytes, raw->IntegerList.paList, 4 * (int64_t)n, err);
+    if (type != OFTStringList)
+        return put(bytes, raw->Integer64List.paList, 8 * (int64_t)n, err);
+    for (int i = 0; i < n; i++)
+    {
+        int64_t length = (int64_t)strlen(raw->StringList.paList[i]) + 1;
+        OJ_TRY(put_number(bytes, length, err));
+        OJ_TRY(put(bytes, raw->StringList.paList[i], length, err));
+    }
+    return OJ_OK;
+}
+
+/* All members of an OGRField begin where it does. */
+static int64_t raw_size(OGRFieldType type)
+{
+    return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);
+}
+
+static oj_status put_value(struct oj_bytes *bytes, OGRFieldType type,
+                           const struct oj_value *value, struct oj_error *err)
+{
+    const OGRField *raw = &value->raw;
+    const void *text;
+    int64_t n;
+    if (!oj_value_is_there(value))
+        return put_number(bytes, 0, err);
+    OJ_TRY(put_number(bytes, 1, err));
+    if (oj_type_is_list(type))
+        return put_list(bytes, type, raw, err);
+    if (type != OFTString && type != OFTBinary)
+        return put(bytes, raw, raw_size(type), err);
+    text = oj_value_bytes(value, type, &n);
+    OJ_TRY(put_number(bytes, n, err));
+    return put(bytes, text, n, err);
+}
+
+/* Texts of a list are pointed at where they lie; *texts keeps the pointers. */
+static oj_status take_list(const unsigned char **at, OGRFieldType type,
+                           OGRField *raw, char ***texts, int64_t *cap_texts,
+                           struct oj_error *err)
+{
+    int n = (int)take_number(at);
+    raw->IntegerList.nCount = n;
+    if (type == OFTIntegerList)
+        raw->IntegerList.paList = (int *)take(at, 4 * (int64_t)n);
+    else if (type != OFTStringList)
+        raw->Integer64List.paList = (GIntBig *)take(at, 8 * (int64_t)n);
+    else
+    {
+        OJ_TRY(oj_reserve(texts, 0, n, cap_texts, sizeof **texts, err));
+        for (int i = 0; i < n; i++)
+        {
+            int64_t length = take_number(at);
+            (*texts)[i] = (char *)take(at, length);
+        }
+        raw->StringList.paList = *texts;
+    }
+    return OJ_OK;
+}
+
+static oj_status take_value(const unsigned char **at, OGRFieldType type,
+                            struct oj_value *value, char ***texts,
+                            int64_t *cap_texts, struct oj_error *err)
+{
+    OGRField *raw = &value->raw;
+    if (take_number(at) == 0)
+    {
+        oj_value_set_null(value);
+        return OJ_OK;
+    }
+    oj_value_set_zero(value);
+    if (oj_type_is_list(type))
+        return take_list(at, type, raw, texts, cap_texts, err);
+    if (type == OFTString)
+    {
+        value->n_text = take_number(at);
+        raw->String = (char *)take(at, value->n_text);
+    }
+    else if (type == OFTBinary)
+    {
+        raw->Binary.nCount = (int)take_number(at);
+        raw->Binary.paData = (GByte *)take(at, raw->Binary.nCount);
+    }
+    else
+        memcpy(raw, take(at, raw_size(type)), (size_t)raw_size(type));
+    return OJ_OK;
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+/* Holds the record of feature i of flat, whose attributes are row i. */
+static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
+                            int64_t i, const struct oj_row_values *values,
+                            int64_t ordinal, struct oj_error *err)
+{
+    const struct oj_table *columns = tiles->columns;
+    struct oj_bytes *bytes = &tiles->held;
+    const struct oj_flat *f = flat;
+    const struct head head = {
+        0,
+        ordinal,
+        f->fid != NULL ? f->fid[i] : 0,
+        f->max_distance != NULL ? f->max_distance[i] : 0.0,
+        f->on_class != NULL ? f->on_class[i] : 0,
+        f->exclude_class != NULL ? f->exclude_class[i] : 0,
+        (f->max_distance != NULL ? HAS_MAX_DISTANCE : 0) |
+            (f->on_class != NULL ? HAS_ON_CLASS : 0) |
+            (f->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0),
+        oj_wkb_size(f, i, 0)};
+    int64_t start = bytes->n, length;
+    unsigned char *to;
+    OJ_TRY(put(bytes, &head, sizeof head, err));
+    OJ_TRY(add_room(bytes, head.n_wkb, &to, err));
+    oj_wkb_write(flat, i, 0, to);
+    for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
+    {
+        struct oj_value value;
+        oj_row_values_get(values, i, c, &value);
+        OJ_TRY(put_value(bytes, oj_table_type(columns, c, NULL), &value, err));
+    }
+    length = bytes->n - start;
+    memcpy(bytes->byte + start, &length, sizeof length);
+    return OJ_OK;
+}
+
+/* Of a record of which at least 8 bytes are there. */
+static int64_t record_length(const unsigned char *record)
+{
+    return take_number(&record);
+}
+
+static oj_status take_attributes(const unsigned char *at,
+                                 struct oj_table *table, struct oj_error *err)
+{
+    char **texts = NULL;
+    int64_t cap_texts = 0;
+    oj_status status = OJ_OK;
+    for (int c = 0; status == OJ_OK && c < oj_table_columns(table); c++)
+    {
+        struct oj_value value;
+        status = take_value(&at, oj_table_type(table, c, NULL), &value, &texts,
+                            &cap_texts, err);
+        if (status == OJ_OK)
+            status = oj_table_append_column_value(table, c, &value, err);
+    }
+    oj_free(texts);
+    if (status == OJ_OK)
+        oj_table_end_row(table);
+    return status;
+}
+
+/* Adds the feature of a record, which lies at place. */
+static oj_status take_record(const unsigned char *record, int64_t place,
+                             struct oj_feature_set *features,
+                             struct oj_error *err)
+{
+    const unsigned char *at = record;
+    int64_t n = features->buf.n_features;
+    struct oj_flat columns = {0};
+    const uint8_t *wkb;
+    struct head head;
+    memcpy(&head, take(&at, sizeof head), sizeof head);
+    wkb = take(&at, head.n_wkb);
+    if (head.columns & HAS_MAX_DISTANCE)
+        columns.max_distance = &head.max_distance;
+    if (head.columns & HAS_ON_CLASS)
+        columns.on_class = &head.on_class;
+    if (head.columns & HAS_EXCLUDE_CLASS)
+        columns.exclude_class = &head.exclude_class;
+    if (features->table != NULL)
+        OJ_TRY(take_attributes(at, features->table, err));
+    OJ_ROOM(features->place, n, n + 1, features->cap_place, err);
+    features->place[n] = place;
+    OJ_TRY(add_columns(features, &columns, 0, head.ordinal, err));
+    return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
+}
+
+/* ---- tiles -------------------------------------------------------------- */
+
+struct oj_tile
+{
+    int64_t first, end; /* bytes of the file: whole records */
+    int64_t n_bytes;    /* oj_tiles_estimate() */
+};
+
+int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices)
+{
+    return record_bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices;
+}
+
+oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
+                        int64_t memory, struct oj_error *err)
+{
+    tiles->memory = memory;
+    return oj_temporary_file_open(near, "data", &tiles->file, err);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+oj_status oj_tiles_finish(struct oj_tiles *tiles, struct oj_error *err)
+{
+    OJ_TRY(oj_temporary_file_write(&tiles->file, tiles->held.byte,
+                                   tiles->held.n, err));
+    tiles->held.n = 0;
+    return OJ_OK;
+}
+
+/* Counts a record that ends at that byte of the file in the last tile, or in a
+ * new one. */
+static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
+                             int64_t n_bytes, struct oj_error *err)
+{
+    struct oj_tile *last =
+        tiles->n_tiles > 0 ? &tiles->tile[tiles->n_tiles - 1] : NULL;
+    if (last == NULL || last->n_bytes + n_bytes > tiles->memory)
+    {
+        int64_t first = last != NULL ? last->end : 0;
+        OJ_ROOM(tiles->tile, tiles->n_tiles, tiles->n_tiles + 1,
+                tiles->cap_tiles, err);
+        last = &tiles->tile[tiles->n_tiles++];
+        last->first = first;
+        last->n_bytes = 0;
+    }
+    last->end = end;
+    last->n_bytes += n_bytes;
+    return OJ_OK;
+}
+
+oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
+                       const struct oj_row_values *values,
+                       int64_t first_ordinal, struct oj_error *err)
+{
+    struct oj_bytes *held = &tiles->held;
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t first, end, start = held->n;
+        oj_flat_vertices(flat, i, &first, &end);
+        if (first == end)
+            continue;
+        OJ_TRY(put_record(tiles, flat, i, values, first_ordinal + i, err));
+        OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
+                           oj_tiles_estimate(held->n - start, end - first),
+                           err));
+        if (held->n >= PIECE_BYTES)
+            OJ_TRY(oj_tiles_finish(tiles, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Reads n bytes at first into side->piece. */
+static oj_status read_piece(const struct oj_tiles *tiles, int64_t first,
+                            int64_t n, struct oj_feature_set *side,
+                            struct oj_error *err)
+{
+    struct oj_bytes *piece = &side->piece;
+    OJ_ROOM(piece->byte, 0, n, piece->capacity, err);
+    piece->n = n;
+    return oj_temporary_file_read(&tiles->file, first, piece->byte, n, err);
+}
+
+/* Adds the features of the records from byte first of the file to end. */
+static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
+                              int64_t end, struct oj_feature_set *side,
+                              struct oj_error *err)
+{
+    const struct oj_bytes *piece = &side->piece;
+    int64_t least = PIECE_BYTES;
+    while (first < end)
+    {
+        int64_t at = 0, left = end - first, length = 0;
+        OJ_TRY(
+            read_piece(tiles, first, least < left ? least : left, side, err));
+        while (at < piece->n &&
+               at + (length = record_length(piece->byte + at)) <= piece->n)
+        {
+            OJ_TRY(take_record(piece->byte + at, first + at, side, err));
+            at += length;
+        }
+        /* One that is longer than a piece is read whole. */
+        least = at == 0 ? length : PIECE_BYTES;
+        first += at;
+    }
+    return OJ_OK;
+}
+
+static oj_status load_tile(const struct oj_tiles *tiles, int64_t t,
+                           struct oj_feature_set *side, struct oj_error *err)
+{
+    OJ_TRY(oj_feature_set_clear(side, err));
+    return read_records(tiles, tiles->tile[t].first, tiles->tile[t].end, side,
+                        err);
+}
+
+oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
+                         int64_t n, struct oj_feature_set *side,
+                         struct oj_error *err)
+{
+    OJ_TRY(oj_feature_set_clear(side, err));
+    if (side->table == NULL && tiles->columns != NULL)
+        OJ_TRY(oj_table_new_like(tiles->columns, &side->table, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        OJ_TRY(read_piece(tiles, place[i], 8, side, err));
+        OJ_TRY(read_records(tiles, place[i],
+                            place[i] + record_length(side->piece.byte), side,
+                            err));
+    }
+    return OJ_OK;
+}
+
+void oj_tiles_close(struct oj_tiles *tiles)
+{
+    oj_table_free(tiles->columns);
+    oj_free(tiles->tile);
+    oj_free(tiles->held.byte);
+    oj_temporary_file_close(&tiles->file);
+    memset(tiles, 0, sizeof *tiles);
+}
+
+/* ---- the join ------------------------------------------------------------ */
 
 oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
                              const struct oj_relation *relation,
@@ -83,10 +557,10 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     if (join->loaded == tile)
         return OJ_OK;
     unload(join);
-    OJ_TRY(oj_tiles_load(join->tiles, tile, &join->side, err));
-    join->flat = oj_feature_set_view(&join->side.features);
+    OJ_TRY(load_tile(join->tiles, tile, &join->side, err));
+    join->flat = oj_feature_set_view(&join->side);
     if (!join->fids_are_unique) /* they may be, within a tile */
-        join->flat.fid = join->side.features.ordinal;
+        join->flat.fid = join->side.ordinal;
     OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
     join->loaded = tile;
@@ -95,10 +569,9 @@ static oj_status load(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-/* Numbers those of n features that matches names, in their order, from first
- * on; the others get -1.  Returns the number after the last. */
-static int64_t number_named(const struct oj_matches *matches, int64_t n,
-                            int64_t first, int32_t *number)
+/* number[i]: 0 where matches names feature i of n, else -1. */
+static void mark_named(const struct oj_matches *matches, int64_t n,
+                       int32_t *number)
 {
     for (int64_t i = 0; i < n; i++)
         number[i] = -1;
@@ -113,32 +586,29 @@ static int64_t number_named(const struct oj_matches *matches, int64_t n,
         if (matches->undecided_join != NULL && matches->undecided_join[i] >= 0)
             number[matches->undecided_join[i]] = 0;
     }
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (number[i] == 0)
-            number[i] = (int32_t)first++;
-    }
-    return first;
 }
 
 /* The features that the answer of the tile names are found. */
 static oj_status add_found(struct oj_tiled_join *join, struct oj_error *err)
 {
-    int64_t n = join->flat.n_features, n_found = join->n_found;
-    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
-                      sizeof *join->number, err));
-    OJ_TRY(oj_reserve(&join->found, n_found, n_found + n, &join->cap_found,
-                      sizeof *join->found, err));
-    join->n_found = number_named(&join->matches, n, n_found, join->number);
+    int64_t n = join->flat.n_features, n_found = join->n_found, at = 0;
+    struct found_feature *found;
+    OJ_ROOM(join->number, 0, n, join->cap_number, err);
+    OJ_ROOM(join->found, n_found, n_found + n, join->cap_found, err);
+    mark_named(&join->matches, n, join->number);
     for (int64_t i = 0; i < n; i++)
     {
-        struct found_feature *found;
+        int64_t place = join->side.place[i];
         if (join->number[i] < 0)
             continue;
+        while (at < join->n_first && join->found[at].place < place)
+            at++;
+        join->number[i] = (int32_t)at;
+        if (at == join->n_first || join->found[at].place != place)
+            join->number[i] = (int32_t)join->n_found++;
         found = &join->found[join->number[i]];
-        found->place = join->side.place[i];
-        found->tie_key =
-            join->fids_are_unique ? join->flat.fid[i] : found->place;
+        found->place = place;
+        found->tie_key = join->fids_are_unique ? join->flat.fid[i] : place;
     }
     return OJ_OK;
 }
@@ -188,8 +658,7 @@ static oj_status rank_found(struct oj_tiled_join *join, struct oj_error *err)
 {
     int64_t n = join->n_found;
     struct found_feature **order;
-    OJ_TRY(oj_reserve(&join->tie_rank, 0, n, &join->cap_tie_rank,
-                      sizeof *join->tie_rank, err));
+    OJ_ROOM(join->tie_rank, 0, n, join->cap_tie_rank, err);
     OJ_NEW(order, n, err);
     for (int64_t i = 0; i < n; i++)
         order[i] = &join->found[i];
@@ -206,38 +675,52 @@ static int compare_place(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Leaves in found what out names, and numbers it anew, in the order of the
- * places. */
-static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
-                          struct oj_error *err)
+/* Writes number of the join features; those of a row that could not be decided
+ * are in ascending order again. */
+static void number_anew(struct oj_matches *out, const int32_t *number)
 {
-    int64_t n = join->n_found;
-    int32_t *number;
-    OJ_TRY(oj_reserve(&join->number, 0, n, &join->cap_number,
-                      sizeof *join->number, err));
-    number = join->number;
-    join->n_found = number_named(out, n, 0, number);
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (number[i] < 0)
-            continue;
-        join->found[i].before = (int32_t)i;
-        join->found[number[i]] = join->found[i];
-    }
-    qsort(join->found, (size_t)join->n_found, sizeof *join->found,
-          compare_place);
-    for (int64_t i = 0; i < join->n_found; i++)
-        number[join->found[i].before] = (int32_t)i;
+    int32_t *list = out->undecided_join;
     for (int64_t i = 0; i < out->n_entries; i++)
     {
         if (out->join_row[i] >= 0)
             out->join_row[i] = number[out->join_row[i]];
     }
-    for (int64_t i = 0; i < out->n_undecided; i++)
+    for (int64_t i = 0, first = 0; i < out->n_undecided; i++)
     {
-        if (out->undecided_join[i] >= 0)
-            out->undecided_join[i] = number[out->undecided_join[i]];
+        if (list[i] >= 0)
+            list[i] = number[list[i]];
+        if (i + 1 < out->n_undecided &&
+            out->undecided[i + 1] == out->undecided[i])
+            continue;
+        qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
+              oj_compare_int32);
+        first = i + 1;
     }
+}
+
+/* Leaves in found what it begins with and what else out names, which is
+ * numbered anew, in the order of the places. */
+static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
+                          struct oj_error *err)
+{
+    int64_t n = join->n_found, kept = 0;
+    int32_t *number;
+    OJ_ROOM(join->number, 0, n, join->cap_number, err);
+    number = join->number;
+    mark_named(out, n, number);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (number[i] < 0 && i >= join->n_first)
+            continue;
+        join->found[i].before = (int32_t)i;
+        join->found[kept++] = join->found[i];
+    }
+    join->n_found = kept;
+    qsort(join->found + join->n_first, (size_t)(kept - join->n_first),
+          sizeof *join->found, compare_place);
+    for (int64_t i = 0; i < kept; i++)
+        number[join->found[i].before] = (int32_t)i;
+    number_anew(out, number);
     return OJ_OK;
 }
 
@@ -279,7 +762,6 @@ static oj_status join_tiles(struct oj_tiled_join *join,
         &join->answers,
         join->relation.op != OJ_OP_NEAREST ? join->options.max_batch_pairs : 0,
         n_rows, 1);
-    join->n_found = 0;
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
@@ -294,7 +776,7 @@ static oj_status join_tiles(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-static oj_status fetch(struct oj_tiled_join *join, struct oj_tiled_side *side,
+static oj_status fetch(struct oj_tiled_join *join, struct oj_feature_set *side,
                        struct oj_error *err)
 {
     int64_t *place;
@@ -307,11 +789,28 @@ static oj_status fetch(struct oj_tiled_join *join, struct oj_tiled_side *side,
     return status;
 }
 
+static oj_status begin_with(struct oj_tiled_join *join,
+                            const struct oj_answer_places *first,
+                            struct oj_error *err)
+{
+    int64_t n = first != NULL ? first->n : 0;
+    OJ_ROOM(join->found, 0, n, join->cap_found, err);
+    join->n_first = join->n_found = n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        join->found[i].place = first->place[i];
+        join->found[i].tie_key = 0; /* no matter until it is found */
+    }
+    return OJ_OK;
+}
+
 oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               const struct oj_flat *input,
+                              const struct oj_answer_places *first,
                               struct oj_matches *out,
-                              struct oj_tiled_side *side, struct oj_error *err)
+                              struct oj_feature_set *side, struct oj_error *err)
 {
+    OJ_TRY(begin_with(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge(join, input->n_features, out, err));
     return fetch(join, side, err);
@@ -346,7 +845,7 @@ void oj_tiled_join_close(struct oj_tiled_join *join)
     if (join == NULL)
         return;
     unload(join);
-    oj_tiled_side_free(&join->side);
+    oj_feature_set_free(&join->side);
     oj_matches_free(&join->matches);
     oj_answers_free(&join->answers);
     oj_free(join->found);

@@ -1,15 +1,120 @@
-/** A join whose join side lies in tiles (oj_tiles.h): each batch is joined with
- *  one tile after the other, and the answers are merged into what a join with
- *  the whole layer gives, pair for pair and in the same order.
+/** A join side that is larger than memory: its features as records in a
+ *  temporary file, cut into tiles that can each be joined in memory.
+ *
+ *   record record record | record record | record record record ...
+ *   tile 0                 tile 1          tile 2
+ *
+ *   record:  struct head | WKB | attributes: per column 0, or 1 and the value
+ *
+ *  Each batch is joined with one tile after the other, and the answers are
+ *  merged into what a join with the whole layer gives, pair for pair and in the
+ *  same order.  Records stay in the order of the layer, so a place in the file
+ *  orders features as reading did.  Where the cuts are decides time, never an
+ *  answer.
  *
  *  The matches of a batch speak of features that are no longer in memory, so
  *  they come with those features: join_row is an ordinal among them.
+ *
+ *  Records are in native byte order; every piece starts at a multiple of 8
+ *  bytes.
  */
 #ifndef OJ_TILED_JOIN_H
 #define OJ_TILED_JOIN_H
 
 #include "../../algs/engine/oj_join.h"
-#include "oj_tiles.h"
+#include "../files/oj_temporary.h"
+#include "../source/oj_classes.h"
+
+/** Bytes that grow. Owner; zeroed memory is a valid empty one. */
+struct oj_bytes
+{
+    int64_t n, capacity;
+    unsigned char *byte;
+};
+
+/* ---- some features of a layer -------------------------------------------- */
+
+/** Some features of a layer, with all that is known of them.  Owner; zeroed
+ *  memory is a valid empty one. */
+struct oj_feature_set
+{
+    struct oj_flat_buf buf;
+    struct oj_table *table; /**< owned; NULL: no attributes */
+    int64_t *ordinal;       /**< [buf.n_features] place in the layer */
+    int64_t *place;         /**< [buf.n_features] of their records; only where
+                                 they come from tiles */
+    double *max_distance;   /**< [buf.n_features] or NULL, as in struct */
+    int32_t *on_class;      /**< oj_flat */
+    int32_t *exclude_class;
+    int64_t cap_ordinal, cap_place, cap_max_distance, cap_on_class;
+    int64_t cap_exclude_class;
+    struct oj_bytes piece; /**< scratch: what was read of the file */
+};
+
+/** The features as a flat layer; valid until they are next changed. */
+struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
+
+/** Empties features and keeps the memory, but not that of the table, which
+ *  begins anew. */
+OJ_MUST_USE oj_status oj_feature_set_clear(struct oj_feature_set *features,
+                                           struct oj_error *err);
+
+/** Frees what is held; features is a valid empty one afterwards. */
+void oj_feature_set_free(struct oj_feature_set *features);
+
+/** Copies feature from of a flat layer to the end of features, without
+ *  attributes.
+ *  ordinal        its place in the layer */
+OJ_MUST_USE oj_status oj_feature_set_add(struct oj_feature_set *features,
+                                         const struct oj_flat *flat,
+                                         int64_t from, int64_t ordinal,
+                                         struct oj_error *err);
+
+/* ---- tiles --------------------------------------------------------------- */
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_tiles
+{
+    struct oj_temporary_file file;
+    int64_t memory;           /**< bytes that one tile may take when loaded */
+    struct oj_bytes held;     /**< records that are not in the file yet */
+    struct oj_table *columns; /**< owned: an empty table with the columns of the
+                                   attributes to keep, or NULL; the caller makes
+                                   it first */
+    int64_t n_tiles, cap_tiles;
+    struct oj_tile *tile;
+};
+
+/** Bytes that features take in memory together with what a join builds over
+ *  them: record_bytes are those of their records. */
+int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices);
+
+/** Opens tiles of at most memory bytes, or of one feature.
+ *  near: a path beside which the file is to be (oj_temporary.h) */
+OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
+                                    int64_t memory, struct oj_error *err);
+
+/** Adds the features of flat that have parts; row i of values and ordinal
+ *  first_ordinal + i belong to feature i. */
+OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
+                                   const struct oj_flat *flat,
+                                   const struct oj_row_values *values,
+                                   int64_t first_ordinal, struct oj_error *err);
+
+/** No more features. */
+OJ_MUST_USE oj_status oj_tiles_finish(struct oj_tiles *tiles,
+                                      struct oj_error *err);
+
+/** Makes side the n features whose records are at these places, with their
+ *  attributes. Several threads may do so, each with a side of its own. */
+OJ_MUST_USE oj_status oj_tiles_fetch(const struct oj_tiles *tiles,
+                                     const int64_t *place, int64_t n,
+                                     struct oj_feature_set *side,
+                                     struct oj_error *err);
+
+void oj_tiles_close(struct oj_tiles *tiles);
+
+/* ---- the join ------------------------------------------------------------ */
 
 struct oj_tiled_join;
 
@@ -21,14 +126,24 @@ OJ_MUST_USE oj_status oj_tiled_join_open(
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
+/** Where the records of features are, in ascending order. */
+struct oj_answer_places
+{
+    int64_t n;
+    const int64_t *place; /**< [n] */
+};
+
 /** As oj_join_batch(). side becomes the features that are matched, or
  *  undecided, in the order of their places, with geometry and attributes: side
  *  row j is what join_row j and undecided_join j mean.
+ *  first: NULL, or features that side begins with, matched or not, so that two
+ *  answers can be compared by join_row.
  *  Cost: loading and indexing every tile, which large batches share. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                                           const struct oj_flat *input,
+                                          const struct oj_answer_places *first,
                                           struct oj_matches *out,
-                                          struct oj_tiled_side *side,
+                                          struct oj_feature_set *side,
                                           struct oj_error *err);
 
 /** Summed over tiles and batches. */

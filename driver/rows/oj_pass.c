@@ -15,13 +15,13 @@
 void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink)
 {
     if (pass->command != NULL)
-        oj_message_list_hear(&pass->messages, sink);
+        oj_message_use_list(&pass->messages, sink);
 }
 
 static void end_hearing(const struct oj_pass *pass)
 {
     if (pass->command != NULL)
-        oj_message_use(NULL);
+        oj_message_end_list();
 }
 
 /* What the calling thread had before it worked on the pass. */
@@ -258,8 +258,6 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
     pass->like = like;
     for (int i = 0; like != NULL && i < 2; i++)
         pass->fields[i] = CSLDuplicate(like->fields[i]);
-    OJ_TRY(oj_message_list_open(&pass->messages, err));
-    pass->has_messages = 1;
     return open_sides(pass, err);
 }
 
@@ -712,8 +710,6 @@ void oj_pass_close(struct oj_pass *pass)
     struct oj_error ignored;
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);
     close_sides(pass);
-    if (pass->has_messages)
-        oj_message_list_close(&pass->messages);
     CSLDestroy(pass->fields[0]);
     CSLDestroy(pass->fields[1]);
     CSLDestroy(pass->settings);

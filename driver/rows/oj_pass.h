@@ -11,7 +11,6 @@
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
 
-#include "../base/oj_message_list.h"
 #include "../job/oj_job.h"
 #include "oj_rows.h"
 
@@ -66,7 +65,6 @@ struct oj_pass
     /* Of one that is not for once. */
     const struct oj_command *command; /**< NULL: for once */
     struct oj_message_list messages;
-    int has_messages; /**< they are open */
     int cancel;       /**< raised to end what is under way */
     int is_broken;    /**< something failed: all is opened anew */
     char **settings;  /**< of the thread that asked for the first row */
@@ -104,7 +102,7 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           struct oj_error *err);
 
 /** Messages of the calling thread go to pass->messages until
- *  oj_message_use(NULL), where the pass is not for once. */
+ *  oj_message_end_list(), where the pass is not for once. */
 void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink);
 
 /** 1 when oj_pass_reopen() has something to do: something failed, or a file of

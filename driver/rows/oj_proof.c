@@ -1,7 +1,6 @@
 #include "oj_proof.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_compare.h"
 #include "../base/oj_message.h"
 #include "../output/oj_output.h"
 
@@ -10,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,10 +24,7 @@ struct reference
 
     /* In tiles. */
     struct oj_tiled_join *tiled;
-    struct oj_tiled_side own;   /* of the reference's answer */
-    struct oj_feature_set both; /* where it has others than the join's */
-    int64_t cap_row;
-    int32_t *row; /* [own] in side */
+    struct oj_feature_set own; /* ours, and what is only of the reference */
 };
 
 /* Indexes the join side once more. */
@@ -58,90 +53,7 @@ static void close_reference(struct reference *reference)
 {
     oj_join_close(reference->engine);
     oj_tiled_join_close(reference->tiled);
-    oj_tiled_side_free(&reference->own);
-    oj_feature_set_free(&reference->both);
-    oj_free(reference->row);
-}
-
-/* ---- one numbering for two answers --------------------------------------- */
-
-/* Finds the rows of ours for what the reference has; -1: none. Both are in the
- * order of their places in the tiles. Returns how many are in neither. */
-static int64_t find_ours(struct reference *reference,
-                         const struct oj_answer_side *ours)
-{
-    const int64_t *place = reference->own.place;
-    int64_t n = reference->own.features.buf.n_features, n_others = 0;
-    for (int64_t i = 0, at = 0; i < n; i++)
-    {
-        while (at < ours->flat.n_features && ours->place[at] < place[i])
-            at++;
-        reference->row[i] =
-            at < ours->flat.n_features && ours->place[at] == place[i]
-                ? (int32_t)at
-                : -1;
-        n_others += reference->row[i] < 0;
-    }
-    return n_others;
-}
-
-/* Side becomes ours and what is only of the reference, by ordinals. */
-static oj_status add_others(struct reference *reference,
-                            const struct oj_answer_side *ours,
-                            struct oj_error *err)
-{
-    const struct oj_flat own = oj_feature_set_view(&reference->own.features);
-    struct oj_feature_set *both = &reference->both;
-    OJ_TRY(oj_feature_set_clear(both, err));
-    for (int64_t i = 0; i < ours->flat.n_features; i++)
-        OJ_TRY(oj_feature_set_add(both, &ours->flat, i, ours->ordinal[i], err));
-    for (int64_t i = 0; i < own.n_features; i++)
-    {
-        if (reference->row[i] >= 0)
-            continue;
-        reference->row[i] = (int32_t)both->buf.n_features;
-        OJ_TRY(oj_feature_set_add(both, &own, i,
-                                  reference->own.features.ordinal[i], err));
-    }
-    reference->side = oj_feature_set_view(both);
-    return OJ_OK;
-}
-
-/* -1, all of a row, stays. */
-static void number_undecided(const struct reference *reference,
-                             struct oj_matches *matches)
-{
-    int32_t *list = matches->undecided_join;
-    for (int64_t i = 0, first = 0; i < matches->n_undecided; i++)
-    {
-        if (list[i] >= 0)
-            list[i] = reference->row[list[i]];
-        if (i + 1 < matches->n_undecided &&
-            matches->undecided[i + 1] == matches->undecided[i])
-            continue;
-        qsort(list + first, (size_t)(i + 1 - first), sizeof *list,
-              oj_compare_int32);
-        first = i + 1;
-    }
-}
-
-static oj_status number_alike(struct reference *reference,
-                              const struct oj_answer_side *ours,
-                              struct oj_matches *matches, struct oj_error *err)
-{
-    OJ_TRY(oj_reserve(&reference->row, 0,
-                      reference->own.features.buf.n_features,
-                      &reference->cap_row, sizeof *reference->row, err));
-    reference->side = ours->flat;
-    if (find_ours(reference, ours) > 0)
-        OJ_TRY(add_others(reference, ours, err));
-    for (int64_t i = 0; i < matches->n_entries; i++)
-    {
-        if (matches->join_row[i] >= 0)
-            matches->join_row[i] = reference->row[matches->join_row[i]];
-    }
-    number_undecided(reference, matches);
-    return OJ_OK;
+    oj_feature_set_free(&reference->own);
 }
 
 /* As oj_join_batch().  ours: the side of the join's own answer for these rows.
@@ -152,11 +64,13 @@ static oj_status join_again(struct reference *reference,
                             const struct oj_answer_side *ours,
                             struct oj_matches *out, struct oj_error *err)
 {
+    const struct oj_answer_places first = {ours->flat.n_features, ours->place};
     if (reference->tiled == NULL)
         return oj_join_batch(reference->engine, input, out, err);
-    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, out, &reference->own,
-                               err));
-    return number_alike(reference, ours, out, err);
+    OJ_TRY(oj_tiled_join_batch(reference->tiled, input, &first, out,
+                               &reference->own, err));
+    reference->side = oj_feature_set_view(&reference->own);
+    return OJ_OK;
 }
 
 /* ---- the proof ----------------------------------------------------------- */

@@ -48,8 +48,7 @@ static void print_side(const char *key, const struct oj_source *source,
                        int64_t n)
 {
     const struct oj_source_options *side = source->side;
-    char crs[256];
-    oj_crs_describe(source->srs, crs, sizeof crs);
+    const char *crs = oj_crs_describe(source->srs);
     line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
          source->is_result_set ? "SELECT" : "layer", source->name,
          OGRGeometryTypeToName(source->type),
@@ -124,7 +123,6 @@ static void print_question(const struct explanation *e)
     const struct oj_job *job = e->job;
     const struct oj_command *command = job->command;
     const struct oj_op_info *op = oj_op_get(job->relation.op);
-    char crs[256];
     line("join", "%s: %s", oj_command_op_name(command),
          command->is_window ? "the input feature has a point in common with a "
                               "box"
@@ -142,8 +140,7 @@ static void print_question(const struct explanation *e)
     print_conditions(job);
     print_side("input side", &job->input, e->n_input);
     print_side("join side", &job->join, e->n_join);
-    oj_crs_describe(job->crs.join, crs, sizeof crs);
-    line("joined in", "%s%s%s%s", crs,
+    line("joined in", "%s%s%s%s", oj_crs_describe(job->crs.join),
          job->input.transformation != NULL ? "; the input is reprojected" : "",
          job->join.transformation != NULL ? "; the join side is reprojected"
                                           : "",

@@ -54,7 +54,7 @@ struct update
     struct oj_row_cursor *cursor;
 
     /* The join feature at hand, where they lie in tiles. */
-    struct oj_tiled_side fetched;
+    struct oj_feature_set fetched;
 };
 
 static oj_status open_for_update(struct update *u, struct oj_error *err)
@@ -339,11 +339,11 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
 static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
 {
     struct oj_flat side;
-    if (u->fetched.features.buf.n_features > 0 && place == u->fetched.place[0])
+    if (u->fetched.buf.n_features > 0 && place == u->fetched.place[0])
         return OJ_OK;
     OJ_TRY(oj_tiles_fetch(&u->pass->job.tiles, &place, 1, &u->fetched, err));
-    side = oj_feature_set_view(&u->fetched.features);
-    oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.features.table);
+    side = oj_feature_set_view(&u->fetched);
+    oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.table);
     return OJ_OK;
 }
 
@@ -490,7 +490,7 @@ oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
     oj_status status = update_in_place(&u, run, err);
     close_update(&u);
     oj_temporary_file_close(&u.file);
-    oj_tiled_side_free(&u.fetched);
+    oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);
     return status;
 }

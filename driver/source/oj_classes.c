@@ -53,8 +53,7 @@ struct oj_classes
 static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
                            struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(&c->key, c->n_key, c->n_key + (int64_t)n, &c->cap_key, 1,
-                      err));
+    OJ_ROOM(c->key, c->n_key, c->n_key + (int64_t)n, c->cap_key, err);
     if (n > 0)
         memcpy(c->key + c->n_key, from, n);
     c->n_key += (int64_t)n;
@@ -113,12 +112,6 @@ static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
     return add_text(c, text, strlen(text), err);
 }
 
-static int is_null_value(const struct oj_value *value)
-{
-    return OGR_RawField_IsUnset(&value->raw) ||
-           OGR_RawField_IsNull(&value->raw);
-}
-
 void oj_row_values_get(const struct oj_row_values *values, int64_t row,
                        int column, struct oj_value *value)
 {
@@ -139,25 +132,20 @@ static oj_status add_key(struct oj_classes *c, int side,
         struct field_pair *pair = &c->pairs[i];
         const struct oj_class_field *field = &pair->side[side];
         struct oj_value value;
+        const char *text;
+        int64_t n;
         oj_row_values_get(values, row, field->column, &value);
-        if (is_null_value(&value))
-        {
-            *is_null = 1;
-        }
-        else if (pair->as_number)
-        {
+        *is_null = !oj_value_is_there(&value);
+        if (*is_null)
+            break;
+        if (pair->as_number)
             OJ_TRY(add_number(c, field->type, &value, is_null, err));
-        }
-        else if (field->type == OFTString)
-        {
-            OJ_TRY(add_text(c, value.raw.String,
-                            value.n_text >= 0 ? (size_t)value.n_text
-                                              : strlen(value.raw.String),
-                            err));
-        }
+        else if (field->type != OFTString)
+            OJ_TRY(add_written(c, pair, side, &value, err));
         else
         {
-            OJ_TRY(add_written(c, pair, side, &value, err));
+            text = oj_value_bytes(&value, OFTString, &n);
+            OJ_TRY(add_text(c, text, (size_t)n, err));
         }
     }
     return OJ_OK;
@@ -222,10 +210,9 @@ static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
     if (c->n_classes >= INT32_MAX - 1)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "more than %d different values to compare", INT32_MAX);
-    OJ_TRY(oj_reserve(&c->bytes, c->n_bytes, c->n_bytes + n, &c->cap_bytes, 1,
-                      err));
-    OJ_TRY(oj_reserve(&c->key_offset, c->n_classes + 1, c->n_classes + 2,
-                      &c->cap_offsets, sizeof *c->key_offset, err));
+    OJ_ROOM(c->bytes, c->n_bytes, c->n_bytes + n, c->cap_bytes, err);
+    OJ_ROOM(c->key_offset, c->n_classes + 1, c->n_classes + 2, c->cap_offsets,
+            err);
     if (n > 0)
         memcpy(c->bytes + c->n_bytes, key, (size_t)n);
     c->n_bytes += n;
@@ -334,11 +321,6 @@ oj_status oj_classes_new(const struct oj_class_field *left,
     else
         oj_classes_free(classes);
     return status;
-}
-
-int64_t oj_classes_count(const struct oj_classes *classes)
-{
-    return classes->numbers->n_classes;
 }
 
 void oj_classes_free(struct oj_classes *classes)

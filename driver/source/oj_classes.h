@@ -51,9 +51,6 @@ OJ_MUST_USE oj_status oj_classes_find(struct oj_classes *classes, int is_right,
                                       int64_t n, int32_t *class_of,
                                       struct oj_error *err);
 
-/** Different values inserted so far. */
-int64_t oj_classes_count(const struct oj_classes *classes);
-
 /** Accepts NULL. */
 void oj_classes_free(struct oj_classes *classes);
 

@@ -3,27 +3,23 @@
 #include "../base/oj_message.h"
 
 #include <cpl_error.h>
+#include <cpl_string.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "EPSG:2263", or the name. */
-void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size)
+const char *oj_crs_describe(OGRSpatialReferenceH srs)
 {
-    const char *authority, *code;
+    const char *authority, *code, *name;
     if (srs == NULL)
-    {
-        snprintf(text, size, "none");
-        return;
-    }
+        return "none";
     authority = OSRGetAuthorityName(srs, NULL);
     code = OSRGetAuthorityCode(srs, NULL);
+    name = OSRGetName(srs);
     if (authority != NULL && code != NULL)
-        snprintf(text, size, "%s:%s", authority, code);
-    else
-        snprintf(text, size, "%s",
-                 OSRGetName(srs) != NULL ? OSRGetName(srs) : "unnamed");
+        return CPLSPrintf("%s:%s", authority, code);
+    return CPLSPrintf("%.255s", name != NULL ? name : "unnamed");
 }
 
 /* *out = the CRS that the words of an option name; *out is replaced. */
@@ -81,22 +77,19 @@ static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH to,
                                      struct oj_error *err)
 {
-    char from_text[256], to_text[256];
     if (is_same(from, to))
         return OJ_OK;
-    oj_crs_describe(from, from_text, sizeof from_text);
-    oj_crs_describe(to, to_text, sizeof to_text);
     CPLErrorReset();
     source->transformation = OCTNewCoordinateTransformation(from, to);
     if (source->transformation == NULL)
         return oj_fail(err, OJ_ERR_DATA,
                        "%s layer '%s' cannot be brought from %s to %s (%s); "
                        "correct its CRS with -%s, or use -crs ignore",
-                       source->role, source->name, from_text, to_text,
-                       CPLGetLastErrorMsg(),
+                       source->role, source->name, oj_crs_describe(from),
+                       oj_crs_describe(to), CPLGetLastErrorMsg(),
                        source->role[0] == 'i' ? "s_srs" : "join_srs");
     oj_notice("%s layer '%s' is reprojected from %s to %s", source->role,
-              source->name, from_text, to_text);
+              source->name, oj_crs_describe(from), oj_crs_describe(to));
     return OJ_OK;
 }
 
@@ -107,7 +100,6 @@ static oj_status adopt(const struct oj_command *command,
 {
     const struct oj_source *has = input->srs != NULL ? input : join;
     struct oj_source *lacks = has == input ? join : input;
-    char text[256];
     if (has->srs == NULL || lacks->srs != NULL || command->crs == OJ_CRS_IGNORE)
         return OJ_OK;
     if (command->crs == OJ_CRS_STRICT)
@@ -116,9 +108,8 @@ static oj_status adopt(const struct oj_command *command,
                        "for granted; name it with -%s",
                        lacks->role, lacks->name,
                        lacks->role[0] == 'i' ? "s_srs" : "join_srs");
-    oj_crs_describe(has->srs, text, sizeof text);
     oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
-            lacks->role, lacks->name, text, has->role);
+            lacks->role, lacks->name, oj_crs_describe(has->srs), has->role);
     lacks->srs = OSRClone(has->srs);
     return OJ_OK;
 }
@@ -154,7 +145,6 @@ static oj_status choose_input(const struct oj_command *command,
                               struct oj_source *join, struct oj_crs *crs,
                               struct oj_error *err)
 {
-    char input_text[256], join_text[256];
     if (input->srs == NULL)
         return OJ_OK;
     crs->join = OSRClone(input->srs);
@@ -163,12 +153,10 @@ static oj_status choose_input(const struct oj_command *command,
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
-    oj_crs_describe(input->srs, input_text, sizeof input_text);
-    oj_crs_describe(join->srs, join_text, sizeof join_text);
     return oj_fail(err, OJ_ERR_DATA,
                    "the layers have different CRS, and -crs strict forbids to "
                    "reproject: input %s, join %s",
-                   input_text, join_text);
+                   oj_crs_describe(input->srs), oj_crs_describe(join->srs));
 }
 
 /* What a plain number means, and degrees do not, is a length in metres. */
@@ -176,21 +164,20 @@ static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
                                  const char *written, enum oj_unit unit,
                                  double *scale, struct oj_error *err)
 {
-    char text[256];
-    oj_crs_describe(crs->join, text, sizeof text);
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return oj_fail(err, OJ_ERR_ARG,
                        "-metric sphere measures between longitudes and "
                        "latitudes, and the CRS of the join is %s: bring both "
                        "sides into degrees with -t_srs EPSG:4326 (the output "
                        "too), or leave -metric out",
-                       crs->join == NULL ? "unknown" : text);
+                       crs->join == NULL ? "unknown"
+                                         : oj_crs_describe(crs->join));
     if (fabs(OSRGetAngularUnits(crs->join, NULL) / oj_unit_size(OJ_UNIT_DEG) -
              1.0) > 1e-9)
         return oj_fail(err, OJ_ERR_ARG,
                        "-metric sphere needs degrees, and the unit of %s is "
                        "another: use -t_srs EPSG:4326",
-                       text);
+                       oj_crs_describe(crs->join));
     if (unit == OJ_UNIT_DEG)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s %s: with -metric sphere distances are lengths; "
@@ -203,30 +190,26 @@ static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
 static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
                                  const char *written, struct oj_error *err)
 {
-    char text[256];
-    oj_crs_describe(crs->join, text, sizeof text);
     return oj_fail(err, OJ_ERR_ARG,
                    "the CRS of the join, %s, is in degrees, and -%s %s has no "
                    "fixed length there: use -metric sphere for metres along "
                    "great circles, or name a projected CRS to join in with "
                    "-t_srs, or write degrees, for example -max_distance "
                    "0.01deg",
-                   text, option, written);
+                   oj_crs_describe(crs->join), option, written);
 }
 
 /* Without -max_distance there is no unit to look at. */
 static oj_status check_unbounded(const struct oj_crs *crs, struct oj_error *err)
 {
-    char text[256];
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return OJ_OK;
-    oj_crs_describe(crs->join, text, sizeof text);
     return oj_fail(err, OJ_ERR_ARG,
                    "the CRS of the join, %s, is in degrees, where the nearest "
                    "feature is not well defined: use -metric sphere, or name a "
                    "projected CRS to join in with -t_srs, or accept distances "
                    "in degrees with -max_distance infdeg",
-                   text);
+                   oj_crs_describe(crs->join));
 }
 
 /* 100us-ft in a CRS of US feet must stay 100 exactly. */
@@ -329,16 +312,14 @@ static oj_status check_plane(const struct oj_command *command,
                              const char *option, OGRSpatialReferenceH srs,
                              struct oj_error *err)
 {
-    char text[256];
     if (srs == NULL || !OSRIsGeocentric(srs) ||
         (command->crs == OJ_CRS_IGNORE && command->t_srs == NULL))
         return OJ_OK;
-    oj_crs_describe(srs, text, sizeof text);
     return oj_fail(err, OJ_ERR_ARG,
                    "%s%s is a geocentric CRS, whose X and Y are no plane: "
                    "ogr2ogr -t_srs EPSG:4979 makes longitude and latitude of "
                    "it; -crs ignore takes X and Y as they are",
-                   option, text);
+                   option, oj_crs_describe(srs));
 }
 
 oj_status oj_crs_choose(const struct oj_command *command,
@@ -371,10 +352,9 @@ oj_status oj_crs_choose(const struct oj_command *command,
 
 void oj_crs_free(struct oj_crs *crs)
 {
-    const struct oj_crs empty = {0};
     if (crs->join != NULL)
         OSRRelease(crs->join);
     if (crs->output != NULL)
         OSRRelease(crs->output);
-    *crs = empty;
+    memset(crs, 0, sizeof *crs);
 }

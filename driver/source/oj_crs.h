@@ -35,8 +35,9 @@ OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
                                    const char *written, enum oj_unit unit,
                                    double *scale, struct oj_error *err);
 
-/** "EPSG:2263", or the name; "none" for NULL. */
-void oj_crs_describe(OGRSpatialReferenceH srs, char *text, size_t size);
+/** "EPSG:2263", or the name; "none" for NULL. Kept for a few calls
+ *  (CPLSPrintf()). */
+const char *oj_crs_describe(OGRSpatialReferenceH srs);
 
 /** Accepts zeroed memory. */
 void oj_crs_free(struct oj_crs *crs);

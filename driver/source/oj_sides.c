@@ -1,12 +1,14 @@
 #include "oj_sides.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/write/oj_layer_shape.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
 
 #include <cpl_conv.h>
+#include <cpl_error.h>
 #include <cpl_string.h>
 
 #include <math.h>
@@ -313,7 +315,7 @@ static double number_of_text(const char *text, int64_t n_text)
 
 static double number_of(OGRFieldType type, const struct oj_value *value)
 {
-    if (OGR_RawField_IsUnset(&value->raw) || OGR_RawField_IsNull(&value->raw))
+    if (!oj_value_is_there(value))
         return NAN;
     switch (type)
     {
@@ -340,9 +342,8 @@ static oj_status fill_reach(const struct oj_sides *sides, int side,
     OGRFieldType type = values->table != NULL
                             ? oj_table_type(values->table, column, NULL)
                             : values->attributes->fields->field[column].type;
-    OJ_TRY(oj_reserve(&work->max_distance, 0, flat->n_features,
-                      &work->cap_max_distance, sizeof *work->max_distance,
-                      err));
+    OJ_ROOM(work->max_distance, 0, flat->n_features, work->cap_max_distance,
+            err);
     for (int64_t row = 0; row < flat->n_features; row++)
     {
         struct oj_value value;
@@ -374,6 +375,235 @@ static oj_status fill_classes(struct oj_classes *classes, int side, int insert,
     return oj_classes_find(classes, side, insert, values, n, *class_of, err);
 }
 
+/* ---- what is joined in place of the features ---------------------------- */
+
+static int is_of_side(int sides, int side)
+{
+    return sides == OJ_SIDE_BOTH || sides == side;
+}
+
+/* What the command asks of a side: 0 the input, 1 the join side. */
+static struct oj_reshape reshape_for(const struct oj_command *command, int side,
+                                     const char *name)
+{
+    struct oj_reshape reshape = {0};
+    reshape.role = side == 0 ? "input" : "join";
+    reshape.name = name;
+    reshape.invalid = (enum oj_invalid_mode)command->invalid;
+    if (side == 1 && command->is_window)
+    {
+        reshape.invalid = OJ_INVALID_USE;
+        if (command->n_windows == 0)
+            reshape.shape = OJ_SHAPE_ENVELOPE;
+    }
+    if (oj_command_given(command, "centroid_of") &&
+        is_of_side(command->centroid_of, side))
+        reshape.shape = OJ_SHAPE_CENTROID;
+    if (oj_command_given(command, "point_on_surface_of") &&
+        is_of_side(command->point_on_surface_of, side))
+        reshape.shape = OJ_SHAPE_POINT_ON_SURFACE;
+    return reshape;
+}
+
+/* ---- validity ----------------------------------------------------------- */
+
+static int has_polygon(const struct oj_flat *flat, int64_t feature)
+{
+    if (oj_flat_is_points(flat))
+        return 0;
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+    {
+        if (flat->part_kind[p] == OJ_PART_POLYGON)
+            return 1;
+    }
+    return 0;
+}
+
+static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
+{
+    int valid;
+    CPLErrorReset();
+    valid = OGR_G_IsValid(geometry);
+    snprintf(reason, size, "%s", CPLGetLastErrorMsg());
+    return valid;
+}
+
+static oj_status fail_invalid(const struct oj_reshape *r,
+                              const struct oj_flat *from, int64_t feature,
+                              const char *reason, struct oj_error *err)
+{
+    long long fid = (long long)feature;
+    if (from->fid != NULL)
+        fid = (long long)from->fid[feature];
+    return oj_fail(
+        err, OJ_ERR_DATA,
+        "%s layer '%s': feature %lld is not valid (%s), and -invalid "
+        "fail stops there; -invalid fix would mend it for the join",
+        r->role, r->name, fid, reason);
+}
+
+/* Replaces *geometry by what -invalid makes of it; NULL: skipped. */
+static oj_status treat_invalid(struct oj_reshape *r, const struct oj_flat *from,
+                               int64_t feature, OGRGeometryH *geometry,
+                               struct oj_error *err)
+{
+    OGRGeometryH fixed = NULL;
+    char reason[160];
+    if (r->invalid == OJ_INVALID_USE || !has_polygon(from, feature))
+        return OJ_OK;
+    r->found.n_tested++;
+    if (is_valid(*geometry, reason, sizeof reason))
+        return OJ_OK;
+    if (r->invalid == OJ_INVALID_FAIL)
+        return fail_invalid(r, from, feature, reason, err);
+    if (r->found.n_invalid++ == 0)
+    {
+        memcpy(r->found.reason, reason, sizeof reason);
+        r->found.first_invalid =
+            from->fid != NULL ? from->fid[feature] : feature;
+    }
+    if (r->invalid == OJ_INVALID_FIX)
+    {
+        fixed = OGR_G_MakeValid(*geometry);
+        r->found.n_not_fixed += fixed == NULL;
+    }
+    OGR_G_DestroyGeometry(*geometry);
+    *geometry = fixed;
+    return OJ_OK;
+}
+
+/* ---- points and envelopes ----------------------------------------------- */
+
+static OGRGeometryH centroid_of(OGRGeometryH geometry)
+{
+    OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
+    if (point != NULL && OGR_G_Centroid(geometry, point) != OGRERR_NONE)
+    {
+        OGR_G_DestroyGeometry(point);
+        point = NULL;
+    }
+    return point;
+}
+
+static oj_status add_representative(struct oj_reshape *r, int64_t fid,
+                                    OGRGeometryH geometry,
+                                    struct oj_flat_buf *to,
+                                    struct oj_error *err)
+{
+    OGRGeometryH point;
+    oj_status status;
+    point = r->shape == OJ_SHAPE_CENTROID ? centroid_of(geometry)
+                                          : OGR_G_PointOnSurface(geometry);
+    r->found.n_no_point += point == NULL || OGR_G_IsEmpty(point);
+    status = oj_layer_geometry_add(&r->work, to, fid, point, err);
+    OGR_G_DestroyGeometry(point);
+    return status;
+}
+
+/* A feature with parts has vertices, and they are one run. */
+static OGREnvelope envelope_of(const struct oj_flat *flat, int64_t feature)
+{
+    OGREnvelope e = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    int64_t v, end;
+    oj_flat_vertices(flat, feature, &v, &end);
+    for (; v < end; v++)
+    {
+        e.MinX = flat->x[v] < e.MinX ? flat->x[v] : e.MinX;
+        e.MinY = flat->y[v] < e.MinY ? flat->y[v] : e.MinY;
+        e.MaxX = flat->x[v] > e.MaxX ? flat->x[v] : e.MaxX;
+        e.MaxY = flat->y[v] > e.MaxY ? flat->y[v] : e.MaxY;
+    }
+    return e;
+}
+
+/* Four corners and the first again, or of a line two that are opposite. */
+static oj_status add_corners(const OGREnvelope *e, struct oj_flat_buf *to,
+                             struct oj_error *err)
+{
+    const double xs[5] = {e->MinX, e->MaxX, e->MaxX, e->MinX, e->MinX};
+    const double ys[5] = {e->MinY, e->MinY, e->MaxY, e->MaxY, e->MinY};
+    int has_area = e->MinX < e->MaxX && e->MinY < e->MaxY;
+    int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
+    double *x, *y;
+    OJ_TRY(
+        oj_flat_buf_part(to, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_ring(to, err));
+    OJ_TRY(oj_flat_buf_vertices(to, n, &x, &y, err));
+    for (int i = 0; i < n; i++)
+    {
+        x[i] = xs[i * step];
+        y[i] = ys[i * step];
+    }
+    return OJ_OK;
+}
+
+/* A box; without width or height a line, without both a point. */
+static oj_status add_envelope(const struct oj_flat *from, int64_t feature,
+                              int64_t fid, struct oj_flat_buf *to,
+                              struct oj_error *err)
+{
+    const OGREnvelope e = envelope_of(from, feature);
+    oj_status status;
+    if (e.MinX >= e.MaxX && e.MinY >= e.MaxY)
+        return oj_flat_buf_add_point(to, fid, e.MinX, e.MinY, err);
+    OJ_TRY(oj_flat_buf_begin(to, fid, err));
+    status = add_corners(&e, to, err);
+    if (status == OJ_OK)
+        status = oj_flat_buf_end(to, err);
+    if (status != OJ_OK)
+        oj_flat_buf_drop(to);
+    return status;
+}
+
+/* ---- features ----------------------------------------------------------- */
+
+static oj_status add_feature(struct oj_reshape *r, const struct oj_flat *from,
+                             int64_t feature, int64_t fid,
+                             struct oj_flat_buf *to, struct oj_error *err)
+{
+    OGRGeometryH geometry = NULL;
+    oj_status status;
+    int64_t v, end;
+    oj_flat_vertices(from, feature, &v, &end);
+    if (v == end)
+        return oj_flat_buf_add_null(to, fid, err);
+    if (oj_flat_is_one_point(from, feature)) /* valid, and its own centroid */
+        return oj_flat_buf_add_point(to, fid, from->x[v], from->y[v], err);
+    if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
+        return add_envelope(from, feature, fid, to, err);
+    OJ_TRY(oj_layer_shape(from, feature, 0, &geometry, err));
+    status = treat_invalid(r, from, feature, &geometry, err);
+    if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
+        status = add_representative(r, fid, geometry, to, err);
+    else if (status == OJ_OK)
+        status = oj_layer_geometry_add(&r->work, to, fid, geometry, err);
+    OGR_G_DestroyGeometry(geometry);
+    return status;
+}
+
+/* Appends to *to, for each feature of from, what is joined in its place; FIDs
+ * and order stay.  GEOS gives its reasons as warnings, which are not for the
+ * user's screen. */
+static oj_status reshape_features(struct oj_reshape *reshape,
+                                  const struct oj_flat *from,
+                                  struct oj_flat_buf *to, struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int64_t i = 0; i < from->n_features && status == OJ_OK; i++)
+    {
+        if (i % 256 == 0)
+            status = oj_check_cancel(reshape->cancel, err);
+        if (status == OJ_OK)
+            status = add_feature(reshape, from, i,
+                                 from->fid != NULL ? from->fid[i] : i, to, err);
+    }
+    CPLErrorReset();
+    CPLPopErrorHandler();
+    return status;
+}
+
 /* ---- both sides --------------------------------------------------------- */
 
 oj_status oj_sides_open(const struct oj_command *command,
@@ -381,8 +611,8 @@ oj_status oj_sides_open(const struct oj_command *command,
                         const struct oj_crs *crs, struct oj_sides *sides,
                         struct oj_relation *relation, struct oj_error *err)
 {
-    sides->reshape[0] = oj_reshape_for(command, 0, input->name);
-    sides->reshape[1] = oj_reshape_for(command, 1, join->name);
+    sides->reshape[0] = reshape_for(command, 0, input->name);
+    sides->reshape[1] = reshape_for(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->metric == OJ_METRIC_SPHERE;
     OJ_TRY(check_type(sides, input, err));
@@ -402,11 +632,12 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
                         struct oj_error *err)
 {
     struct oj_side_findings *found = &sides->reshape[side].found;
-    if (oj_reshape_is_needed(&sides->reshape[side]))
+    if (sides->reshape[side].shape != OJ_SHAPE_AS_READ ||
+        sides->reshape[side].invalid != OJ_INVALID_USE)
     {
         oj_flat_buf_clear(&work->shapes);
-        OJ_TRY(oj_reshape_features(&sides->reshape[side], flat, &work->shapes,
-                                   err));
+        OJ_TRY(
+            reshape_features(&sides->reshape[side], flat, &work->shapes, err));
         *flat = oj_flat_buf_view(&work->shapes);
     }
     OJ_TRY(check_fids(sides, side, flat, err));
@@ -429,18 +660,17 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
 
 void oj_side_work_free(struct oj_side_work *work)
 {
-    const struct oj_side_work empty = {0};
     oj_flat_buf_free(&work->shapes);
     oj_free(work->max_distance);
     oj_free(work->on_class);
     oj_free(work->exclude_class);
-    *work = empty;
+    memset(work, 0, sizeof *work);
 }
 
 void oj_sides_close(struct oj_sides *sides)
 {
-    oj_reshape_free(&sides->reshape[0]);
-    oj_reshape_free(&sides->reshape[1]);
+    oj_layer_geometry_free(&sides->reshape[0].work);
+    oj_layer_geometry_free(&sides->reshape[1].work);
     oj_classes_free(sides->on);
     oj_classes_free(sides->exclude);
     sides->on = sides->exclude = NULL;

@@ -1,7 +1,12 @@
-/** From the rows of a side as they were read to what is joined of them: shapes
- *  replaced (oj_reshape.h), and what -on, -exclude field=, -max_distance_field
- *  and -join_max_distance_field ask of fields turned into columns of struct
- *  oj_flat.
+/** From the rows of a side as they were read to what is joined of them.
+ *
+ *  In place of features a point of each (-centroid_of, -point_on_surface_of),
+ *  their envelopes (-op window against a layer), or what -invalid makes of
+ *  them: all from GEOS, over OGR, in the CRS of the join.  The output keeps the
+ *  features.  -invalid fail is OJ_ERR_DATA naming the first invalid feature.
+ *
+ *  What -on, -exclude field=, -max_distance_field and -join_max_distance_field
+ *  ask of fields is turned into columns of struct oj_flat.
  *
  *  The order is: open; then all rows of the side that is looked up, with
  *  insert; then the rows of the other, batch by batch.  Which side that is does
@@ -11,10 +16,48 @@
 #define OJ_SIDES_H
 
 #include "../../algs/relation/oj_relation.h"
+#include "../../flatten/read/oj_layer_geometry.h"
 #include "oj_classes.h"
 #include "oj_crs.h"
-#include "oj_reshape.h"
 #include "oj_source.h"
+
+enum oj_joined_shape
+{
+    OJ_SHAPE_AS_READ = 0,
+    OJ_SHAPE_CENTROID,
+    OJ_SHAPE_POINT_ON_SURFACE,
+    OJ_SHAPE_ENVELOPE
+};
+
+/** What was seen of a side's features while they were made into what is
+ *  joined. */
+struct oj_side_findings
+{
+    int64_t n_tested;    /**< features with polygons that -invalid looked at */
+    int64_t n_invalid;   /**< of these; skip and fix */
+    int64_t n_not_fixed; /**< of these, what GEOS cannot make valid: skipped */
+    int64_t n_no_point;  /**< features for which GEOS gives no point */
+    char reason[160];    /**< GEOS's for the first invalid one, or "" */
+    int64_t first_invalid;  /**< its FID */
+    int64_t n_no_reach;     /**< rows without a usable distance of their own:
+                                 NULL or negative */
+    int64_t n_beyond_poles; /**< -metric sphere: with a latitude beyond 90,
+                                 which join nothing */
+};
+
+/** What to do with one side, and what was done. Zeroed memory, with role and
+ *  name set, changes nothing. */
+struct oj_reshape
+{
+    enum oj_joined_shape shape;
+    enum oj_invalid_mode invalid;
+    const char *role, *name; /**< of the layer, for messages */
+    const int *cancel;       /**< nonzero stops; may be NULL */
+
+    struct oj_side_findings found;
+
+    struct oj_layer_geometry work;
+};
 
 /** Zeroed memory is a valid closed one. Index 0 is the input, 1 the join. */
 struct oj_sides

@@ -478,31 +478,24 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
 
 /* ---- the boxes of -window, as a layer in memory -------------------------- */
 
+/* Without width or height a line, without both a point. */
 static OGRGeometryH make_box(const double *box)
 {
-    double x0 = box[0], y0 = box[1], x1 = box[2], y1 = box[3];
-    OGRGeometryH line, polygon;
-    if (x0 >= x1 && y0 >= y1)
-    {
-        OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
-        OGR_G_SetPoint_2D(point, 0, x0, y0);
-        return point;
-    }
-    if (x0 >= x1 || y0 >= y1)
-    {
-        line = OGR_G_CreateGeometry(wkbLineString);
-        OGR_G_AddPoint_2D(line, x0, y0);
-        OGR_G_AddPoint_2D(line, x1, y1);
-        return line;
-    }
-    line = OGR_G_CreateGeometry(wkbLinearRing);
-    OGR_G_AddPoint_2D(line, x0, y0);
-    OGR_G_AddPoint_2D(line, x1, y0);
-    OGR_G_AddPoint_2D(line, x1, y1);
-    OGR_G_AddPoint_2D(line, x0, y1);
-    OGR_G_AddPoint_2D(line, x0, y0);
+    const double xs[5] = {box[0], box[2], box[2], box[0], box[0]};
+    const double ys[5] = {box[1], box[1], box[3], box[3], box[1]};
+    int is_thin = box[0] >= box[2], is_flat = box[1] >= box[3];
+    int has_area = !is_thin && !is_flat;
+    int n = has_area ? 5 : is_thin && is_flat ? 1 : 3;
+    OGRGeometryH polygon,
+        shape = OGR_G_CreateGeometry(n == 5   ? wkbLinearRing
+                                     : n == 1 ? wkbPoint
+                                              : wkbLineString);
+    for (int i = 0; i < n; i += has_area ? 1 : 2)
+        OGR_G_AddPoint_2D(shape, xs[i], ys[i]);
+    if (!has_area)
+        return shape;
     polygon = OGR_G_CreateGeometry(wkbPolygon);
-    OGR_G_AddGeometryDirectly(polygon, line);
+    OGR_G_AddGeometryDirectly(polygon, shape);
     return polygon;
 }
 
@@ -640,7 +633,6 @@ void oj_source_close_dataset(struct oj_source *source)
 
 void oj_source_close(struct oj_source *source)
 {
-    const struct oj_source closed = {0};
     oj_free(source->fields);
     oj_free(source->needed);
     oj_free(source->skipped);
@@ -649,5 +641,5 @@ void oj_source_close(struct oj_source *source)
     if (source->srs != NULL)
         OSRRelease(source->srs);
     oj_source_close_dataset(source);
-    *source = closed;
+    memset(source, 0, sizeof *source);
 }

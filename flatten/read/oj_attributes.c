@@ -22,8 +22,7 @@ oj_status oj_attributes_push(struct oj_attributes *attributes,
                              OGRFeatureH feature, struct oj_error *err)
 {
     int64_t n = attributes->n_features;
-    OJ_TRY(oj_reserve(&attributes->feature, n, n + 1, &attributes->cap_features,
-                      sizeof(OGRFeatureH), err));
+    OJ_ROOM(attributes->feature, n, n + 1, attributes->cap_features, err);
     attributes->feature[n] = feature;
     attributes->n_features = n + 1;
     return OJ_OK;
@@ -32,9 +31,7 @@ oj_status oj_attributes_push(struct oj_attributes *attributes,
 OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
                                     int64_t row)
 {
-    int field = attributes->fields->geometry_field;
-    return field < 0 ? NULL
-                     : OGR_F_GetGeomFieldRef(attributes->feature[row], field);
+    return OGR_F_GetGeometryRef(attributes->feature[row]);
 }
 
 void oj_attributes_value(const struct oj_attributes *attributes, int field,

@@ -99,10 +99,10 @@ static int find_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
     if (!find_column(schema, fid_name[0] != '\0' ? fid_name : "OGC_FID", 'l',
                      &stream->column[OJ_ARROW_FID]))
         return 0;
-    if (fields->geometry_field >= 0)
+    if (fields->has_geometry)
     {
-        const char *name = OGR_GFld_GetNameRef(
-            OGR_FD_GetGeomFieldDefn(defn, fields->geometry_field));
+        const char *name =
+            OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0));
         if (!find_column(schema, name[0] != '\0' ? name : "wkb_geometry", 'z',
                          &stream->column[OJ_ARROW_GEOMETRY]))
             return 0;

@@ -20,7 +20,7 @@ static oj_status export_wkb(struct oj_layer_geometry *work,
     if (size <= 0)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a geometry takes more than 2 GiB as WKB");
-    OJ_TRY(oj_reserve(&work->wkb, 0, size, &work->cap_wkb, 1, err));
+    OJ_ROOM(work->wkb, 0, size, work->cap_wkb, err);
     if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot write its geometry as "
@@ -29,48 +29,38 @@ static oj_status export_wkb(struct oj_layer_geometry *work,
     return OJ_OK;
 }
 
-/* A ring of the vertices of a curve without arcs. */
-static oj_status add_vertices(OGRGeometryH polygon, OGRGeometryH line,
-                              struct oj_error *err)
+/* A ring of the vertices of a line. */
+static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
+                          struct oj_error *err)
 {
-    OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
-    int n = OGR_G_GetPointCount(line);
-    if (ring == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a ring");
-    OGR_G_SetPointCount(ring, n);
-    for (int i = 0; i < n; i++)
-        OGR_G_SetPoint_2D(ring, i, OGR_G_GetX(line, i), OGR_G_GetY(line, i));
-    OGR_G_AddGeometryDirectly(polygon, ring);
+    double *x, *y;
+    OJ_TRY(oj_flat_buf_ring(flat, err));
+    OJ_TRY(oj_flat_buf_vertices(flat, OGR_G_GetPointCount(line), &x, &y, err));
+    OGR_G_GetPoints(line, x, sizeof *x, y, sizeof *y, NULL, 0);
     return OJ_OK;
 }
 
 /* A curve polygon ring by ring: of one that is not closed, OGR as a whole makes
- * nothing but an error.  The caller's; NULL with *status. */
-static OGRGeometryH make_polygon(OGRGeometryH curves, oj_status *status,
-                                 struct oj_error *err)
+ * nothing but an error. */
+static oj_status add_curve_polygon(struct oj_flat_buf *flat,
+                                   OGRGeometryH curves, struct oj_error *err)
 {
-    OGRGeometryH polygon = OGR_G_CreateGeometry(wkbPolygon);
     int n = OGR_G_GetGeometryCount(curves);
-    *status = polygon != NULL
-                  ? OJ_OK
-                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a polygon");
-    for (int i = 0; i < n && *status == OJ_OK; i++)
+    oj_status status = oj_flat_buf_part(flat, OJ_PART_POLYGON, err);
+    for (int i = 0; i < n && status == OJ_OK; i++)
     {
         OGRGeometryH line =
             OGR_G_GetLinearGeometry(OGR_G_GetGeometryRef(curves, i), 0.0, NULL);
-        *status = line != NULL
-                      ? add_vertices(polygon, line, err)
-                      : oj_fail(err, OJ_ERR_DATA,
-                                "OGR cannot make lines of a ring of curves");
+        status = line != NULL
+                     ? add_ring(flat, line, err)
+                     : oj_fail(err, OJ_ERR_DATA,
+                               "OGR cannot make lines of a ring of curves");
         OGR_G_DestroyGeometry(line);
     }
-    if (*status == OJ_OK)
-        return polygon;
-    OGR_G_DestroyGeometry(polygon);
-    return NULL;
+    return status;
 }
 
-/* A copy of geometry without curves, the caller's. */
+/* The parts of a copy of geometry without curves. */
 static oj_status add_linear_parts(struct oj_layer_geometry *work,
                                   struct oj_flat_buf *flat,
                                   OGRGeometryH geometry, struct oj_error *err)
@@ -78,15 +68,13 @@ static oj_status add_linear_parts(struct oj_layer_geometry *work,
     OGRwkbGeometryType type = wkbFlatten(OGR_G_GetGeometryType(geometry));
     OGRGeometryH linear;
     size_t n = 0;
-    oj_status status = OJ_OK;
+    oj_status status;
     if (type == wkbCurvePolygon)
-        linear = make_polygon(geometry, &status, err);
-    else if (type == wkbTriangle)
+        return add_curve_polygon(flat, geometry, err);
+    if (type == wkbTriangle)
         linear = OGR_G_ForceToPolygon(OGR_G_Clone(geometry));
     else
         linear = OGR_G_GetLinearGeometry(geometry, 0.0, NULL);
-    if (status != OJ_OK)
-        return status;
     if (linear == NULL)
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot make lines of a geometry of type %s",

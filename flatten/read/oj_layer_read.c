@@ -122,16 +122,11 @@ static void ignore_fields(struct oj_layer_reader *reader)
             OGR_FD_GetFieldIndex(defn, name) == i)
             names = CSLAddString(names, name);
     }
-    if (names != NULL)
-    {
-        reader->has_ignored_fields = 1;
-        if (OGR_L_SetIgnoredFields(reader->layer, (const char **)names) !=
+    reader->has_ignored_fields = names != NULL;
+    if (names != NULL &&
+        OGR_L_SetIgnoredFields(reader->layer, (const char **)names) !=
             OGRERR_NONE)
-        {
-            OGR_L_SetIgnoredFields(reader->layer, NULL);
-            reader->has_ignored_fields = 0;
-        }
-    }
+        OGR_L_SetIgnoredFields(reader->layer, NULL);
     CSLDestroy(names);
 }
 
@@ -155,10 +150,7 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     }
     reader->fields.n = options->n_fields;
     reader->fields.field = reader->field;
-    reader->fields.geometry_field =
-        options->geometry_field < OGR_FD_GetGeomFieldCount(defn)
-            ? options->geometry_field
-            : -1;
+    reader->fields.has_geometry = OGR_FD_GetGeomFieldCount(defn) > 0;
     return OJ_OK;
 }
 
@@ -251,15 +243,14 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
 static void transform_feature(struct oj_layer_reader *reader,
                               OGRFeatureH feature, int *is_lost)
 {
-    int field = reader->fields.geometry_field;
-    OGRGeometryH geometry = OGR_F_GetGeomFieldRef(feature, field);
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
     *is_lost = 0;
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
         return;
     if (OGR_G_Transform(geometry, reader->options.transformation) !=
         OGRERR_NONE)
     {
-        OGR_F_SetGeomFieldDirectly(feature, field, NULL);
+        OGR_F_SetGeometryDirectly(feature, NULL);
         *is_lost = 1;
     }
     oj_ogr_errors_forget(&reader->errors);
@@ -270,14 +261,13 @@ static oj_status add_feature(struct oj_layer_reader *reader,
                              OGRFeatureH feature, struct oj_error *err)
 {
     int64_t fid = OGR_F_GetFID(feature);
-    int field = reader->fields.geometry_field, is_lost = 0;
+    int is_lost = 0;
     struct oj_error reason;
     oj_status status;
-    if (reader->carried && reader->options.transformation != NULL && field >= 0)
+    if (reader->carried && reader->options.transformation != NULL)
         transform_feature(reader, feature, &is_lost);
-    status = oj_layer_geometry_add(
-        &reader->geometry, reader->flat, fid,
-        field >= 0 ? OGR_F_GetGeomFieldRef(feature, field) : NULL, &reason);
+    status = oj_layer_geometry_add(&reader->geometry, reader->flat, fid,
+                                   OGR_F_GetGeometryRef(feature), &reason);
     if (status != OJ_OK)
         status = fail_row(reader, fid, status, reason.message, err);
     else if (is_lost)
@@ -339,7 +329,7 @@ static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
                            struct oj_error *err)
 {
     int64_t n = reader->n_null_fids;
-    if (fid == OGRNullFID || reader->fields.geometry_field < 0 ||
+    if (fid == OGRNullFID || !reader->fields.has_geometry ||
         !OGR_L_TestCapability(reader->layer, OLCRandomRead))
         return OJ_OK;
     OJ_ROOM(reader->null_fid, n, n + 1, reader->cap_null_fids, err);

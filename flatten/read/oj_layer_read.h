@@ -43,7 +43,6 @@ struct oj_read_options
     const unsigned char *skipped; /**< [n_fields] nonzero: the field keeps its
                               number, and nobody looks at its values, which
                               need not be read; NULL: all are looked at */
-    int geometry_field;  /**< which geometry field; 0 is the usual one */
     int keep_attributes; /**< 1: batches carry geometry and fields as read */
     int fields_only;     /**< 1, with keep_attributes: of these only the fields,
                               so that geometry may be transformed on the way

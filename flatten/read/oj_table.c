@@ -140,8 +140,8 @@ static oj_status append_bytes(struct table_column *column, int64_t row,
 {
     int64_t n;
     const void *bytes = oj_value_bytes(value, column->type, &n);
-    OJ_TRY(oj_reserve(&column->pool, column->n_pool, column->n_pool + n + 1,
-                      &column->cap_pool, 1, err));
+    OJ_ROOM(column->pool, column->n_pool, column->n_pool + n + 1,
+            column->cap_pool, err);
     if (n > 0)
         memcpy(column->pool + column->n_pool, bytes, (size_t)n);
     column->pool[column->n_pool + n] = '\0';
@@ -192,8 +192,8 @@ static oj_status reserve_column(const struct oj_table *table,
     int64_t first = table->n_rows;
     OJ_TRY(oj_reserve(&column->values, first + is_bytes(column->type), end + 1,
                       &column->cap_values, value_size(column->type), err));
-    OJ_TRY(oj_reserve(&column->has_value, (first + 7) / 8, (end + 7) / 8,
-                      &column->cap_has_value, 1, err));
+    OJ_ROOM(column->has_value, (first + 7) / 8, (end + 7) / 8,
+            column->cap_has_value, err);
     if (oj_type_is_list(
             column->type)) /* so that a failure in between is no leak */
     {

@@ -290,8 +290,7 @@ oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
     }
     if (s->from == OFTString && value->n_text >= 0)
     {
-        OJ_TRY(
-            oj_reserve(&s->text, 0, value->n_text + 1, &s->cap_text, 1, err));
+        OJ_ROOM(s->text, 0, value->n_text + 1, s->cap_text, err);
         memcpy(s->text, raw->String, (size_t)value->n_text);
         s->text[value->n_text] = '\0';
         memset(&terminated, 0, sizeof terminated);

@@ -41,7 +41,7 @@ struct oj_fields
 {
     int n;
     const struct oj_field *field; /**< [n] */
-    int geometry_field;           /**< < 0: the layer has none */
+    int has_geometry;             /**< the layer has one; the first is meant */
 };
 
 /** Borrows: valid as long as where it came from is. */

@@ -11,73 +11,70 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "n:..|w:..|e:..|", in the order of what was said. */
-struct heard
+/* "n:..|w:..|", in the order of what was said. */
+static void check_heard(const struct oj_message_list *list,
+                        const char *expected)
 {
-    char text[1024];
-};
-
-static void hear(void *user, enum oj_message_kind kind, const char *text)
-{
-    struct heard *heard = user;
-    size_t n = strlen(heard->text);
-    snprintf(heard->text + n, sizeof heard->text - n, "%c:%s|", "nwe"[kind],
-             text);
+    char text[1024] = "";
+    for (int i = 0; i < list->n; i++)
+        oj_append(text, sizeof text, "%c:%s|",
+                  list->messages[i].is_warning ? 'w' : 'n',
+                  list->messages[i].text);
+    ck_assert_str_eq(text, expected);
 }
 
 TEST(sinks_nest_like_brackets)
 {
-    struct heard outer = {""}, inner = {""};
-    struct oj_message_sink a = {hear, &outer, NULL, 0, ""};
-    struct oj_message_sink b = {hear, &inner, NULL, 0, ""};
+    static struct oj_message_list outer, inner;
+    struct oj_message_sink a, b;
     char first[64];
-    oj_message_use(&a);
+    oj_message_use_list(&outer, &a);
     oj_notice("one %d", 1);
     CPLError(CE_Warning, CPLE_AppDefined, "two");
     CPLError(CE_Failure, CPLE_AppDefined, "three");
-    oj_message_use(&b);
+    oj_message_use_list(&inner, &b);
     oj_warn("four");
     CPLError(CE_Failure, CPLE_AppDefined, "five");
     CPLError(CE_Failure, CPLE_AppDefined, "six");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 2);
     ck_assert_str_eq(first, "five");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 0);
-    oj_message_use(NULL);
+    oj_message_end_list();
     oj_say("seven");
     CPLDebug("X", "not heard");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 1);
     ck_assert_str_eq(first, "three");
-    oj_message_use(NULL);
-    ck_assert_str_eq(outer.text, "n:one 1|w:two|e:three|n:seven|");
-    ck_assert_str_eq(inner.text, "w:four|e:five|e:six|");
+    oj_message_end_list();
+    check_heard(&outer, "n:one 1|w:two|n:seven|");
+    check_heard(&inner, "w:four|");
     /* The host's handler has the word again. */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Warning, CPLE_AppDefined, "to nobody");
     CPLPopErrorHandler();
-    ck_assert_str_eq(outer.text, "n:one 1|w:two|e:three|n:seven|");
+    check_heard(&outer, "n:one 1|w:two|n:seven|");
 }
 
 static void *say_elsewhere(void *user)
 {
-    struct oj_message_sink sink = {hear, user, NULL, 0, ""};
-    oj_message_use(&sink);
+    struct oj_message_sink sink;
+    oj_message_use_list(user, &sink);
     oj_notice("elsewhere");
-    oj_message_use(NULL);
+    oj_message_end_list();
     return NULL;
 }
 
 TEST(threads_have_sinks_of_their_own)
 {
-    struct heard here = {""}, there = {""};
-    struct oj_message_sink sink = {hear, &here, NULL, 0, ""};
+    static struct oj_message_list here, there;
+    struct oj_message_sink sink;
     pthread_t thread;
-    oj_message_use(&sink);
+    oj_message_use_list(&here, &sink);
     ck_assert_int_eq(pthread_create(&thread, NULL, say_elsewhere, &there), 0);
     pthread_join(thread, NULL);
     oj_notice("here");
-    oj_message_use(NULL);
-    ck_assert_str_eq(here.text, "n:here|");
-    ck_assert_str_eq(there.text, "n:elsewhere|");
+    oj_message_end_list();
+    check_heard(&here, "n:here|");
+    check_heard(&there, "n:elsewhere|");
 }
 
 static void *is_cancelled(void *user)

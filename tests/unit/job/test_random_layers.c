@@ -205,15 +205,12 @@ struct result
     int64_t rows_left_out, pairs_left_out, undecided_proved, within_ulps;
 };
 
-static char said[4096]; /* of the last run */
+static struct oj_message_list said; /* of the last run */
 
-static void take_message(void *user, enum oj_message_kind kind,
-                         const char *text)
+static void print_said(void)
 {
-    size_t used = strlen(said);
-    (void)user;
-    (void)kind;
-    snprintf(said + used, sizeof said - used, "  %s\n", text);
+    for (int i = 0; i < said.n; i++)
+        fprintf(stderr, "  %s\n", said.messages[i].text);
 }
 
 static int64_t number_of(const char *json, const char *key)
@@ -242,7 +239,7 @@ static void read_summary(struct result *r)
 static struct result run(const struct random_layers_trial *t,
                          enum backend backend)
 {
-    struct oj_message_sink sink = {.take = take_message};
+    struct oj_message_sink sink;
     struct oj_error error = {OJ_OK, ""};
     struct oj_command command = {0};
     struct result result = {0};
@@ -257,8 +254,8 @@ static struct result run(const struct random_layers_trial *t,
              folder, folder, t->is_self_join ? "input" : "join");
     snprintf(output, sizeof output, "%s.fgb", backends[backend]);
     VSIUnlink(path_of(output));
-    said[0] = '\0';
-    oj_message_use(&sink);
+    said.n = said.n_reported = 0;
+    oj_message_use_list(&said, &sink);
     result.status = oj_words_split(line, &word, &n, &error);
     if (result.status == OJ_OK)
         result.status =
@@ -266,8 +263,8 @@ static struct result run(const struct random_layers_trial *t,
     if (result.status == OJ_OK)
         result.status = oj_run(&command, &result.exit_code, &error);
     if (result.status != OJ_OK)
-        take_message(NULL, OJ_MESSAGE_ERROR, error.message);
-    oj_message_use(NULL);
+        oj_notice("%s", error.message);
+    oj_message_end_list();
     oj_command_free(&command);
     oj_free(word);
     if (result.status == OJ_OK)
@@ -486,8 +483,9 @@ static void report_failure(struct random_layers_trial *t, uint64_t seed,
     if (!t->is_self_join)
         reduce_layer(t, &t->join, wrong);
     judge(t, &backend);
-    fprintf(stderr, "seed %llu, %s: %s\n%s\n%s", (unsigned long long)seed,
-            backends[backend], wrong, t->words, said);
+    fprintf(stderr, "seed %llu, %s: %s\n%s\n", (unsigned long long)seed,
+            backends[backend], wrong, t->words);
+    print_said();
     print_layer("input", &t->input);
     if (!t->is_self_join)
         print_layer("join", &t->join);

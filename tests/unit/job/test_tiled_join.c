@@ -88,9 +88,12 @@ static void free_whole(struct whole *w)
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
-    oj_status status = oj_tiles_open(tiles, NULL, memory, w->table, err);
+    const struct oj_row_values values = {w->table, NULL};
+    oj_status status = oj_table_new_like(w->table, &tiles->columns, err);
     if (status == OJ_OK)
-        status = oj_tiles_add(tiles, &w->flat, w->table, 0, err);
+        status = oj_tiles_open(tiles, NULL, memory, err);
+    if (status == OJ_OK)
+        status = oj_tiles_add(tiles, &w->flat, &values, 0, err);
     return status == OJ_OK ? oj_tiles_finish(tiles, err) : status;
 }
 
@@ -173,7 +176,7 @@ static void try_batches(const struct whole *w, const struct oj_flat *input,
     struct oj_options options = {.n_threads = 1 + pick(2)};
     struct oj_tiled_join *join;
     MATCHES matches = {0};
-    struct oj_tiled_side side = {0};
+    struct oj_feature_set side = {0};
     struct oj_flat_slice slice = {0};
     must(oj_tiled_join_open(tiles, relation, NULL, &options, w->fids_are_unique,
                             &join, &error));
@@ -181,12 +184,13 @@ static void try_batches(const struct whole *w, const struct oj_flat *input,
     {
         int64_t n = 1 + pick((int)(input->n_features - first));
         must(oj_flat_slice_make(input, first, n, &slice, &error));
-        must(oj_tiled_join_batch(join, &slice.flat, &matches, &side, &error));
-        same_answers(w, whole, first, &matches, &side.features);
+        must(oj_tiled_join_batch(join, &slice.flat, NULL, &matches, &side,
+                                 &error));
+        same_answers(w, whole, first, &matches, &side);
         first += n;
     }
     oj_tiled_join_close(join);
-    oj_tiled_side_free(&side);
+    oj_feature_set_free(&side);
     oj_flat_slice_free(&slice);
 }
 
@@ -237,16 +241,16 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
     struct oj_tiles tiles = {0};
     struct oj_tiled_join *join = NULL;
     MATCHES matches = {0};
-    struct oj_tiled_side side = {0};
+    struct oj_feature_set side = {0};
     oj_status status = make_tiles(w, 20000, &tiles, err);
     if (status == OJ_OK)
         status = oj_tiled_join_open(&tiles, &relation, NULL, &options, 1, &join,
                                     err);
     if (status == OJ_OK)
-        status = oj_tiled_join_batch(join, input, &matches, &side, err);
+        status = oj_tiled_join_batch(join, input, NULL, &matches, &side, err);
     oj_tiled_join_close(join);
     oj_tiles_close(&tiles);
-    oj_tiled_side_free(&side);
+    oj_feature_set_free(&side);
     return status;
 }
 
