@@ -5,6 +5,9 @@
 #include "../../algs/relation/oj_relation.h"
 #include "oj_option.h"
 
+#include <cpl_string.h>
+
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,25 +66,24 @@ static void print_options(void)
     }
 }
 
-static void print_joins(void)
+typedef void (*entry_printer)(const char *name, const char *text);
+
+static void print_joins(entry_printer print)
 {
-    printf("\nJoins (-op):\n");
     for (int i = 0; i < OJ_N_OPS; i++)
     {
         const struct oj_op_info *op = oj_op_get((enum oj_op)i);
-        print_entry(op->name, op->description);
+        print(op->name, op->description);
     }
-    print_entry("window", "the input feature meets a box of -window, or the "
-                          "envelope of a join feature");
+    print("window", "the input feature meets a box of -window, or the "
+                    "envelope of a join feature");
 }
 
-static void print_backends(void)
+static void print_backends(entry_printer print)
 {
     const struct oj_backend *backend;
-    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
-           "use):\n");
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-        print_entry(backend->name, backend->description);
+        print(backend->name, backend->description);
 }
 
 void oj_help_print(void)
@@ -102,13 +104,16 @@ void oj_help_print(void)
         "geometry and\nfields, then join_fid (NULL where nothing matches), "
         "join_distance and join_rank\nwhere the join has them, then the join "
         "layer's fields. -pick and -agg make one\nrow per input row.\n");
-    print_joins();
+    printf("\nJoins (-op):\n");
+    print_joins(print_entry);
     print_options();
     printf("\nGDAL's own:\n");
     print_entry("--formats", "formats that can be read and written");
     print_entry("--version", "versions of ogrjoin and GDAL");
     print_entry("--config KEY VALUE", "a configuration option of GDAL");
-    print_backends();
+    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
+           "use):\n");
+    print_backends(print_entry);
     printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
            "130 interrupted.\n"
            "\nExamples:\n"
@@ -141,6 +146,90 @@ void oj_help_print(void)
            "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
            "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
            "lots.gpkg\n");
+}
+
+/* ---- the man page -------------------------------------------------------- */
+
+/* Dashes and backslashes mean something to man. */
+static void print_roff(const char *text)
+{
+    for (; *text != '\0'; text++)
+        printf(*text == '-' || *text == '\\' ? "\\%c" : "%c",
+               *text == '\\' ? 'e' : *text);
+}
+
+/* A text of help as sentences. */
+static void print_sentence(const char *text)
+{
+    printf("\n%c", toupper((unsigned char)*text));
+    print_roff(text + 1);
+    printf(".\n");
+}
+
+static void print_man_entry(const char *name, const char *text)
+{
+    printf(".TP\n.B %s", name);
+    print_sentence(text);
+}
+
+static void print_man_heading(const char *group)
+{
+    printf(".SH ");
+    for (; *group != '\0' && strncmp(group, " (", 2) != 0; group++)
+        putchar(toupper((unsigned char)*group));
+    printf("\n");
+}
+
+/* Up to the line that begins with "@", which is returned. */
+static char **print_lines(char **line)
+{
+    for (; *line != NULL && **line != '@'; line++)
+        printf("%s\n", *line);
+    return line;
+}
+
+static void print_man_options(char **lines)
+{
+    const struct oj_option *option;
+    const char *group = NULL;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        int note = CSLFindString(lines, CPLSPrintf("@-%s", option->name));
+        if (group != option->group)
+            print_man_heading(option->group);
+        group = option->group;
+        printf(".TP\n\\fB\\-%s\\fR", option->name);
+        if (option->alias != NULL)
+            printf(", \\fB\\-%s\\fR", option->alias);
+        printf(" \\fI");
+        print_roff(option->arguments);
+        printf("\\fR");
+        print_sentence(option->help);
+        if (note >= 0)
+            print_lines(lines + note + 1);
+    }
+}
+
+int oj_help_print_man(const char *template)
+{
+    char **lines = CSLLoad(template), **line = lines;
+    int is_known = lines != NULL;
+    while (is_known && *(line = print_lines(line)) != NULL)
+    {
+        const char *mark = *line++ + 1;
+        if (strcmp(mark, "joins") == 0)
+            print_joins(print_man_entry);
+        else if (strcmp(mark, "backends") == 0)
+            print_backends(print_man_entry);
+        else if (strcmp(mark, "options") == 0)
+            print_man_options(lines);
+        else if (*mark == '-') /* printed with its option */
+            while (*line != NULL && **line != '@')
+                line++;
+        is_known = *mark != '-' || oj_option_of_word(mark) != NULL;
+    }
+    CSLDestroy(lines);
+    return is_known;
 }
 
 /* ---- devices ------------------------------------------------------------- */
@@ -196,11 +285,10 @@ static void print_list(const char *list)
     }
 }
 
-static void print_backend_names(void)
+static void print_name(const char *name, const char *text)
 {
-    const struct oj_backend *backend;
-    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-        printf("%s\n", backend->name);
+    (void)text;
+    printf("%s\n", name);
 }
 
 static void print_options_as_words(void)
@@ -224,18 +312,14 @@ int oj_help_print_words(const char *before)
     if (option == NULL)
         return 1;
     if (option->kind == OJ_OPTION_OP)
-    {
-        for (int i = 0; i < OJ_N_OPS; i++)
-            printf("%s\n", oj_op_get((enum oj_op)i)->name);
-        printf("window\n");
-    }
+        print_joins(print_name);
     else if (option->kind == OJ_OPTION_BACKEND)
     {
         printf("auto\n");
-        print_backend_names();
+        print_backends(print_name);
     }
     else if (option->kind == OJ_OPTION_REFERENCE)
-        print_backend_names();
+        print_backends(print_name);
     else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
         print_list(oj_option_choices(option));
     return oj_option_words(option) == 0 ||

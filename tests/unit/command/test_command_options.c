@@ -9,6 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+TEST(names_are_unique)
+{
+    const struct oj_option *a, *b;
+    for (int i = 0; (a = oj_option_at(i)) != NULL; i++)
+    {
+        for (int j = 0; j < i; j++)
+        {
+            b = oj_option_at(j);
+            ck_assert_str_ne(a->name, b->name);
+            if (a->alias != NULL)
+                ck_assert_str_ne(a->alias, b->name);
+        }
+    }
+}
+
 /* The backend that joins, or the one that joins again. */
 TEST(options_of_some_backends)
 {
