@@ -151,8 +151,7 @@ struct oj_command
     int help;
 
     int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
-    const char **words; /**< owned, in one block with their letters: all that
-                             were given; NULL-terminated */
+    const char **words; /**< owned: all that were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
     char **texts; /**< owned string list: texts above that are no word */
 };
@@ -160,7 +159,10 @@ struct oj_command
 /** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
  *  of all it needs and is freed by oj_command_free().  With -help among the
  *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
- *  wrong and what to write instead. */
+ *  wrong and what to write instead.  Where -op is not among the words, the join
+ *  is the one that the other options mean: relate with -relate, window with
+ *  -window, nearest with -k, -ties or -distance_to, dwithin with one of the
+ *  fields of distances, else intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);

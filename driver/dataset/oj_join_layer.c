@@ -359,8 +359,8 @@ static oj_status plan_fields(struct oj_join_layer *layer, struct oj_error *err)
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     const char *geometry =
         name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
-    OJ_TRY(oj_schema_take_name(schema, fid, NULL, err));
-    OJ_TRY(oj_schema_take_name(schema, geometry, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, fid, err));
+    OJ_TRY(oj_schema_take_name(schema, geometry, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
     layer->is_one_row = request->one_row_per_input;
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
@@ -396,11 +396,11 @@ static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a definition");
     OGR_FD_Reference(defn);
     *out = defn;
-    for (int64_t i = 0; i < layer->schema.n_fields; i++)
+    for (int i = 0; i < (int)layer->schema.n_fields; i++)
     {
         /* No dataset of ours has domains. */
-        OGR_Fld_SetDomainName(layer->schema.fields[i].defn, "");
-        OGR_FD_AddFieldDefn(defn, layer->schema.fields[i].defn);
+        OGR_FD_AddFieldDefn(defn, OGR_FD_GetFieldDefn(layer->schema.defn, i));
+        OGR_Fld_SetDomainName(OGR_FD_GetFieldDefn(defn, i), "");
     }
     OGR_FD_SetGeomType(defn, oj_schema_layer_type(&layer->command, type));
     field = OGR_FD_GetGeomFieldDefn(defn, 0);

@@ -7,7 +7,6 @@
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../spec/oj_dataset_name.h"
-#include "../spec/oj_spec_file.h"
 #include "oj_join_layer.h"
 
 #include <cpl_error.h>

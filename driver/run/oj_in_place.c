@@ -7,8 +7,8 @@
 #include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_temporary.h"
-#include "../output/oj_index_triggers.h"
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_progress.h>
 #include <cpl_string.h>
@@ -133,12 +133,11 @@ static oj_status take_names(struct update *u, int first, int n,
         oj_driver_hidden_name(GDALGetDatasetDriver(input->dataset)),
         OGR_L_GetFIDColumn(layer), OGR_L_GetGeometryColumn(layer)};
     for (int i = 0; i < 3; i++)
-        OJ_TRY(oj_schema_take_name(&u->schema, hidden[i], NULL, err));
+        OJ_TRY(oj_schema_take_name(&u->schema, hidden[i], err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), NULL,
-                                       err));
+            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), err));
     }
     return OJ_OK;
 }
@@ -161,9 +160,8 @@ static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
         OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
-        const struct oj_planned_field *field = &schema->fields[i];
-        if (!is_name(OGR_Fld_GetNameRef(there), field->name) ||
-            OGR_Fld_GetType(there) != OGR_Fld_GetType(field->defn))
+        if (!is_name(OGR_Fld_GetNameRef(there), oj_schema_name(schema, i)) ||
+            OGR_Fld_GetType(there) != schema->columns[i].type)
             return 0;
     }
     return 1;
@@ -315,12 +313,10 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     struct oj_schema *schema = &u->schema;
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
-        struct oj_column *column = &schema->columns[i];
-        column->target = u->first_own + i;
+        schema->columns[i].target = u->first_own + i;
         if (u->first_own < 0)
-            OJ_TRY(oj_schema_create_field(u->dataset, u->target,
-                                          &schema->fields[i], &column->target,
-                                          err));
+            OJ_TRY(
+                oj_schema_create_field(u->dataset, u->target, schema, i, err));
     }
     return OJ_OK;
 }
@@ -430,17 +426,112 @@ static oj_status commit_and_close(struct update *u, struct oj_error *err)
     return OJ_OK;
 }
 
+/* ---- triggers ------------------------------------------------------------ */
+
+/* The triggers that keep a GeoPackage's spatial index up to date are set aside
+ * while rows change and geometries do not: GDAL writes a changed row with its
+ * geometry, which fires them, and that is nine tenths of the time of an update
+ * in place. They are dropped and made again inside the transaction, so that
+ * nobody else ever sees them missing. */
+
+static oj_status execute(GDALDatasetH dataset, const char *statement,
+                         struct oj_error *err)
+{
+    OGRLayerH result;
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(dataset, statement, NULL, NULL);
+    if (result != NULL)
+        GDALDatasetReleaseResultSet(dataset, result);
+    if (CPLGetLastErrorType() == CE_Failure)
+        return oj_fail(err, OJ_ERR_IO, "'%.80s ...' failed: %s", statement,
+                       CPLGetLastErrorMsg());
+    return OJ_OK;
+}
+
+/* Names and statements of the triggers, in two lists of the same length. */
+static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
+                               char ***names, char ***statements,
+                               struct oj_error *err)
+{
+    char *escaped = CPLEscapeString(layer, -1, CPLES_SQL);
+    const char *query = CPLSPrintf(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND "
+        "lower(tbl_name) = lower('%s') AND name LIKE 'rtree_%%_update%%'",
+        escaped);
+    OGRLayerH result;
+    OGRFeatureH row;
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(dataset, query, NULL, NULL);
+    CPLFree(escaped);
+    if (result == NULL)
+        return CPLGetLastErrorType() == CE_Failure
+                   ? oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg())
+                   : OJ_OK;
+    while ((row = OGR_L_GetNextFeature(result)) != NULL)
+    {
+        *names = CSLAddString(*names, OGR_F_GetFieldAsString(row, 0));
+        *statements = CSLAddString(*statements, OGR_F_GetFieldAsString(row, 1));
+        OGR_F_Destroy(row);
+    }
+    GDALDatasetReleaseResultSet(dataset, result);
+    return OJ_OK;
+}
+
+static oj_status drop_all(GDALDatasetH dataset, char **names,
+                          struct oj_error *err)
+{
+    for (int i = 0; names != NULL && names[i] != NULL; i++)
+    {
+        char *escaped = CPLEscapeString(names[i], -1, CPLES_SQLI);
+        oj_status status =
+            execute(dataset, CPLSPrintf("DROP TRIGGER \"%s\"", escaped), err);
+        CPLFree(escaped);
+        if (status != OJ_OK)
+            return status;
+    }
+    return OJ_OK;
+}
+
+/* Drops the triggers on updates of layer's geometry; *statements (freed with
+ * CSLDestroy) makes them again. Nothing happens, and *statements is NULL, for
+ * other formats and layers without such an index. In a transaction only. */
+static oj_status drop_triggers(GDALDatasetH dataset, const char *layer,
+                               char ***statements, struct oj_error *err)
+{
+    GDALDriverH driver = GDALGetDatasetDriver(dataset);
+    char **names = NULL;
+    oj_status status;
+    *statements = NULL;
+    if (strcmp(GDALGetDescription(driver), "GPKG") != 0)
+        return OJ_OK;
+    status = find_triggers(dataset, layer, &names, statements, err);
+    if (status == OJ_OK)
+        status = drop_all(dataset, names, err);
+    CSLDestroy(names);
+    return status;
+}
+
+static oj_status restore_triggers(GDALDatasetH dataset, char **statements,
+                                  struct oj_error *err)
+{
+    for (int i = 0; statements != NULL && statements[i] != NULL; i++)
+        OJ_TRY(execute(dataset, statements[i], err));
+    return OJ_OK;
+}
+
+/* ---- the update ---------------------------------------------------------- */
+
 /* Geometries stay, so their index need not be looked after meanwhile. */
 static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 {
     char **triggers = NULL;
     oj_status status = OJ_OK;
     if (u->in_transaction)
-        status = oj_index_triggers_drop(u->dataset, u->layer, &triggers, err);
+        status = drop_triggers(u->dataset, u->layer, &triggers, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
     if (status == OJ_OK)
-        status = oj_index_triggers_restore(u->dataset, triggers, err);
+        status = restore_triggers(u->dataset, triggers, err);
     CSLDestroy(triggers);
     return status;
 }

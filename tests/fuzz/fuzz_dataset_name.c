@@ -6,7 +6,6 @@
 #include "../../driver/base/oj_words.h"
 #include "../../driver/source/oj_where.h"
 #include "../../driver/spec/oj_dataset_name.h"
-#include "../../driver/spec/oj_spec_file.h"
 #include "../../flatten/base/oj_array.h"
 
 #include <ogr_api.h>

@@ -7,7 +7,6 @@
 #include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"
 #include "../../../driver/spec/oj_dataset_name.h"
-#include "../../../driver/spec/oj_spec_file.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
