@@ -154,8 +154,11 @@ void oj_help_print(void)
 static void print_roff(const char *text)
 {
     for (; *text != '\0'; text++)
-        printf(*text == '-' || *text == '\\' ? "\\%c" : "%c",
-               *text == '\\' ? 'e' : *text);
+    {
+        if (*text == '-' || *text == '\\')
+            putchar('\\');
+        putchar(*text == '\\' ? 'e' : *text);
+    }
 }
 
 /* A text of help as sentences. */
