@@ -853,7 +853,7 @@ static oj_status place_positionals(struct argument_reader *r,
                        r->positionals, r->positionals == 1 ? "" : "s", needed,
                        usage);
     if (has_dst)
-        command->dst = r->positional[0];
+        command->output.dst = r->positional[0];
     command->input.dataset = r->positional[has_dst];
     command->join.dataset =
         has_join ? r->positional[has_dst + 1] : "-window"; /* in messages */
@@ -950,8 +950,8 @@ void oj_command_free(struct oj_command *command)
     CSLDestroy((char **)command->exclude);
     CSLDestroy((char **)command->input.open_options);
     CSLDestroy((char **)command->join.open_options);
-    CSLDestroy((char **)command->dataset_options);
-    CSLDestroy((char **)command->layer_options);
-    CSLDestroy((char **)command->dst_open_options);
+    CSLDestroy((char **)command->output.dataset_options);
+    CSLDestroy((char **)command->output.layer_options);
+    CSLDestroy((char **)command->output.open_options);
     *command = nothing;
 }

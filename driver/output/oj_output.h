@@ -54,7 +54,7 @@ enum
 /** Zeroed memory is a valid closed one. */
 struct oj_output
 {
-    const struct oj_command *command;
+    const struct oj_output_options *asked;
     const struct oj_source *sides[2]; /**< input and join */
     enum oj_output_kind kind;
     GDALDriverH driver;
@@ -69,9 +69,9 @@ struct oj_output
 
 /** Decides driver and kind, and refuses what cannot end well: an existing
  *  output without leave to touch it, an output that is an input, a driver that
- *  cannot write or undo. Writes nothing. layer_name and both sides outlive the
- *  output. */
-OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
+ *  cannot write or undo. Writes nothing. asked, layer_name and both sides
+ * outlive the output. */
+OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
                                      const struct oj_source *join,

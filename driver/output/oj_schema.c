@@ -358,7 +358,7 @@ static char **choose_column(const struct oj_output *o,
                             char **options)
 {
     char usual[128] = "";
-    if (has_option(o->command->layer_options, option) ||
+    if (has_option(o->asked->layer_options, option) ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
     if (name == NULL || name[0] == '\0' ||
@@ -371,13 +371,13 @@ static char **choose_column(const struct oj_output *o,
     return options;
 }
 
-OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (command->layer_type == OJ_LAYER_NONE)
+    if (asked->layer_type == OJ_LAYER_NONE)
         return wkbNone;
-    if (command->layer_type == OJ_LAYER_MULTI &&
+    if (asked->layer_type == OJ_LAYER_MULTI &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;
@@ -407,12 +407,12 @@ static oj_status create_layer(struct oj_output *o,
     static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
     static const char *const geometry[] = {"geometry", "ogr_geometry"};
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = oj_schema_layer_type(o->command, request->type);
+    OGRwkbGeometryType type = oj_schema_layer_type(o->asked, request->type);
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)
         OJ_TRY(check_no_geometry(o, err));
-    options = CSLDuplicate((char **)o->command->layer_options);
+    options = CSLDuplicate((char **)o->asked->layer_options);
     options = choose_column(o, input, "FID", OGR_L_GetFIDColumn(input->layer),
                             fid, options);
     options =
@@ -494,7 +494,7 @@ static oj_status map_field(const struct oj_output *o,
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the layer '%s' of %s has no field '%s'; "
                        "%swrite another layer",
-                       at->name, o->command->dst, name,
+                       at->name, o->asked->dst, name,
                        leave_out(schema->columns[i].origin));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!fits(from, to))
@@ -538,9 +538,8 @@ static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)
 {
-    return !at->appends && !o->command->unset_fid &&
-           request->one_row_per_input && !request->input->is_result_set &&
-           oj_driver_takes_fids(o->driver) &&
+    return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
+           !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
            (!request->has_other_rows || numbers_the_rest(o->driver));
 }
 

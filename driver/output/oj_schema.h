@@ -66,7 +66,7 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
 int oj_schema_has_input_field(const struct oj_source *input, const char *name);
 
 /** The geometry type of a layer for geometries of this type, as -nlt has it. */
-OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
 /** Creates field i in layer and notes its place in columns.  Types that the

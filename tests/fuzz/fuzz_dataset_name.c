@@ -53,7 +53,7 @@ static void try_name(const char *text)
     struct oj_command command = {0};
     if (oj_dataset_name_read_line(text, "no/folder", &command, &err) == OJ_OK)
     {
-        require(command.dst == NULL && command.input.dataset != NULL &&
+        require(command.output.dst == NULL && command.input.dataset != NULL &&
                     command.join.dataset != NULL && command.words != NULL,
                 "a command without its datasets");
         oj_command_free(&command);

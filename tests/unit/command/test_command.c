@@ -24,7 +24,7 @@ TEST(defaults)
     ck_assert_str_eq(c.prefix, "join_");
     ck_assert_int_eq(c.limit, -1);
     ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
-    ck_assert_str_eq(c.dst, "out.gpkg");
+    ck_assert_str_eq(c.output.dst, "out.gpkg");
     ck_assert_str_eq(c.input.dataset, "in.gpkg");
     ck_assert_str_eq(c.join.dataset, "join.gpkg");
     ck_assert_ptr_null(c.input.layer);
@@ -76,14 +76,14 @@ TEST(output_values)
         "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
         "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
         "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
-    ck_assert_str_eq(c.format, "GPKG");
-    ck_assert_str_eq(c.layer_name, "name");
-    ck_assert_str_eq(c.layer_options[0], "X=1");
-    ck_assert_str_eq(c.dataset_options[0], "Y=2");
-    ck_assert_str_eq(c.dst_open_options[0], "Z=3");
-    ck_assert_int_eq(c.overwrite, 1);
-    ck_assert_int_eq(c.unset_fid, 1);
-    ck_assert_int_eq(c.layer_type, OJ_LAYER_MULTI);
+    ck_assert_str_eq(c.output.format, "GPKG");
+    ck_assert_str_eq(c.output.layer, "name");
+    ck_assert_str_eq(c.output.layer_options[0], "X=1");
+    ck_assert_str_eq(c.output.dataset_options[0], "Y=2");
+    ck_assert_str_eq(c.output.open_options[0], "Z=3");
+    ck_assert_int_eq(c.output.overwrite, 1);
+    ck_assert_int_eq(c.output.unset_fid, 1);
+    ck_assert_int_eq(c.output.layer_type, OJ_LAYER_MULTI);
     ck_assert_int_eq(c.threads, 0);
     ck_assert_str_eq(c.backend, "quadrant");
     ck_assert_int_eq(c.batch, 10);
@@ -181,12 +181,12 @@ TEST(boxes_come_in_fours)
     ck_assert_double_eq(c.windows[3], 4.5);
     ck_assert_double_eq(c.windows[4], 1000);
     ck_assert_double_eq(c.windows[7], 0);
-    ck_assert_str_eq(c.dst, "out");
+    ck_assert_str_eq(c.output.dst, "out");
     ck_assert_str_eq(c.input.dataset, "in");
     ck_assert_str_eq(c.join.dataset, "-window");
     oj_command_free(&c);
     c = must_parse("-in_place -pick first -window 0 0 1 1 in");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_str_eq(c.input.dataset, "in");
     oj_command_free(&c);
 }
@@ -237,7 +237,7 @@ TEST(validate_takes_a_backend_or_not)
 {
     struct oj_command c = must_parse("-op nearest -validate a b c");
     ck_assert_str_eq(c.validate, "geos");
-    ck_assert_str_eq(c.dst, "a");
+    ck_assert_str_eq(c.output.dst, "a");
     oj_command_free(&c);
     c = must_parse("-op nearest -validate -metric sphere a b c");
     ck_assert_str_eq(c.validate, "sphere");
@@ -245,7 +245,7 @@ TEST(validate_takes_a_backend_or_not)
 
     c = must_parse("-op nearest -validate SpatialIndex a b c");
     ck_assert_str_eq(c.validate, "spatialindex");
-    ck_assert_str_eq(c.dst, "a");
+    ck_assert_str_eq(c.output.dst, "a");
     oj_command_free(&c);
     c = must_parse("a b c -op nearest -validate");
     ck_assert_str_eq(c.validate, "geos");
@@ -261,19 +261,19 @@ TEST(what_may_be_said_twice)
     ck_assert_int_eq(c.centroid_of, OJ_SIDE_INPUT);
     ck_assert_int_eq(c.point_on_surface_of, OJ_SIDE_JOIN);
     ck_assert_str_eq(c.exclude[1], "field=f");
-    ck_assert_str_eq(c.layer_options[1], "B=2");
+    ck_assert_str_eq(c.output.layer_options[1], "B=2");
     oj_command_free(&c);
 }
 
 TEST(positionals_without_destination)
 {
     struct oj_command c = must_parse("-in_place -op nearest in join");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_str_eq(c.input.dataset, "in");
     ck_assert_str_eq(c.join.dataset, "join");
     oj_command_free(&c);
     c = must_parse("-op nearest in join -benchmark -benchmark_seconds 2.5");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_double_eq(c.benchmark_seconds, 2.5);
     oj_command_free(&c);
 }
