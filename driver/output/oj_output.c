@@ -37,12 +37,6 @@ static int is_virtual(const char *dst)
     return strncmp(dst, "/vsi", 4) == 0;
 }
 
-static int has_extension(const char *path, const char *extension)
-{
-    size_t n = strlen(path), m = strlen(extension);
-    return n > m && strcasecmp(path + n - m, extension) == 0;
-}
-
 /* The output is none of the inputs. */
 static oj_status check_not_input(const struct oj_output *o,
                                  struct oj_error *err)
@@ -77,17 +71,41 @@ static oj_status check_transactions(const struct oj_output *o,
                    o->asked->dst, GDALGetDescription(o->driver));
 }
 
-static oj_status open_existing(struct oj_output *o, struct oj_error *err)
+static oj_status open_existing(struct oj_output *o, const char *path,
+                               struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     CPLErrorReset();
     o->dataset = GDALOpenEx(
-        o->path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
+        path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
         (const char *const *)asked->open_options, NULL);
     if (o->dataset == NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
                        o->asked->dst, CPLGetLastErrorMsg());
     o->driver = GDALGetDatasetDriver(o->dataset);
+    return OJ_OK;
+}
+
+oj_status oj_output_open_layer(const struct oj_output_options *asked,
+                               const char *layer_name, struct oj_output *o,
+                               struct oj_error *err)
+{
+    oj_output_abort(o);
+    o->asked = asked;
+    o->kind = OJ_OUTPUT_TRANSACTION;
+    OJ_TRY(open_existing(o, asked->dst, err));
+    o->layers[0].name = layer_name;
+    o->layers[0].layer = GDALDatasetGetLayerByName(o->dataset, layer_name);
+    if (o->layers[0].layer == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s has no layer '%s' when opened for writing",
+                       asked->dst, layer_name);
+    return OJ_OK;
+}
+
+static oj_status check_existing(const struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_output_options *asked = o->asked;
     if (asked->format != NULL &&
         strcasecmp(asked->format, GDALGetDescription(o->driver)) != 0)
         return oj_fail(
@@ -154,7 +172,8 @@ static oj_status plan_in_dataset(const struct oj_output *o,
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
-    OJ_TRY(open_existing(o, err));
+    OJ_TRY(open_existing(o, o->path, err));
+    OJ_TRY(check_existing(o, err));
     return plan_in_dataset(o, &o->layers[0], err);
 }
 
@@ -180,7 +199,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     GDALDatasetH old;
     GDALDriverH driver;
     int more;
-    if (is_folder && !has_extension(o->path, ".gdb"))
+    if (is_folder && !EQUAL(CPLGetExtension(o->path), "gdb"))
         return oj_fail(err, OJ_ERR_ARG,
                        "%s is a folder, and -overwrite replaces no folders: "
                        "name the file in it",
@@ -204,9 +223,8 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     if (more)
         return plan_transaction(o, err);
     o->old_members = CSLAddString(o->old_members, o->path);
-    o->kind = OJ_OUTPUT_FILE;
     o->layers[0].replaces = 1;
-    return oj_driver_choose(o->asked->format, o->path, &o->driver, err);
+    return OJ_OK;
 }
 
 static oj_status plan_existing(struct oj_output *o, int is_folder,
@@ -220,7 +238,7 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
         return plan_transaction(o, err);
     if (asked->overwrite)
         return plan_overwrite(o, is_folder, err);
-    if (is_folder && !has_extension(o->path, ".gdb"))
+    if (is_folder && !EQUAL(CPLGetExtension(o->path), "gdb"))
         return oj_fail(err, OJ_ERR_ARG, "%s is a folder: name the file in it",
                        asked->dst);
     return oj_fail(err, OJ_ERR_ARG,
@@ -249,7 +267,7 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
                        "%s exists, and there it cannot be replaced safely; "
                        "remove it first",
                        o->asked->dst);
-    return oj_driver_choose(o->asked->format, o->path, &o->driver, err);
+    return OJ_OK;
 }
 
 /* Formats without files: nothing to move into place, nor to read back. */
@@ -259,14 +277,15 @@ static int is_in_memory(const char *format)
                               strcasecmp(format, "MEM") == 0);
 }
 
-static oj_status plan(struct oj_output *o, struct oj_error *err)
+/* A new file, unless kind says otherwise. */
+static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
     if (is_in_memory(asked->format))
     {
         o->kind = OJ_OUTPUT_STREAM;
-        return oj_driver_choose(asked->format, o->path, &o->driver, err);
+        return OJ_OK;
     }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
@@ -276,18 +295,24 @@ static oj_status plan(struct oj_output *o, struct oj_error *err)
     {
         if (stat(o->path, &info) != 0)
             return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere",
-                           o->asked->dst);
+                           asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_existing(o, S_ISDIR(info.st_mode), err);
         o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
-        return oj_driver_choose(asked->format, o->path, &o->driver, err);
     }
-    if (asked->update && !asked->overwrite)
+    else if (asked->update && !asked->overwrite)
         return oj_fail(err, OJ_ERR_IO,
                        "%s does not exist, so -update cannot add a layer to it",
-                       o->asked->dst);
-    o->kind = OJ_OUTPUT_FILE;
-    return oj_driver_choose(asked->format, o->path, &o->driver, err);
+                       asked->dst);
+    return OJ_OK;
+}
+
+static oj_status plan(struct oj_output *o, struct oj_error *err)
+{
+    OJ_TRY(plan_kind(o, err));
+    return o->kind == OJ_OUTPUT_TRANSACTION
+               ? OJ_OK
+               : oj_driver_choose(o->asked->format, o->path, &o->driver, err);
 }
 
 /* What is said of making or opening the output and does not come to it: an
@@ -365,7 +390,8 @@ static int takes_folders(GDALDriverH driver)
 static int takes_files(const struct oj_output *o)
 {
     return takes_folders(o->driver) &&
-           (has_extension(o->path, ".shp") || has_extension(o->path, ".csv"));
+           (EQUAL(CPLGetExtension(o->path), "shp") ||
+            EQUAL(CPLGetExtension(o->path), "csv"));
 }
 
 /* An archive takes one layer. */
@@ -497,19 +523,13 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
 /* New files are written in a transaction, too: it is faster. */
 static oj_status begin(struct oj_output *o, struct oj_error *err)
 {
+    CPLErrorReset();
+    if (!oj_transaction_is_possible(o->dataset))
+        return OJ_OK;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
-    {
         OJ_TRY(oj_transaction_begin(o->dataset, o->asked->dst, err));
-    }
-    else
-    {
-        CPLErrorReset();
-        if (!oj_transaction_is_possible(o->dataset))
-            return OJ_OK;
-        if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
-            return fail_gdal(err, "cannot begin a transaction in",
-                             o->asked->dst);
-    }
+    else if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
+        return fail_gdal(err, "cannot begin a transaction in", o->asked->dst);
     o->in_transaction = 1;
     return OJ_OK;
 }
@@ -761,6 +781,8 @@ static oj_status finish_file(struct oj_output *o, struct oj_error *err)
 
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
+    if (!o->in_transaction) /* of a layer that is changed all the same */
+        return close_dataset(o, err);
     OJ_TRY(oj_transaction_flush(o->dataset, o->asked->dst, err));
     for (int i = 0; i < o->n_layers; i++)
         OJ_TRY(check_count(o, &o->layers[i],

@@ -84,6 +84,13 @@ OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
 
+/** In place of a plan: opens asked->dst for changes to rows of its layer of
+ * that name, layers[0].layer, also where its driver has no transactions.
+ * n_layers is 0, as no rows are added.  Undoes what output was before. */
+OJ_MUST_USE oj_status oj_output_open_layer(
+    const struct oj_output_options *asked, const char *layer_name,
+    struct oj_output *output, struct oj_error *err);
+
 /** Creates the dataset, or begins the transaction in the existing one; in the
  *  latter layers to be replaced are deleted. */
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,

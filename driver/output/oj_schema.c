@@ -83,6 +83,17 @@ oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
     return OJ_OK;
 }
 
+oj_status oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
+                               OGRLayerH layer, struct oj_error *err)
+{
+    const char *const names[] = {OGR_L_GetFIDColumn(layer),
+                                 oj_driver_hidden_name(driver),
+                                 OGR_L_GetGeometryColumn(layer)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        OJ_TRY(oj_schema_take_name(schema, names[i], err));
+    return OJ_OK;
+}
+
 /* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
  * and so on. */
 static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
@@ -543,18 +554,6 @@ static int may_keep_fids(const struct oj_schema_request *request,
            (!request->has_other_rows || numbers_the_rest(o->driver));
 }
 
-static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
-                                  struct oj_schema *schema,
-                                  struct oj_error *err)
-{
-    const char *const names[] = {OGR_L_GetFIDColumn(layer),
-                                 oj_driver_hidden_name(o->driver),
-                                 OGR_L_GetGeometryColumn(layer)};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        OJ_TRY(oj_schema_take_name(schema, names[i], err));
-    return OJ_OK;
-}
-
 oj_status oj_schema_create(const struct oj_schema_request *request,
                            const struct oj_crs *crs, struct oj_output *o,
                            struct oj_output_layer *at, struct oj_schema *schema,
@@ -564,7 +563,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(check_append_crs(at, crs, err));
     else
         OJ_TRY(create_layer(o, request, crs, at, err));
-    OJ_TRY(take_layer_names(o, at->layer, schema, err));
+    OJ_TRY(oj_schema_take_layer(schema, o->driver, at->layer, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, at);
     if (!at->appends)

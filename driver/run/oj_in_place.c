@@ -3,8 +3,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_driver.h"
-#include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_temporary.h"
 
@@ -48,71 +46,41 @@ struct update
     int64_t n_records;
 
     /* The second handle, which writes. */
-    GDALDatasetH dataset;
-    OGRLayerH target;
-    int in_transaction;
+    struct oj_output_options asked;
+    struct oj_output *output; /* of the run */
     struct oj_row_cursor *cursor;
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_tiled_side fetched;
 };
 
-static oj_status open_for_update(struct update *u, struct oj_error *err)
-{
-    const struct oj_source_options *side = &u->command->input;
-    CPLErrorReset();
-    u->dataset = GDALOpenEx(
-        side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,
-        NULL, (const char *const *)side->open_options, NULL);
-    if (u->dataset == NULL)
-        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
-                       side->dataset, CPLGetLastErrorMsg());
-    u->target = GDALDatasetGetLayerByName(u->dataset, u->layer);
-    if (u->target == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s has no layer '%s' when opened for "
-                       "writing",
-                       side->dataset, u->layer);
-    return OJ_OK;
-}
-
-static void close_update(struct update *u)
-{
-    oj_row_cursor_close(u->cursor);
-    u->cursor = NULL;
-    if (u->dataset != NULL && u->in_transaction)
-        oj_transaction_drop(u->dataset);
-    else if (u->dataset != NULL)
-        GDALClose(u->dataset);
-    u->in_transaction = 0;
-    u->dataset = NULL;
-    u->target = NULL;
-}
-
 /* Said before the join, not after it. */
 static oj_status check_target(struct update *u, struct oj_error *err)
 {
+    OGRLayerH layer;
     const char *driver;
-    OJ_TRY(open_for_update(u, err));
-    driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
+    OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
+    layer = u->output->layers[0].layer;
+    driver = GDALGetDescription(u->output->driver);
     /* SQLite's driver knows that there are FIDs only when it knows the fields.
      */
-    OGR_L_GetLayerDefn(u->target);
-    if (!OGR_L_TestCapability(u->target, OLCRandomRead) ||
-        !OGR_L_TestCapability(u->target, OLCRandomWrite) ||
-        !OGR_L_TestCapability(u->target, OLCCreateField))
+    OGR_L_GetLayerDefn(layer);
+    if (!OGR_L_TestCapability(layer, OLCRandomRead) ||
+        !OGR_L_TestCapability(layer, OLCRandomWrite) ||
+        !OGR_L_TestCapability(layer, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s cannot change rows and add "
                        "fields; write to a new file",
                        driver);
-    if (!oj_transaction_is_possible(u->dataset) && !u->command->in_place_unsafe)
+    if (!oj_transaction_is_possible(u->output->dataset) &&
+        !u->command->in_place_unsafe)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s has no transactions, so an "
                        "interrupted run would leave the layer half-written; "
                        "write to a new file, or accept that with "
                        "-in_place_unsafe",
                        driver);
-    close_update(u);
+    oj_output_abort(u->output);
     return OJ_OK;
 }
 
@@ -129,11 +97,8 @@ static oj_status take_names(struct update *u, int first, int n,
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    const char *const hidden[] = {
-        oj_driver_hidden_name(GDALGetDatasetDriver(input->dataset)),
-        OGR_L_GetFIDColumn(layer), OGR_L_GetGeometryColumn(layer)};
-    for (int i = 0; i < 3; i++)
-        OJ_TRY(oj_schema_take_name(&u->schema, hidden[i], err));
+    OJ_TRY(oj_schema_take_layer(
+        &u->schema, GDALGetDatasetDriver(input->dataset), layer, err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
@@ -315,8 +280,9 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     {
         schema->columns[i].target = u->first_own + i;
         if (u->first_own < 0)
-            OJ_TRY(
-                oj_schema_create_field(u->dataset, u->target, schema, i, err));
+            OJ_TRY(oj_schema_create_field(u->output->dataset,
+                                          u->output->layers[0].layer, schema, i,
+                                          err));
     }
     return OJ_OK;
 }
@@ -327,8 +293,8 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
     oj_rows_fill_write_options(&u->pass->rows, &options);
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
-    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->target), &options,
-                              &u->cursor, err);
+    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
+                              &options, &u->cursor, err);
 }
 
 /* Makes row 0 of the cursor's join side the feature at place. */
@@ -349,12 +315,13 @@ static oj_status update_row(struct update *u, int64_t row,
     struct oj_row_place place = {0};
     struct oj_matches entries = {0};
     struct oj_pair_values values = {0};
+    OGRLayerH layer = u->output->layers[0].layer;
     OGRFeatureH feature;
     oj_status status;
     if (u->pass->job.tiled != NULL && record->join_row >= 0)
         OJ_TRY(fetch(u, record->join_row, err));
     CPLErrorReset();
-    feature = OGR_L_GetFeature(u->target, record->fid);
+    feature = OGR_L_GetFeature(layer, record->fid);
     if (feature == NULL)
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
@@ -370,7 +337,7 @@ static oj_status update_row(struct update *u, int64_t row,
         values.value[i] = &record->value[i];
     status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
                                        &values, err);
-    if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
+    if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,
                     "the feature %lld of layer '%s' cannot be changed: %s",
@@ -397,33 +364,6 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
             GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
     }
     return oj_cancel_check(err);
-}
-
-static oj_status begin(struct update *u, struct oj_error *err)
-{
-    if (!oj_transaction_is_possible(u->dataset))
-        return OJ_OK;
-    OJ_TRY(oj_transaction_begin(u->dataset, u->command->input.dataset, err));
-    u->in_transaction = 1;
-    return OJ_OK;
-}
-
-static oj_status commit_and_close(struct update *u, struct oj_error *err)
-{
-    const char *name = u->command->input.dataset;
-    char text[512];
-    if (u->in_transaction)
-    {
-        OJ_TRY(oj_transaction_flush(u->dataset, name, err));
-        OJ_TRY(oj_cancel_check(err));
-        OJ_TRY(oj_transaction_commit(u->dataset, name, err));
-    }
-    u->in_transaction = 0;
-    oj_message_forget_errors();
-    close_update(u);
-    if (oj_message_errors(text, (int)sizeof text) > 0)
-        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
-    return OJ_OK;
 }
 
 /* ---- triggers ------------------------------------------------------------ */
@@ -524,14 +464,15 @@ static oj_status restore_triggers(GDALDatasetH dataset, char **statements,
 /* Geometries stay, so their index need not be looked after meanwhile. */
 static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 {
+    GDALDatasetH dataset = u->output->dataset;
     char **triggers = NULL;
     oj_status status = OJ_OK;
-    if (u->in_transaction)
-        status = drop_triggers(u->dataset, u->layer, &triggers, err);
+    if (u->output->in_transaction)
+        status = drop_triggers(dataset, u->layer, &triggers, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
     if (status == OJ_OK)
-        status = restore_triggers(u->dataset, triggers, err);
+        status = restore_triggers(dataset, triggers, err);
     CSLDestroy(triggers);
     return status;
 }
@@ -539,12 +480,14 @@ static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 static oj_status write_back(struct update *u, struct oj_error *err)
 {
     close_readers(u);
-    OJ_TRY(open_for_update(u, err));
-    OJ_TRY(begin(u, err));
+    OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
+    OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
     OJ_TRY(open_cursor(u, err));
     OJ_TRY(update_rows_quickly(u, err));
-    return commit_and_close(u, err);
+    oj_row_cursor_close(u->cursor);
+    u->cursor = NULL;
+    return oj_output_finish(u->output, err);
 }
 
 static oj_status update_in_place(struct update *u, struct oj_command_run *run,
@@ -577,9 +520,15 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
 
 oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct update u = {.command = run->command, .pass = &run->pass};
+    const struct oj_source_options *side = &run->command->input;
+    struct update u = {
+        .command = run->command,
+        .pass = &run->pass,
+        .output = &run->output,
+        .asked = {.dst = side->dataset, .open_options = side->open_options}};
     oj_status status = update_in_place(&u, run, err);
-    close_update(&u);
+    oj_row_cursor_close(u.cursor);
+    oj_output_abort(u.output);
     oj_temporary_file_close(&u.file);
     oj_tiled_side_free(&u.fetched);
     oj_schema_free(&u.schema);
