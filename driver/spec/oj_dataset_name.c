@@ -21,22 +21,27 @@ enum
 
 struct spec_reader
 {
-    const char *text, *at;
+    char *at; /* in a copy of the file, where texts are decoded in place */
+    int line;
     const char *path; /* for messages */
     struct oj_error *err;
+
+    /* What the members say; NULL: not there. */
+    const char *type, *command_line;
+    int is_relative;
 };
 
 static oj_status fail(const struct spec_reader *r, const char *what)
 {
-    int line = 1;
-    for (const char *c = r->text; c < r->at; c++)
-        line += *c == '\n';
-    return oj_fail(r->err, OJ_ERR_DATA, "%s, line %d: %s", r->path, line, what);
+    return oj_fail(r->err, OJ_ERR_DATA, "%s, line %d: %s", r->path, r->line,
+                   what);
 }
 
+/* Nothing else has ends of lines: in texts they are escaped. */
 static void skip_space(struct spec_reader *r)
 {
-    r->at += strspn(r->at, " \t\r\n");
+    for (; *r->at != '\0' && strchr(" \t\r\n", *r->at) != NULL; r->at++)
+        r->line += *r->at == '\n';
 }
 
 /* 1 when the next letter that is no space is c, which is then read. */
@@ -120,11 +125,13 @@ static oj_status read_escape(struct spec_reader *r, char **out)
     return OJ_OK;
 }
 
-/* A text in quotes; out holds as many bytes as it has in the file. */
-static oj_status read_text(struct spec_reader *r, char *out)
+/* A text in quotes. Decoded it is no longer, and ends before the quote does. */
+static oj_status read_text(struct spec_reader *r, const char **text)
 {
+    char *out;
     if (!takes(r, '"'))
         return fail(r, "a text in double quotes is expected");
+    *text = out = r->at;
     while (*r->at != '"')
     {
         if (*r->at == '\0' || (unsigned char)*r->at < 0x20)
@@ -152,12 +159,12 @@ static int takes_word(struct spec_reader *r, const char *word)
     return 1;
 }
 
-/* Passes over any value; scratch holds as many bytes as the file has. */
-static oj_status skip_value(struct spec_reader *r, char *scratch, int depth)
+static oj_status skip_value(struct spec_reader *r, int depth)
 {
+    const char *text;
     skip_space(r);
     if (*r->at == '"')
-        return read_text(r, scratch);
+        return read_text(r, &text);
     if (*r->at == '{' || *r->at == '[')
     {
         char open = *r->at++, close = open == '{' ? '}' : ']';
@@ -168,10 +175,10 @@ static oj_status skip_value(struct spec_reader *r, char *scratch, int depth)
         do
         {
             if (open == '{')
-                OJ_TRY(read_text(r, scratch));
+                OJ_TRY(read_text(r, &text));
             if (open == '{' && !takes(r, ':'))
                 return fail(r, "a colon is expected");
-            OJ_TRY(skip_value(r, scratch, depth + 1));
+            OJ_TRY(skip_value(r, depth + 1));
         } while (takes(r, ','));
         return takes(r, close) ? OJ_OK
                                : fail(r, "a comma or the end of a list "
@@ -186,42 +193,29 @@ static oj_status skip_value(struct spec_reader *r, char *scratch, int depth)
     return OJ_OK;
 }
 
-/* What the members say; each text has room for the file. */
-struct members
+static oj_status read_member(struct spec_reader *r)
 {
-    char *name, *type, *command_line;
-    int has_type, has_command_line;
-    int is_relative;
-};
-
-static oj_status read_member(struct spec_reader *r, struct members *m)
-{
-    OJ_TRY(read_text(r, m->name));
+    const char *name;
+    OJ_TRY(read_text(r, &name));
     if (!takes(r, ':'))
         return fail(r, "a colon is expected");
     skip_space(r);
-    if (strcmp(m->name, "type") == 0)
+    if (strcmp(name, "type") == 0)
+        return read_text(r, &r->type);
+    if (strcmp(name, "command_line") == 0)
+        return read_text(r, &r->command_line);
+    if (strcmp(name, "relative_paths_relative_to_this_file") == 0)
     {
-        m->has_type = 1;
-        return read_text(r, m->type);
-    }
-    if (strcmp(m->name, "command_line") == 0)
-    {
-        m->has_command_line = 1;
-        return read_text(r, m->command_line);
-    }
-    if (strcmp(m->name, "relative_paths_relative_to_this_file") == 0)
-    {
-        m->is_relative = takes_word(r, "true");
-        if (!m->is_relative && !takes_word(r, "false"))
+        r->is_relative = takes_word(r, "true");
+        if (!r->is_relative && !takes_word(r, "false"))
             return fail(r, "relative_paths_relative_to_this_file must be true "
                            "or false");
         return OJ_OK;
     }
-    return skip_value(r, m->type + strlen(m->type) + 1, 0);
+    return skip_value(r, 0);
 }
 
-static oj_status read_object(struct spec_reader *r, struct members *m)
+static oj_status read_object(struct spec_reader *r)
 {
     if (strncmp(r->at, "\xEF\xBB\xBF", 3) == 0)
         r->at += 3;
@@ -230,7 +224,7 @@ static oj_status read_object(struct spec_reader *r, struct members *m)
     if (!takes(r, '}'))
     {
         do
-            OJ_TRY(read_member(r, m));
+            OJ_TRY(read_member(r));
         while (takes(r, ','));
         if (!takes(r, '}'))
             return fail(r, "a comma or } is expected");
@@ -238,10 +232,10 @@ static oj_status read_object(struct spec_reader *r, struct members *m)
     skip_space(r);
     if (*r->at != '\0')
         return fail(r, "there is more after the last }");
-    if (!m->has_type || strcmp(m->type, "ogrjoin") != 0)
+    if (r->type == NULL || strcmp(r->type, "ogrjoin") != 0)
         return oj_fail(r->err, OJ_ERR_DATA,
                        "%s has no member \"type\": \"ogrjoin\"", r->path);
-    if (!m->has_command_line)
+    if (r->command_line == NULL)
         return oj_fail(r->err, OJ_ERR_DATA,
                        "%s has no member \"command_line\": \"...\"", r->path);
     return OJ_OK;
@@ -250,32 +244,29 @@ static oj_status read_object(struct spec_reader *r, struct members *m)
 oj_status oj_spec_file_parse(const char *text, const char *path,
                              struct oj_spec_file *spec, struct oj_error *err)
 {
-    struct spec_reader r = {text, text, path, err};
-    struct members m = {0};
-    int64_t room = (int64_t)strlen(text) + 1;
+    int64_t size = (int64_t)strlen(text) + 1;
+    char *copy = oj_malloc(size, 1);
+    struct spec_reader r = {
+        .at = copy, .line = 1, .path = path, .err = err, .is_relative = 1};
     oj_status status;
-    m.is_relative = 1;
-    m.name = oj_calloc(room, 1);
-    m.type = oj_calloc(2 * room, 1);
-    m.command_line = oj_calloc(room, 1);
-    if (m.name == NULL || m.type == NULL || m.command_line == NULL)
-        status = oj_fail_nomem(err, 4 * room, 1);
-    else
-        status = read_object(&r, &m);
-    oj_free(m.name);
-    oj_free(m.type);
+    if (copy == NULL)
+        return oj_fail_nomem(err, size, 1);
+    memcpy(copy, text, (size_t)size);
+    status = read_object(&r);
     if (status != OJ_OK)
     {
-        oj_free(m.command_line);
+        oj_free(copy);
         return status;
     }
-    spec->command_line = m.command_line;
-    spec->is_relative = m.is_relative;
+    spec->command_line =
+        memmove(copy, r.command_line, strlen(r.command_line) + 1);
+    spec->is_relative = r.is_relative;
     return OJ_OK;
 }
 
-oj_status oj_spec_file_read(const char *path, struct oj_spec_file *spec,
-                            struct oj_error *err)
+/* path may be one of GDAL's virtual files. */
+static oj_status read_spec(const char *path, struct oj_spec_file *spec,
+                           struct oj_error *err)
 {
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
@@ -352,7 +343,7 @@ static oj_status read_file(const char *path, struct oj_command *command,
     struct oj_error why = {OJ_OK, ""};
     char *folder = NULL;
     oj_status status;
-    OJ_TRY(oj_spec_file_read(path, &spec, err));
+    OJ_TRY(read_spec(path, &spec, err));
     status = oj_path_folder(path, &folder, &why);
     if (status == OJ_OK)
         status = oj_dataset_name_read_line(

@@ -47,13 +47,8 @@ struct oj_spec_file
     int is_relative;    /**< paths are relative to the file's folder */
 };
 
-/** Reads path, which may be one of GDAL's virtual files. OJ_ERR_IO, OJ_ERR_DATA
- *  with one line that names the file. */
-OJ_MUST_USE oj_status oj_spec_file_read(const char *path,
-                                        struct oj_spec_file *spec,
-                                        struct oj_error *err);
-
-/** The same from the text of a file; path is for messages. */
+/** Reads the text of a file; path is for messages. OJ_ERR_DATA with one line
+ *  that names the file. */
 OJ_MUST_USE oj_status oj_spec_file_parse(const char *text, const char *path,
                                          struct oj_spec_file *spec,
                                          struct oj_error *err);
