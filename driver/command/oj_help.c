@@ -86,19 +86,53 @@ static void print_backends(entry_printer print)
         print(backend->name, backend->description);
 }
 
+static const char *const usage[] = {
+    "[options] dst_ds input_ds join_ds",
+    "-window XMIN YMIN XMAX YMAX [options] dst_ds input_ds",
+    "-in_place [options] input_ds join_ds",
+    "-benchmark [options] input_ds join_ds",
+    "-write_spec FILE.ogrjoin [options] input_ds join_ds",
+    "--devices",
+};
+
+static const struct
+{
+    const char *what, *words;
+} examples[] = {
+    {"the zone of each pickup", "ogrjoin out.gpkg pickups.gpkg zones.gpkg"},
+    {"pickups counted and added up by zone",
+     "ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg pickups.gpkg"},
+    {"the tax lot of each pickup, up to 100 ft away",
+     "ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg lots.gpkg"},
+    {"the three nearest stations, distances in metres, from longitude and "
+     "latitude",
+     "ogrjoin -op nearest -k 3 -t_srs EPSG:25833 out.fgb homes.csv rail.gpkg "
+     "\\\n"
+     "      -join_layer stations -oo X_POSSIBLE_NAMES=lon -oo "
+     "Y_POSSIBLE_NAMES=lat"},
+    {"pickups without any street within 20 m, proved against GEOS",
+     "ogrjoin -op nearest -max_distance 20m -how anti -validate far.gpkg \\\n"
+     "      pickups.gpkg streets.gpkg"},
+    {"add the columns to the layer itself",
+     "ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg"},
+    {"shops within 500 m of another one of the same chain, each pair once",
+     "ogrjoin -op dwithin -max_distance 500m -on chain -unordered_pairs \\\n"
+     "      -how inner out.gpkg shops.gpkg shops.gpkg"},
+    {"the join as a dataset that GDAL and QGIS read",
+     "ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
+     "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg lots.gpkg"},
+};
+
 void oj_help_print(void)
 {
     printf(
         "ogrjoin joins two vector layers: each feature of the input layer gets "
         "the\nattributes of the join features that it intersects, lies in, is "
         "nearest to, ...\n"
-        "\n"
-        "  ogrjoin [options] dst_ds input_ds join_ds\n"
-        "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
-        "  ogrjoin -in_place [options] input_ds join_ds\n"
-        "  ogrjoin -benchmark [options] input_ds join_ds\n"
-        "  ogrjoin -write_spec FILE.ogrjoin [options] input_ds join_ds\n"
-        "  ogrjoin --devices\n"
+        "\n");
+    for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
+        printf("  ogrjoin %s\n", usage[i]);
+    printf(
         "\n"
         "The output has the input's rows in their order, one per pair, with "
         "geometry and\nfields, then join_fid (NULL where nothing matches), "
@@ -116,36 +150,9 @@ void oj_help_print(void)
     print_backends(print_entry);
     printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
            "130 interrupted.\n"
-           "\nExamples:\n"
-           "  the zone of each pickup:\n"
-           "    ogrjoin out.gpkg pickups.gpkg zones.gpkg\n"
-           "  pickups counted and added up by zone:\n"
-           "    ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg "
-           "pickups.gpkg\n"
-           "  the tax lot of each pickup, up to 100 ft away:\n"
-           "    ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg "
-           "lots.gpkg\n"
-           "  the three nearest stations, distances in metres, from longitude "
-           "and latitude:\n"
-           "    ogrjoin -op nearest -k 3 -t_srs EPSG:25833 out.fgb homes.csv "
-           "rail.gpkg \\\n"
-           "      -join_layer stations -oo X_POSSIBLE_NAMES=lon -oo "
-           "Y_POSSIBLE_NAMES=lat\n"
-           "  pickups without any street within 20 m, proved against GEOS:\n"
-           "    ogrjoin -op nearest -max_distance 20m -how anti -validate "
-           "far.gpkg \\\n"
-           "      pickups.gpkg streets.gpkg\n"
-           "  add the columns to the layer itself:\n"
-           "    ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg\n"
-           "  shops within 500 m of another one of the same chain, each pair "
-           "once:\n"
-           "    ogrjoin -op dwithin -max_distance 500m -on chain "
-           "-unordered_pairs \\\n"
-           "      -how inner out.gpkg shops.gpkg shops.gpkg\n"
-           "  the join as a dataset that GDAL and QGIS read:\n"
-           "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
-           "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
-           "lots.gpkg\n");
+           "\nExamples:\n");
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        printf("  %s:\n    %s\n", examples[i].what, examples[i].words);
 }
 
 /* ---- the man page -------------------------------------------------------- */
@@ -161,18 +168,40 @@ static void print_roff(const char *text)
     }
 }
 
-/* A text of help as sentences. */
-static void print_sentence(const char *text)
+/* A text of help on a line of its own. */
+static void print_sentence(const char *text, const char *end)
 {
-    printf("\n%c", toupper((unsigned char)*text));
+    putchar(toupper((unsigned char)*text));
     print_roff(text + 1);
-    printf(".\n");
+    printf("%s\n", end);
 }
 
 static void print_man_entry(const char *name, const char *text)
 {
-    printf(".TP\n.B %s", name);
-    print_sentence(text);
+    printf(".TP\n.B %s\n", name);
+    print_sentence(text, ".");
+}
+
+static void print_man_usage(void)
+{
+    for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
+    {
+        printf("\\fBogrjoin\\fR ");
+        print_roff(usage[i]);
+        printf("\n.br\n");
+    }
+}
+
+static void print_man_examples(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+    {
+        printf(".PP\n");
+        print_sentence(examples[i].what, ":");
+        printf(".PP\n.nf\n    ");
+        print_roff(examples[i].words);
+        printf("\n.fi\n");
+    }
 }
 
 static void print_man_heading(const char *group)
@@ -206,8 +235,8 @@ static void print_man_options(char **lines)
             printf(", \\fB\\-%s\\fR", option->alias);
         printf(" \\fI");
         print_roff(option->arguments);
-        printf("\\fR");
-        print_sentence(option->help);
+        printf("\\fR\n");
+        print_sentence(option->help, ".");
         if (note >= 0)
             print_lines(lines + note + 1);
     }
@@ -220,12 +249,16 @@ int oj_help_print_man(const char *template)
     while (is_known && *(line = print_lines(line)) != NULL)
     {
         const char *mark = *line++ + 1;
-        if (strcmp(mark, "joins") == 0)
+        if (strcmp(mark, "usage") == 0)
+            print_man_usage();
+        else if (strcmp(mark, "joins") == 0)
             print_joins(print_man_entry);
         else if (strcmp(mark, "backends") == 0)
             print_backends(print_man_entry);
         else if (strcmp(mark, "options") == 0)
             print_man_options(lines);
+        else if (strcmp(mark, "examples") == 0)
+            print_man_examples();
         else if (*mark == '-') /* printed with its option */
             while (*line != NULL && **line != '@')
                 line++;
