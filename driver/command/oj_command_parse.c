@@ -910,9 +910,9 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     r.command = &empty;
     r.argc = argc;
     empty.help = !is_dataset && asks_for_help(argc, argv);
+    r.argv = empty.words = CPLCalloc((size_t)argc + 1, sizeof *argv);
     for (int i = 0; i < argc; i++)
-        append(argv[i], &empty.words);
-    r.argv = empty.words;
+        empty.words[i] = CPLStrdup(argv[i]);
     if (!empty.help)
         status = parse(&r, err);
     if (is_dataset)

@@ -413,8 +413,7 @@ static oj_status plan_to_replace(struct oj_output *o, const char *path,
                        "is not overwritten",
                        path);
     files = GDALGetFileList(old);
-    for (int i = 0; files != NULL && files[i] != NULL; i++)
-        o->old_members = CSLAddString(o->old_members, files[i]);
+    o->old_members = CSLInsertStrings(o->old_members, -1, files);
     o->old_members = CSLAddString(o->old_members, path);
     CSLDestroy(files);
     GDALClose(old);
@@ -762,23 +761,6 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
-static oj_status finish_file(struct oj_output *o, struct oj_error *err)
-{
-    oj_status status = oj_cancel_check(err);
-    if (status == OJ_OK)
-        status = commit(o, err);
-    if (status == OJ_OK)
-        status = close_dataset(o, err);
-    if (status != OJ_OK)
-        return oj_output_explain(o, status, err);
-    OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(oj_temporary_probe(&o->temporary, err));
-    OJ_TRY(check_file(o, err));
-    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
-    oj_temporary_remove(&o->temporary);
-    return OJ_OK;
-}
-
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
     if (!o->in_transaction) /* of a layer that is changed all the same */
@@ -804,19 +786,24 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
 
 static oj_status finish(struct oj_output *o, struct oj_error *err)
 {
-    switch (o->kind)
-    {
-        case OJ_OUTPUT_FILE:
-            return finish_file(o, err);
-        case OJ_OUTPUT_TRANSACTION:
-            return finish_transaction(o, err);
-        case OJ_OUTPUT_STREAM:
-            break;
-    }
+    oj_status status;
+    if (o->kind == OJ_OUTPUT_TRANSACTION)
+        return finish_transaction(o, err);
+    status = oj_cancel_check(err);
+    if (status == OJ_OK)
+        status = commit(o, err);
+    if (status == OJ_OK)
+        status = close_dataset(o, err);
+    if (status != OJ_OK)
+        return oj_output_explain(o, status, err);
+    if (o->kind == OJ_OUTPUT_STREAM)
+        return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(commit(o, err));
-    OJ_TRY(close_dataset(o, err));
-    return check_stdout(o, err);
+    OJ_TRY(oj_temporary_probe(&o->temporary, err));
+    OJ_TRY(check_file(o, err));
+    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
+    oj_temporary_remove(&o->temporary);
+    return OJ_OK;
 }
 
 oj_status oj_output_finish(struct oj_output *o, struct oj_error *err)
