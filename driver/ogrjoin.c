@@ -155,6 +155,8 @@ int main(int argc, char **argv)
         return OJ_EXIT_ERROR;
     if (argc == 3 && strcmp(argv[1], "--complete") == 0) /* ogrjoin.bash */
         return oj_help_print_words(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
+    if (argc == 3 && strcmp(argv[1], "--man") == 0) /* CMakeLists.txt */
+        return oj_help_print_man(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
     status = oj_cancel_watch(&err);
     if (status == OJ_OK)
         status = check_config(argc, argv, &err);

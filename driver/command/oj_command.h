@@ -67,6 +67,22 @@ struct oj_source_options
     const char **open_options; /**< NULL-terminated, or NULL */
 };
 
+/** What is asked of an output. Strings may be NULL. */
+struct oj_output_options
+{
+    const char *dst; /**< of a command: NULL with in_place and benchmark, and of
+                          datasets; with write_spec it can be NULL */
+    const char *format;
+    const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
+    const char **layer_options;   /**< -lco */
+    const char **open_options;    /**< -doo */
+    const char *layer;            /**< -nln */
+    const char *unmatched_layer, *unmatched_join_layer;
+    int overwrite, append, update;
+    int unset_fid;
+    int layer_type; /**< enum oj_layer_type */
+};
+
 #define OJ_MAX_OPTIONS 112
 
 struct oj_command
@@ -93,7 +109,6 @@ struct oj_command
     int how;                       /**< enum oj_how; by default left,
                                         inner with is_window */
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
-    const char *unmatched_layer, *unmatched_join_layer;
     const char *prefix;
 
     /* Columns and geometry of the output. */
@@ -113,16 +128,7 @@ struct oj_command
     const char *t_srs, *a_srs;
 
     /* Where the answer goes. */
-    const char *dst; /**< NULL with in_place and benchmark, and of datasets;
-                          with write_spec it can be NULL */
-    const char *format;
-    const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
-    const char **layer_options;   /**< -lco */
-    const char **dst_open_options;
-    const char *layer_name; /**< -nln */
-    int overwrite, append, update;
-    int unset_fid;
-    int layer_type; /**< enum oj_layer_type */
+    struct oj_output_options output;
     int in_place, in_place_unsafe;
 
     /* How to run. */
@@ -151,8 +157,7 @@ struct oj_command
     int help;
 
     int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
-    const char **words; /**< owned, in one block with their letters: all that
-                             were given; NULL-terminated */
+    const char **words; /**< owned: all that were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
     char **texts; /**< owned string list: texts above that are no word */
 };
@@ -160,7 +165,10 @@ struct oj_command
 /** Reads argv[0 .. argc - 1] (no program name) into *command, which owns copies
  *  of all it needs and is freed by oj_command_free().  With -help among the
  *  words nothing else is checked.  OJ_ERR_ARG with one line saying what is
- *  wrong and what to write instead. */
+ *  wrong and what to write instead.  Where -op is not among the words, the join
+ *  is the one that the other options mean: relate with -relate, window with
+ *  -window, nearest with -k, -ties or -distance_to, dwithin with one of the
+ *  fields of distances, else intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);

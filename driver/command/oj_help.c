@@ -5,6 +5,9 @@
 #include "../../algs/relation/oj_relation.h"
 #include "oj_option.h"
 
+#include <cpl_string.h>
+
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,26 +66,62 @@ static void print_options(void)
     }
 }
 
-static void print_joins(void)
+typedef void (*entry_printer)(const char *name, const char *text);
+
+static void print_joins(entry_printer print)
 {
-    printf("\nJoins (-op):\n");
     for (int i = 0; i < OJ_N_OPS; i++)
     {
         const struct oj_op_info *op = oj_op_get((enum oj_op)i);
-        print_entry(op->name, op->description);
+        print(op->name, op->description);
     }
-    print_entry("window", "the input feature meets a box of -window, or the "
-                          "envelope of a join feature");
+    print("window", "the input feature meets a box of -window, or the "
+                    "envelope of a join feature");
 }
 
-static void print_backends(void)
+static void print_backends(entry_printer print)
 {
     const struct oj_backend *backend;
-    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
-           "use):\n");
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-        print_entry(backend->name, backend->description);
+        print(backend->name, backend->description);
 }
+
+static const char *const usage[] = {
+    "[options] dst_ds input_ds join_ds",
+    "-window XMIN YMIN XMAX YMAX [options] dst_ds input_ds",
+    "-in_place [options] input_ds join_ds",
+    "-benchmark [options] input_ds join_ds",
+    "-write_spec FILE.ogrjoin [options] input_ds join_ds",
+    "--devices",
+};
+
+static const struct
+{
+    const char *what, *words;
+} examples[] = {
+    {"the zone of each pickup", "ogrjoin out.gpkg pickups.gpkg zones.gpkg"},
+    {"pickups counted and added up by zone",
+     "ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg pickups.gpkg"},
+    {"the tax lot of each pickup, up to 100 ft away",
+     "ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg lots.gpkg"},
+    {"the three nearest stations, distances in metres, from longitude and "
+     "latitude",
+     "ogrjoin -op nearest -k 3 -t_srs EPSG:25833 out.fgb homes.csv rail.gpkg "
+     "\\\n"
+     "      -join_layer stations -oo X_POSSIBLE_NAMES=lon -oo "
+     "Y_POSSIBLE_NAMES=lat"},
+    {"pickups without any street within 20 m, proved against GEOS",
+     "ogrjoin -op nearest -max_distance 20m -how anti -validate far.gpkg \\\n"
+     "      pickups.gpkg streets.gpkg"},
+    {"add the columns to the layer itself",
+     "ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg"},
+    {"shops within 500 m of another one of the same chain, each pair once",
+     "ogrjoin -op dwithin -max_distance 500m -on chain -unordered_pairs \\\n"
+     "      -how inner out.gpkg shops.gpkg shops.gpkg"},
+    {"the join as a dataset that GDAL and QGIS read",
+     "ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
+     "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg lots.gpkg"},
+};
 
 void oj_help_print(void)
 {
@@ -90,57 +129,143 @@ void oj_help_print(void)
         "ogrjoin joins two vector layers: each feature of the input layer gets "
         "the\nattributes of the join features that it intersects, lies in, is "
         "nearest to, ...\n"
-        "\n"
-        "  ogrjoin [options] dst_ds input_ds join_ds\n"
-        "  ogrjoin -window XMIN YMIN XMAX YMAX [options] dst_ds input_ds\n"
-        "  ogrjoin -in_place [options] input_ds join_ds\n"
-        "  ogrjoin -benchmark [options] input_ds join_ds\n"
-        "  ogrjoin -write_spec FILE.ogrjoin [options] input_ds join_ds\n"
-        "  ogrjoin --devices\n"
+        "\n");
+    for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
+        printf("  ogrjoin %s\n", usage[i]);
+    printf(
         "\n"
         "The output has the input's rows in their order, one per pair, with "
         "geometry and\nfields, then join_fid (NULL where nothing matches), "
         "join_distance and join_rank\nwhere the join has them, then the join "
         "layer's fields. -pick and -agg make one\nrow per input row.\n");
-    print_joins();
+    printf("\nJoins (-op):\n");
+    print_joins(print_entry);
     print_options();
     printf("\nGDAL's own:\n");
     print_entry("--formats", "formats that can be read and written");
     print_entry("--version", "versions of ogrjoin and GDAL");
     print_entry("--config KEY VALUE", "a configuration option of GDAL");
-    print_backends();
+    printf("\nBackends (ogrjoin --devices lists the GPUs that cuda can "
+           "use):\n");
+    print_backends(print_entry);
     printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
            "130 interrupted.\n"
-           "\nExamples:\n"
-           "  the zone of each pickup:\n"
-           "    ogrjoin out.gpkg pickups.gpkg zones.gpkg\n"
-           "  pickups counted and added up by zone:\n"
-           "    ogrjoin -agg \"count, sum(fare)\" out.gpkg zones.gpkg "
-           "pickups.gpkg\n"
-           "  the tax lot of each pickup, up to 100 ft away:\n"
-           "    ogrjoin -op nearest -max_distance 100ft out.gpkg pickups.gpkg "
-           "lots.gpkg\n"
-           "  the three nearest stations, distances in metres, from longitude "
-           "and latitude:\n"
-           "    ogrjoin -op nearest -k 3 -t_srs EPSG:25833 out.fgb homes.csv "
-           "rail.gpkg \\\n"
-           "      -join_layer stations -oo X_POSSIBLE_NAMES=lon -oo "
-           "Y_POSSIBLE_NAMES=lat\n"
-           "  pickups without any street within 20 m, proved against GEOS:\n"
-           "    ogrjoin -op nearest -max_distance 20m -how anti -validate "
-           "far.gpkg \\\n"
-           "      pickups.gpkg streets.gpkg\n"
-           "  add the columns to the layer itself:\n"
-           "    ogrjoin -in_place -op nearest pickups.gpkg lots.gpkg\n"
-           "  shops within 500 m of another one of the same chain, each pair "
-           "once:\n"
-           "    ogrjoin -op dwithin -max_distance 500m -on chain "
-           "-unordered_pairs \\\n"
-           "      -how inner out.gpkg shops.gpkg shops.gpkg\n"
-           "  the join as a dataset that GDAL and QGIS read:\n"
-           "    ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
-           "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg "
-           "lots.gpkg\n");
+           "\nExamples:\n");
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        printf("  %s:\n    %s\n", examples[i].what, examples[i].words);
+}
+
+/* ---- the man page -------------------------------------------------------- */
+
+/* Dashes and backslashes mean something to man. */
+static void print_roff(const char *text)
+{
+    for (; *text != '\0'; text++)
+    {
+        if (*text == '-' || *text == '\\')
+            putchar('\\');
+        putchar(*text == '\\' ? 'e' : *text);
+    }
+}
+
+/* A text of help on a line of its own. */
+static void print_sentence(const char *text, const char *end)
+{
+    putchar(toupper((unsigned char)*text));
+    print_roff(text + 1);
+    printf("%s\n", end);
+}
+
+static void print_man_entry(const char *name, const char *text)
+{
+    printf(".TP\n.B %s\n", name);
+    print_sentence(text, ".");
+}
+
+static void print_man_usage(void)
+{
+    for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
+    {
+        printf("\\fBogrjoin\\fR ");
+        print_roff(usage[i]);
+        printf("\n.br\n");
+    }
+}
+
+static void print_man_examples(void)
+{
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+    {
+        printf(".PP\n");
+        print_sentence(examples[i].what, ":");
+        printf(".PP\n.nf\n    ");
+        print_roff(examples[i].words);
+        printf("\n.fi\n");
+    }
+}
+
+static void print_man_heading(const char *group)
+{
+    printf(".SH ");
+    for (; *group != '\0' && strncmp(group, " (", 2) != 0; group++)
+        putchar(toupper((unsigned char)*group));
+    printf("\n");
+}
+
+/* Up to the line that begins with "@", which is returned. */
+static char **print_lines(char **line)
+{
+    for (; *line != NULL && **line != '@'; line++)
+        printf("%s\n", *line);
+    return line;
+}
+
+static void print_man_options(char **lines)
+{
+    const struct oj_option *option;
+    const char *group = NULL;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        int note = CSLFindString(lines, CPLSPrintf("@-%s", option->name));
+        if (group != option->group)
+            print_man_heading(option->group);
+        group = option->group;
+        printf(".TP\n\\fB\\-%s\\fR", option->name);
+        if (option->alias != NULL)
+            printf(", \\fB\\-%s\\fR", option->alias);
+        printf(" \\fI");
+        print_roff(option->arguments);
+        printf("\\fR\n");
+        print_sentence(option->help, ".");
+        if (note >= 0)
+            print_lines(lines + note + 1);
+    }
+}
+
+int oj_help_print_man(const char *template)
+{
+    char **lines = CSLLoad(template), **line = lines;
+    int is_known = lines != NULL;
+    while (is_known && *(line = print_lines(line)) != NULL)
+    {
+        const char *mark = *line++ + 1;
+        if (strcmp(mark, "usage") == 0)
+            print_man_usage();
+        else if (strcmp(mark, "joins") == 0)
+            print_joins(print_man_entry);
+        else if (strcmp(mark, "backends") == 0)
+            print_backends(print_man_entry);
+        else if (strcmp(mark, "options") == 0)
+            print_man_options(lines);
+        else if (strcmp(mark, "examples") == 0)
+            print_man_examples();
+        else if (*mark == '-') /* printed with its option */
+            while (*line != NULL && **line != '@')
+                line++;
+        is_known = *mark != '-' || oj_option_of_word(mark) != NULL;
+    }
+    CSLDestroy(lines);
+    return is_known;
 }
 
 /* ---- devices ------------------------------------------------------------- */
@@ -196,11 +321,10 @@ static void print_list(const char *list)
     }
 }
 
-static void print_backend_names(void)
+static void print_name(const char *name, const char *text)
 {
-    const struct oj_backend *backend;
-    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-        printf("%s\n", backend->name);
+    (void)text;
+    printf("%s\n", name);
 }
 
 static void print_options_as_words(void)
@@ -224,18 +348,14 @@ int oj_help_print_words(const char *before)
     if (option == NULL)
         return 1;
     if (option->kind == OJ_OPTION_OP)
-    {
-        for (int i = 0; i < OJ_N_OPS; i++)
-            printf("%s\n", oj_op_get((enum oj_op)i)->name);
-        printf("window\n");
-    }
+        print_joins(print_name);
     else if (option->kind == OJ_OPTION_BACKEND)
     {
         printf("auto\n");
-        print_backend_names();
+        print_backends(print_name);
     }
     else if (option->kind == OJ_OPTION_REFERENCE)
-        print_backend_names();
+        print_backends(print_name);
     else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
         print_list(oj_option_choices(option));
     return oj_option_words(option) == 0 ||

@@ -5,6 +5,10 @@
 /** The text of --help, made from the tables of options, joins and backends. */
 void oj_help_print(void);
 
+/** The man page, made from its template (ogrjoin.1.in) and the tables. 0: the
+ *  template cannot be read, or adds to an option that there is not. */
+int oj_help_print_man(const char *template);
+
 /** The GPUs that can be used, or why none can. */
 void oj_help_print_devices(void);
 

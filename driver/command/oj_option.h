@@ -2,8 +2,8 @@
  *
  *  A row has the name of the option, what it takes, where its value goes in
  *  struct oj_command, which joins take it, what it needs, and its help.  The
- *  parser, the checks, --help, the completion, the names of datasets and "gdal
- *  vector join" are made from the table; the man page is checked against it.
+ *  parser, the checks, --help, the completion, the names of datasets, "gdal
+ *  vector join" and the man page are made from the table.
  */
 #ifndef OJ_OPTION_H
 #define OJ_OPTION_H

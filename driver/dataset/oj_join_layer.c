@@ -359,12 +359,12 @@ static oj_status plan_fields(struct oj_join_layer *layer, struct oj_error *err)
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     const char *geometry =
         name_beside_fields(input, OGR_L_GetGeometryColumn(input->layer));
-    OJ_TRY(oj_schema_take_name(schema, fid, NULL, err));
-    OJ_TRY(oj_schema_take_name(schema, geometry, NULL, err));
+    OJ_TRY(oj_schema_take_name(schema, fid, err));
+    OJ_TRY(oj_schema_take_name(schema, geometry, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
     layer->is_one_row = request->one_row_per_input;
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
-                        !layer->command.unset_fid;
+                        !layer->command.output.unset_fid;
     return OJ_OK;
 }
 
@@ -396,13 +396,14 @@ static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a definition");
     OGR_FD_Reference(defn);
     *out = defn;
-    for (int64_t i = 0; i < layer->schema.n_fields; i++)
+    for (int i = 0; i < (int)layer->schema.n_fields; i++)
     {
         /* No dataset of ours has domains. */
-        OGR_Fld_SetDomainName(layer->schema.fields[i].defn, "");
-        OGR_FD_AddFieldDefn(defn, layer->schema.fields[i].defn);
+        OGR_FD_AddFieldDefn(defn, OGR_FD_GetFieldDefn(layer->schema.defn, i));
+        OGR_Fld_SetDomainName(OGR_FD_GetFieldDefn(defn, i), "");
     }
-    OGR_FD_SetGeomType(defn, oj_schema_layer_type(&layer->command, type));
+    OGR_FD_SetGeomType(defn,
+                       oj_schema_layer_type(&layer->command.output, type));
     field = OGR_FD_GetGeomFieldDefn(defn, 0);
     if (field == NULL)
         return OJ_OK;
@@ -423,7 +424,7 @@ static oj_status copy_text(const char *text, const char *end, char **copy,
 static oj_status choose_names(struct oj_join_layer *layer, struct oj_error *err)
 {
     const struct oj_source *input = &layer->main.pass.job.input;
-    const char *given = layer->command.layer_name;
+    const char *given = layer->command.output.layer;
     const char *fid =
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     int is_reserved = given == NULL && oj_sql_is_keyword(input->name);
@@ -527,7 +528,7 @@ static oj_status open_layer(struct oj_join_layer *layer, struct oj_error *err)
 {
     struct oj_message_sink sink;
     oj_status status;
-    if (layer->command.layer_type == OJ_LAYER_NONE)
+    if (layer->command.output.layer_type == OJ_LAYER_NONE)
         return oj_fail(err, OJ_ERR_ARG,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");

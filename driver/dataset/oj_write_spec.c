@@ -7,7 +7,6 @@
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../spec/oj_dataset_name.h"
-#include "../spec/oj_spec_file.h"
 #include "oj_join_layer.h"
 
 #include <cpl_error.h>
@@ -46,7 +45,7 @@ static oj_status choose_words(const struct oj_command *command,
                               const char *folder, char ***words,
                               struct oj_error *err)
 {
-    int leaves_out = command->dst != NULL;
+    int leaves_out = command->output.dst != NULL;
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *option = oj_option_of_word(*word);
@@ -112,7 +111,7 @@ static oj_status check_name(const struct oj_command *command,
                        "-write_spec %s: the name must end in .ogrjoin, by "
                        "which GDAL knows such a file",
                        command->write_spec);
-    if (!command->overwrite && lstat(command->write_spec, &info) == 0)
+    if (!command->output.overwrite && lstat(command->write_spec, &info) == 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "-write_spec: %s is there already; -overwrite replaces "
                        "it",
@@ -141,9 +140,9 @@ oj_status oj_write_spec_run(const struct oj_command *command,
     if (status == OJ_OK)
         status = oj_text_file_write(command->write_spec, "write_spec",
                                     oj_spec_file_print, &spec, err);
-    if (status == OJ_OK && command->dst != NULL)
+    if (status == OJ_OK && command->output.dst != NULL)
         oj_notice("%s is left out: a dataset that is read has no destination",
-                  command->dst);
+                  command->output.dst);
     if (status == OJ_OK)
         oj_notice("%s written; GDAL programs open it as a dataset",
                   command->write_spec);

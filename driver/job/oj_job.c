@@ -107,9 +107,9 @@ static oj_status explain_order(const struct oj_command *command,
 {
     VSIStatBuf file;
     struct oj_error bare = *err;
-    if (status == OJ_OK || command->dst == NULL || command->overwrite ||
-        command->append || command->update ||
-        VSIStat(command->dst, &file) != 0 ||
+    if (status == OJ_OK || command->output.dst == NULL ||
+        command->output.overwrite || command->output.append ||
+        command->output.update || VSIStat(command->output.dst, &file) != 0 ||
         strchr(command->join.dataset, ':') != NULL ||
         VSIStat(command->join.dataset, &file) == 0)
         return status;
@@ -132,9 +132,10 @@ static void plan_progress(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     job->n_expected = -1;
-    job->show_progress =
-        !command->quiet && (command->progress || isatty(STDOUT_FILENO)) &&
-        (command->dst == NULL || !oj_output_is_stdout(command->dst));
+    job->show_progress = !command->quiet &&
+                         (command->progress || isatty(STDOUT_FILENO)) &&
+                         (command->output.dst == NULL ||
+                          !oj_output_is_stdout(command->output.dst));
     if (!job->show_progress)
         return;
     if (command->progress || !job->input.is_result_set)
@@ -168,7 +169,7 @@ static int is_same_name(const char *a, const char *b)
 static oj_status check_side_file(const struct oj_job *job, const char *option,
                                  const char *path, struct oj_error *err)
 {
-    const char *dst = job->command->dst;
+    const char *dst = job->command->output.dst;
     if (path == NULL)
         return OJ_OK;
     if (oj_source_is_behind(&job->input, path) ||
@@ -357,7 +358,8 @@ static oj_status open_tiles(struct spill *spill, struct oj_error *err)
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
                         spill->reading.n_fields, &job->tiles.columns, err));
     return oj_tiles_open(
-        &job->tiles, command->in_place ? command->input.dataset : command->dst,
+        &job->tiles,
+        command->in_place ? command->input.dataset : command->output.dst,
         (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
         err);
 }

@@ -37,12 +37,6 @@ static int is_virtual(const char *dst)
     return strncmp(dst, "/vsi", 4) == 0;
 }
 
-static int has_extension(const char *path, const char *extension)
-{
-    size_t n = strlen(path), m = strlen(extension);
-    return n > m && strcasecmp(path + n - m, extension) == 0;
-}
-
 /* The output is none of the inputs. */
 static oj_status check_not_input(const struct oj_output *o,
                                  struct oj_error *err)
@@ -60,7 +54,7 @@ static oj_status check_not_input(const struct oj_output *o,
                            "the output %s is the %s dataset; write to another "
                            "file, or add the columns to the input layer with "
                            "-in_place",
-                           o->command->dst, side->role);
+                           o->asked->dst, side->role);
     }
     return OJ_OK;
 }
@@ -74,25 +68,49 @@ static oj_status check_transactions(const struct oj_output *o,
                    "%s cannot be changed safely: its driver %s has no "
                    "transactions, so an interrupted run would leave it "
                    "half-written; write to a new file instead",
-                   o->command->dst, GDALGetDescription(o->driver));
+                   o->asked->dst, GDALGetDescription(o->driver));
 }
 
-static oj_status open_existing(struct oj_output *o, struct oj_error *err)
+static oj_status open_existing(struct oj_output *o, const char *path,
+                               struct oj_error *err)
 {
-    const struct oj_command *command = o->command;
+    const struct oj_output_options *asked = o->asked;
     CPLErrorReset();
     o->dataset = GDALOpenEx(
-        o->path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
-        (const char *const *)command->dst_open_options, NULL);
+        path, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR, NULL,
+        (const char *const *)asked->open_options, NULL);
     if (o->dataset == NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
-                       o->command->dst, CPLGetLastErrorMsg());
+                       o->asked->dst, CPLGetLastErrorMsg());
     o->driver = GDALGetDatasetDriver(o->dataset);
-    if (command->format != NULL &&
-        strcasecmp(command->format, GDALGetDescription(o->driver)) != 0)
+    return OJ_OK;
+}
+
+oj_status oj_output_open_layer(const struct oj_output_options *asked,
+                               const char *layer_name, struct oj_output *o,
+                               struct oj_error *err)
+{
+    oj_output_abort(o);
+    o->asked = asked;
+    o->kind = OJ_OUTPUT_TRANSACTION;
+    OJ_TRY(open_existing(o, asked->dst, err));
+    o->layers[0].name = layer_name;
+    o->layers[0].layer = GDALDatasetGetLayerByName(o->dataset, layer_name);
+    if (o->layers[0].layer == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s has no layer '%s' when opened for writing",
+                       asked->dst, layer_name);
+    return OJ_OK;
+}
+
+static oj_status check_existing(const struct oj_output *o, struct oj_error *err)
+{
+    const struct oj_output_options *asked = o->asked;
+    if (asked->format != NULL &&
+        strcasecmp(asked->format, GDALGetDescription(o->driver)) != 0)
         return oj_fail(
             err, OJ_ERR_ARG, "%s exists and is of format %s, not %s as -f says",
-            o->command->dst, GDALGetDescription(o->driver), command->format);
+            o->asked->dst, GDALGetDescription(o->driver), asked->format);
     return check_transactions(o, err);
 }
 
@@ -113,11 +131,11 @@ static oj_status fail_exists(const struct oj_output *o,
         return oj_fail(err, OJ_ERR_ARG,
                        "%s has a layer '%s' already: -overwrite replaces it, "
                        "or choose another name in -%s",
-                       o->command->dst, l->name, l->option);
+                       o->asked->dst, l->name, l->option);
     return oj_fail(err, OJ_ERR_ARG,
                    "%s has a layer '%s' already: -overwrite replaces it, "
                    "-append adds rows to it, -nln NAME writes another one",
-                   o->command->dst, l->name);
+                   o->asked->dst, l->name);
 }
 
 /* A layer of a dataset that exists, and is open. */
@@ -125,12 +143,12 @@ static oj_status plan_in_dataset(const struct oj_output *o,
                                  struct oj_output_layer *l,
                                  struct oj_error *err)
 {
-    const struct oj_command *command = o->command;
+    const struct oj_output_options *asked = o->asked;
     OGRLayerH there = GDALDatasetGetLayerByName(o->dataset, l->name);
-    if (command->append && l->option == NULL && command->layer_name == NULL)
+    if (asked->append && l->option == NULL && asked->layer == NULL)
         there = find_layer(o->dataset, l->name);
-    l->appends = there != NULL && command->append;
-    l->replaces = there != NULL && !command->append;
+    l->appends = there != NULL && asked->append;
+    l->replaces = there != NULL && !asked->append;
     if (l->appends)
     {
         l->layer = there;
@@ -138,7 +156,7 @@ static oj_status plan_in_dataset(const struct oj_output *o,
             l->name = OGR_L_GetName(there);
         return OJ_OK;
     }
-    if (l->replaces && !command->overwrite)
+    if (l->replaces && !asked->overwrite)
         return fail_exists(o, l, err);
     if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
         (l->replaces &&
@@ -146,7 +164,7 @@ static oj_status plan_in_dataset(const struct oj_output *o,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the driver %s cannot %s layers in %s",
                        GDALGetDescription(o->driver),
-                       l->replaces ? "replace" : "add", command->dst);
+                       l->replaces ? "replace" : "add", asked->dst);
     return OJ_OK;
 }
 
@@ -154,7 +172,8 @@ static oj_status plan_in_dataset(const struct oj_output *o,
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
-    OJ_TRY(open_existing(o, err));
+    OJ_TRY(open_existing(o, o->path, err));
+    OJ_TRY(check_existing(o, err));
     return plan_in_dataset(o, &o->layers[0], err);
 }
 
@@ -180,11 +199,11 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     GDALDatasetH old;
     GDALDriverH driver;
     int more;
-    if (is_folder && !has_extension(o->path, ".gdb"))
+    if (is_folder && !EQUAL(CPLGetExtension(o->path), "gdb"))
         return oj_fail(err, OJ_ERR_ARG,
                        "%s is a folder, and -overwrite replaces no folders: "
                        "name the file in it",
-                       o->command->dst);
+                       o->asked->dst);
     CPLErrorReset();
     old = GDALOpenEx(o->path, GDAL_OF_READONLY, NULL, NULL, NULL);
     if (old == NULL && oj_transaction_recover(o->path, NULL))
@@ -193,7 +212,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
         return oj_fail(err, OJ_ERR_IO,
                        "%s exists and is no dataset that GDAL can open, so it "
                        "is not overwritten; remove it or write elsewhere",
-                       o->command->dst);
+                       o->asked->dst);
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
@@ -204,29 +223,28 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     if (more)
         return plan_transaction(o, err);
     o->old_members = CSLAddString(o->old_members, o->path);
-    o->kind = OJ_OUTPUT_FILE;
     o->layers[0].replaces = 1;
-    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+    return OJ_OK;
 }
 
 static oj_status plan_existing(struct oj_output *o, int is_folder,
                                struct oj_error *err)
 {
-    const struct oj_command *command = o->command;
+    const struct oj_output_options *asked = o->asked;
     char resolved[OJ_PATH_MAX];
     if (realpath(o->path, resolved) != NULL)
         snprintf(o->path, sizeof o->path, "%s", resolved);
-    if (command->append || (command->update && !command->overwrite))
+    if (asked->append || (asked->update && !asked->overwrite))
         return plan_transaction(o, err);
-    if (command->overwrite)
+    if (asked->overwrite)
         return plan_overwrite(o, is_folder, err);
-    if (is_folder && !has_extension(o->path, ".gdb"))
+    if (is_folder && !EQUAL(CPLGetExtension(o->path), "gdb"))
         return oj_fail(err, OJ_ERR_ARG, "%s is a folder: name the file in it",
-                       command->dst);
+                       asked->dst);
     return oj_fail(err, OJ_ERR_ARG,
                    "%s exists: -overwrite replaces it, -append adds rows to "
                    "its layer, -update adds a layer",
-                   o->command->dst);
+                   o->asked->dst);
 }
 
 static int virtual_exists(const char *path)
@@ -248,8 +266,8 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s exists, and there it cannot be replaced safely; "
                        "remove it first",
-                       o->command->dst);
-    return oj_driver_choose(o->command->format, o->path, &o->driver, err);
+                       o->asked->dst);
+    return OJ_OK;
 }
 
 /* Formats without files: nothing to move into place, nor to read back. */
@@ -259,14 +277,15 @@ static int is_in_memory(const char *format)
                               strcasecmp(format, "MEM") == 0);
 }
 
-static oj_status plan(struct oj_output *o, struct oj_error *err)
+/* A new file, unless kind says otherwise. */
+static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
 {
-    const struct oj_command *command = o->command;
+    const struct oj_output_options *asked = o->asked;
     struct stat info;
-    if (is_in_memory(command->format))
+    if (is_in_memory(asked->format))
     {
         o->kind = OJ_OUTPUT_STREAM;
-        return oj_driver_choose(command->format, o->path, &o->driver, err);
+        return OJ_OK;
     }
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
@@ -276,43 +295,49 @@ static oj_status plan(struct oj_output *o, struct oj_error *err)
     {
         if (stat(o->path, &info) != 0)
             return oj_fail(err, OJ_ERR_IO, "%s is a link to nowhere",
-                           o->command->dst);
+                           asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_existing(o, S_ISDIR(info.st_mode), err);
         o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
-        return oj_driver_choose(command->format, o->path, &o->driver, err);
     }
-    if (command->update && !command->overwrite)
+    else if (asked->update && !asked->overwrite)
         return oj_fail(err, OJ_ERR_IO,
                        "%s does not exist, so -update cannot add a layer to it",
-                       o->command->dst);
-    o->kind = OJ_OUTPUT_FILE;
-    return oj_driver_choose(command->format, o->path, &o->driver, err);
+                       asked->dst);
+    return OJ_OK;
+}
+
+static oj_status plan(struct oj_output *o, struct oj_error *err)
+{
+    OJ_TRY(plan_kind(o, err));
+    return o->kind == OJ_OUTPUT_TRANSACTION
+               ? OJ_OK
+               : oj_driver_choose(o->asked->format, o->path, &o->driver, err);
 }
 
 /* What is said of making or opening the output and does not come to it: an
  * output that is added to again and again is made only once. */
 static void warn_unused(const struct oj_output *o)
 {
-    const struct oj_command *command = o->command;
-    int has_beside = command->unmatched_layer != NULL ||
-                     command->unmatched_join_layer != NULL;
-    if (o->dataset != NULL && command->dataset_options != NULL)
-        oj_warn("-dsco has no effect: %s exists", command->dst);
-    if (o->dataset == NULL && command->dst_open_options != NULL)
-        oj_warn("-doo has no effect: %s is written anew", command->dst);
-    if (o->layers[0].appends && !has_beside && command->layer_options != NULL)
+    const struct oj_output_options *asked = o->asked;
+    int has_beside =
+        asked->unmatched_layer != NULL || asked->unmatched_join_layer != NULL;
+    if (o->dataset != NULL && asked->dataset_options != NULL)
+        oj_warn("-dsco has no effect: %s exists", asked->dst);
+    if (o->dataset == NULL && asked->open_options != NULL)
+        oj_warn("-doo has no effect: %s is written anew", asked->dst);
+    if (o->layers[0].appends && !has_beside && asked->layer_options != NULL)
         oj_warn("-lco has no effect: the layer '%s' exists", o->layers[0].name);
 }
 
-oj_status oj_output_plan(const struct oj_command *command,
+oj_status oj_output_plan(const struct oj_output_options *asked,
                          const char *layer_name, const struct oj_source *input,
                          const struct oj_source *join, struct oj_output *output,
                          struct oj_error *err)
 {
     struct oj_output o = {0};
     oj_status status;
-    o.command = command;
+    o.asked = asked;
     o.sides[0] = input;
     o.sides[1] = join;
     o.layers[0].name = layer_name;
@@ -321,9 +346,9 @@ oj_status oj_output_plan(const struct oj_command *command,
     o.temporary.lock = -1;
     /* By its own name stdout could be a file that exists. */
     snprintf(o.path, sizeof o.path, "%s",
-             strcmp(command->dst, "/dev/stdout") == 0 ? "/vsistdout/"
-                                                      : command->dst);
-    if (strlen(command->dst) >= sizeof o.path)
+             strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
+                                                    : asked->dst);
+    if (strlen(asked->dst) >= sizeof o.path)
         return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
     status = plan(&o, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
@@ -365,7 +390,8 @@ static int takes_folders(GDALDriverH driver)
 static int takes_files(const struct oj_output *o)
 {
     return takes_folders(o->driver) &&
-           (has_extension(o->path, ".shp") || has_extension(o->path, ".csv"));
+           (EQUAL(CPLGetExtension(o->path), "shp") ||
+            EQUAL(CPLGetExtension(o->path), "csv"));
 }
 
 /* An archive takes one layer. */
@@ -387,8 +413,7 @@ static oj_status plan_to_replace(struct oj_output *o, const char *path,
                        "is not overwritten",
                        path);
     files = GDALGetFileList(old);
-    for (int i = 0; files != NULL && files[i] != NULL; i++)
-        o->old_members = CSLAddString(o->old_members, files[i]);
+    o->old_members = CSLInsertStrings(o->old_members, -1, files);
     o->old_members = CSLAddString(o->old_members, path);
     CSLDestroy(files);
     GDALClose(old);
@@ -424,7 +449,7 @@ static oj_status plan_file(struct oj_output *o, struct oj_output_layer *l,
                        l->option, l->name, path);
     if (lstat(path, &info) != 0)
         return OJ_OK;
-    if (!o->command->overwrite)
+    if (!o->asked->overwrite)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s exists: -overwrite replaces it, or choose another "
                        "name in -%s",
@@ -470,7 +495,7 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: %s is written as it comes and takes one layer; "
                        "write to a file",
-                       option, o->command->dst);
+                       option, o->asked->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(plan_in_dataset(o, l, err));
     else if (takes_files(o))
@@ -497,19 +522,13 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
 /* New files are written in a transaction, too: it is faster. */
 static oj_status begin(struct oj_output *o, struct oj_error *err)
 {
+    CPLErrorReset();
+    if (!oj_transaction_is_possible(o->dataset))
+        return OJ_OK;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
-    {
-        OJ_TRY(oj_transaction_begin(o->dataset, o->command->dst, err));
-    }
-    else
-    {
-        CPLErrorReset();
-        if (!oj_transaction_is_possible(o->dataset))
-            return OJ_OK;
-        if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
-            return fail_gdal(err, "cannot begin a transaction in",
-                             o->command->dst);
-    }
+        OJ_TRY(oj_transaction_begin(o->dataset, o->asked->dst, err));
+    else if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
+        return fail_gdal(err, "cannot begin a transaction in", o->asked->dst);
     o->in_transaction = 1;
     return OJ_OK;
 }
@@ -525,12 +544,11 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
             continue;
         CPLErrorReset();
         if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
-            return fail_gdal(err, "cannot replace the layer in",
-                             o->command->dst);
+            return fail_gdal(err, "cannot replace the layer in", o->asked->dst);
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_IO, "the layer '%s' is gone from %s", name,
-                   o->command->dst);
+                   o->asked->dst);
 }
 
 /* What is replaced goes, and what is added to is counted. */
@@ -552,16 +570,16 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
 {
     CPLErrorReset();
     o->dataset = GDALCreate(o->driver, path, 0, 0, 0, GDT_Unknown,
-                            (CSLConstList)o->command->dataset_options);
+                            (CSLConstList)o->asked->dataset_options);
     if (o->dataset == NULL)
-        return fail_gdal(err, "cannot create", o->command->dst);
+        return fail_gdal(err, "cannot create", o->asked->dst);
     return begin(o, err);
 }
 
 /* Messages of drivers then name the file that the user named. */
 static void show_destination(const struct oj_output *o)
 {
-    const char *dst = o->command->dst, *slash = strrchr(dst, '/');
+    const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
     char hidden[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
     snprintf(hidden, sizeof hidden, "%s/", o->temporary.folder);
     snprintf(shown, sizeof shown, "%.*s",
@@ -610,7 +628,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     failed = failed || CPLGetLastErrorType() == CE_Failure;
     failed = oj_message_errors(text, (int)sizeof text) > 0 || failed;
     if (failed)
-        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->command->dst,
+        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->asked->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
     return OJ_OK;
 }
@@ -622,7 +640,7 @@ static oj_status commit(struct oj_output *o, struct oj_error *err)
     CPLErrorReset();
     o->in_transaction = 0;
     if (GDALDatasetCommitTransaction(o->dataset) != OGRERR_NONE)
-        return fail_gdal(err, "cannot commit to", o->command->dst);
+        return fail_gdal(err, "cannot commit to", o->asked->dst);
     return OJ_OK;
 }
 
@@ -638,7 +656,7 @@ static oj_status check_count(const struct oj_output *o,
     return oj_fail(err, OJ_ERR_IO,
                    "%lld rows were written to %s, but it holds %lld after "
                    "closing",
-                   (long long)n_rows, o->command->dst, (long long)n_found);
+                   (long long)n_rows, o->asked->dst, (long long)n_found);
 }
 
 static oj_status check_layer(const struct oj_output *o,
@@ -649,7 +667,7 @@ static oj_status check_layer(const struct oj_output *o,
         layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
     if (layer == NULL && l->n_rows > l->n_no_geometry)
         return oj_fail(err, OJ_ERR_IO, "%s has no layer '%s' after closing",
-                       o->command->dst, l->name);
+                       o->asked->dst, l->name);
     if (layer == NULL || (!is_fast && l->n_rows > MAX_SLOW_COUNT))
         return OJ_OK;
     return check_count(o, l, OGR_L_GetFeatureCount(layer, 1), err);
@@ -677,8 +695,7 @@ static oj_status open_finished(const struct oj_output *o, const char *path,
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     if (*dataset == NULL && l->n_rows != l->n_no_geometry)
-        return fail_gdal(err,
-                         "the output cannot be read back:", o->command->dst);
+        return fail_gdal(err, "the output cannot be read back:", o->asked->dst);
     if (*dataset == NULL)
         warn_unreadable(o);
     return OJ_OK;
@@ -744,31 +761,16 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
-static oj_status finish_file(struct oj_output *o, struct oj_error *err)
-{
-    oj_status status = oj_cancel_check(err);
-    if (status == OJ_OK)
-        status = commit(o, err);
-    if (status == OJ_OK)
-        status = close_dataset(o, err);
-    if (status != OJ_OK)
-        return oj_output_explain(o, status, err);
-    OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(oj_temporary_probe(&o->temporary, err));
-    OJ_TRY(check_file(o, err));
-    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
-    oj_temporary_remove(&o->temporary);
-    return OJ_OK;
-}
-
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
-    OJ_TRY(oj_transaction_flush(o->dataset, o->command->dst, err));
+    if (!o->in_transaction) /* of a layer that is changed all the same */
+        return close_dataset(o, err);
+    OJ_TRY(oj_transaction_flush(o->dataset, o->asked->dst, err));
     for (int i = 0; i < o->n_layers; i++)
         OJ_TRY(check_count(o, &o->layers[i],
                            OGR_L_GetFeatureCount(o->layers[i].layer, 1), err));
     OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(oj_transaction_commit(o->dataset, o->command->dst, err));
+    OJ_TRY(oj_transaction_commit(o->dataset, o->asked->dst, err));
     o->in_transaction = 0;
     return close_dataset(o, err);
 }
@@ -784,19 +786,24 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
 
 static oj_status finish(struct oj_output *o, struct oj_error *err)
 {
-    switch (o->kind)
-    {
-        case OJ_OUTPUT_FILE:
-            return finish_file(o, err);
-        case OJ_OUTPUT_TRANSACTION:
-            return finish_transaction(o, err);
-        case OJ_OUTPUT_STREAM:
-            break;
-    }
+    oj_status status;
+    if (o->kind == OJ_OUTPUT_TRANSACTION)
+        return finish_transaction(o, err);
+    status = oj_cancel_check(err);
+    if (status == OJ_OK)
+        status = commit(o, err);
+    if (status == OJ_OK)
+        status = close_dataset(o, err);
+    if (status != OJ_OK)
+        return oj_output_explain(o, status, err);
+    if (o->kind == OJ_OUTPUT_STREAM)
+        return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(commit(o, err));
-    OJ_TRY(close_dataset(o, err));
-    return check_stdout(o, err);
+    OJ_TRY(oj_temporary_probe(&o->temporary, err));
+    OJ_TRY(check_file(o, err));
+    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
+    oj_temporary_remove(&o->temporary);
+    return OJ_OK;
 }
 
 oj_status oj_output_finish(struct oj_output *o, struct oj_error *err)

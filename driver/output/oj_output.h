@@ -54,7 +54,7 @@ enum
 /** Zeroed memory is a valid closed one. */
 struct oj_output
 {
-    const struct oj_command *command;
+    const struct oj_output_options *asked;
     const struct oj_source *sides[2]; /**< input and join */
     enum oj_output_kind kind;
     GDALDriverH driver;
@@ -69,9 +69,9 @@ struct oj_output
 
 /** Decides driver and kind, and refuses what cannot end well: an existing
  *  output without leave to touch it, an output that is an input, a driver that
- *  cannot write or undo. Writes nothing. layer_name and both sides outlive the
- *  output. */
-OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
+ *  cannot write or undo. Writes nothing. asked, layer_name and both sides
+ * outlive the output. */
+OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
                                      const struct oj_source *join,
@@ -83,6 +83,13 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_command *command,
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
+
+/** In place of a plan: opens asked->dst for changes to rows of its layer of
+ * that name, layers[0].layer, also where its driver has no transactions.
+ * n_layers is 0, as no rows are added.  Undoes what output was before. */
+OJ_MUST_USE oj_status oj_output_open_layer(
+    const struct oj_output_options *asked, const char *layer_name,
+    struct oj_output *output, struct oj_error *err);
 
 /** Creates the dataset, or begins the transaction in the existing one; in the
  *  latter layers to be replaced are deleted. */

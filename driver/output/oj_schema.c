@@ -12,67 +12,42 @@
 #include <string.h>
 #include <strings.h>
 
-static OGRFieldDefnH field_of(const struct oj_source *source, int i)
+/* Whose field the column is a copy of, or NULL. */
+static const struct oj_source *side_of(const struct oj_schema *schema,
+                                       const struct oj_column *column)
 {
-    return OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
-                               source->fields[i]);
+    return column->origin == OJ_COLUMN_INPUT  ? schema->input
+           : column->origin == OJ_COLUMN_JOIN ? schema->join
+                                              : NULL;
 }
 
-/* A copy of a definition under another name. What an unmatched row needs is
- * kept possible: fields of the other side may be NULL and are never unique. */
-static OGRFieldDefnH copy_defn(OGRFieldDefnH from, const char *name,
-                               int is_always_there)
+/* The field of a side that a column is a copy of, or NULL. */
+static OGRFieldDefnH original_of(const struct oj_schema *schema,
+                                 const struct oj_column *column)
 {
-    OGRFieldDefnH to = OGR_Fld_Create(name, OGR_Fld_GetType(from));
-    if (to == NULL)
-        return NULL;
-    OGR_Fld_SetSubType(to, OGR_Fld_GetSubType(from));
-    OGR_Fld_SetWidth(to, OGR_Fld_GetWidth(from));
-    OGR_Fld_SetPrecision(to, OGR_Fld_GetPrecision(from));
-    OGR_Fld_SetJustify(to, OGR_Fld_GetJustify(from));
-    if (OGR_Fld_GetAlternativeNameRef(from) != NULL)
-        OGR_Fld_SetAlternativeName(to, OGR_Fld_GetAlternativeNameRef(from));
-    if (OGR_Fld_GetDomainName(from) != NULL)
-        OGR_Fld_SetDomainName(to, OGR_Fld_GetDomainName(from));
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    if (OGR_Fld_GetComment(from) != NULL)
-        OGR_Fld_SetComment(to, OGR_Fld_GetComment(from));
-#endif
-    if (is_always_there)
-    {
-        OGR_Fld_SetNullable(to, OGR_Fld_IsNullable(from));
-        if (OGR_Fld_GetDefault(from) != NULL &&
-            !OGR_Fld_IsDefaultDriverSpecific(from))
-            OGR_Fld_SetDefault(to, OGR_Fld_GetDefault(from));
-    }
-    return to;
+    const struct oj_source *side = side_of(schema, column);
+    return side == NULL ? NULL
+                        : OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(side->layer),
+                                              side->fields[column->source]);
 }
 
-/* defn becomes the schema's, also on failure. */
-static oj_status add(struct oj_schema *schema, enum oj_column_origin origin,
-                     int source, const char *name, OGRFieldDefnH defn,
-                     const struct oj_source *of, struct oj_error *err)
+const char *oj_schema_name(const struct oj_schema *schema, int i)
 {
-    struct oj_planned_field *field;
-    oj_status status;
-    if (defn == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: field '%s'", name);
-    status = oj_reserve(&schema->fields, schema->n_fields, schema->n_fields + 1,
-                        &schema->cap_fields, sizeof *schema->fields, err);
-    if (status != OJ_OK)
-    {
-        OGR_Fld_Destroy(defn);
-        return status;
-    }
-    field = &schema->fields[schema->n_fields++];
-    field->origin = origin;
-    field->source = source;
-    field->name = name;
-    field->type = OGR_Fld_GetType(defn);
-    field->subtype = OGR_Fld_GetSubType(defn);
-    field->defn = defn;
-    field->of = of;
-    return OJ_OK;
+    return OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(schema->defn, i));
+}
+
+/* Adds a copy of defn, with the name that was taken last; returns the copy. */
+static OGRFieldDefnH add(struct oj_schema *schema, enum oj_column_origin origin,
+                         int source, OGRFieldDefnH defn)
+{
+    int n = (int)schema->n_fields++;
+    const struct oj_column column = {origin, source, n, OGR_Fld_GetType(defn),
+                                     OGR_Fld_GetSubType(defn)};
+    schema->columns[n] = column;
+    OGR_FD_AddFieldDefn(schema->defn, defn);
+    defn = OGR_FD_GetFieldDefn(schema->defn, n);
+    OGR_Fld_SetName(defn, schema->taken[CSLCount(schema->taken) - 1]);
+    return defn;
 }
 
 /* Collects "a -> b" for one notice. */
@@ -96,7 +71,7 @@ static int is_taken(const struct oj_schema *schema, const char *name)
 }
 
 oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
-                              const char **kept, struct oj_error *err)
+                              struct oj_error *err)
 {
     char **taken;
     if (name == NULL || name[0] == '\0')
@@ -105,32 +80,42 @@ oj_status oj_schema_take_name(struct oj_schema *schema, const char *name,
     if (taken == NULL)
         return oj_fail_nomem(err, (int64_t)strlen(name) + 1, 1);
     schema->taken = taken;
-    if (kept != NULL)
-        *kept = taken[CSLCount(taken) - 1];
+    return OJ_OK;
+}
+
+oj_status oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
+                               OGRLayerH layer, struct oj_error *err)
+{
+    const char *const names[] = {OGR_L_GetFIDColumn(layer),
+                                 oj_driver_hidden_name(driver),
+                                 OGR_L_GetGeometryColumn(layer)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        OJ_TRY(oj_schema_take_name(schema, names[i], err));
     return OJ_OK;
 }
 
 /* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
  * and so on. */
 static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
-                                const char *name, const char **kept,
-                                struct oj_error *err)
+                                const char *name, struct oj_error *err)
 {
     size_t size = strlen(prefix) + strlen(name) + 24;
     oj_status status;
     char *other;
     if (!is_taken(schema, name))
-        return oj_schema_take_name(schema, name, kept, err);
+        return oj_schema_take_name(schema, name, err);
     OJ_NEW(other, (int64_t)size, err);
     snprintf(other, size, "%s%s", prefix, name);
     for (int i = 2; is_taken(schema, other); i++)
         snprintf(other, size, "%s%s_%d", prefix, name, i);
-    status = oj_schema_take_name(schema, other, kept, err);
+    status = oj_schema_take_name(schema, other, err);
     oj_free(other);
     return status;
 }
 
-/* Fields of one side; prefix: before names that are taken. */
+/* Fields of one side; prefix: before names that are taken. What an unmatched
+ * row needs is kept possible: fields of the other side may be NULL and are
+ * never unique. */
 static oj_status plan_side(const struct oj_source *side,
                            enum oj_column_origin origin, const char *prefix,
                            int is_always_there, struct oj_schema *schema,
@@ -138,12 +123,17 @@ static oj_status plan_side(const struct oj_source *side,
 {
     for (int i = 0; i < side->n_fields; i++)
     {
-        OGRFieldDefnH from = field_of(side, i);
-        const char *name = OGR_Fld_GetNameRef(from), *kept = "";
-        OJ_TRY(take_free_name(schema, prefix, name[0] ? name : "field", &kept,
-                              err));
-        OJ_TRY(add(schema, origin, i, kept,
-                   copy_defn(from, kept, is_always_there), side, err));
+        OGRFieldDefnH from = OGR_FD_GetFieldDefn(
+            OGR_L_GetLayerDefn(side->layer), side->fields[i]);
+        const char *name = OGR_Fld_GetNameRef(from);
+        OGRFieldDefnH to;
+        OJ_TRY(take_free_name(schema, prefix, name[0] ? name : "field", err));
+        to = add(schema, origin, i, from);
+        OGR_Fld_SetUnique(to, 0);
+        if (!is_always_there)
+            OGR_Fld_SetNullable(to, 1);
+        if (!is_always_there || OGR_Fld_IsDefaultDriverSpecific(from))
+            OGR_Fld_SetDefault(to, NULL);
     }
     return OJ_OK;
 }
@@ -208,15 +198,17 @@ static oj_status plan_own(const struct oj_schema_request *request,
     for (int i = 0; i < request->n_own; i++)
     {
         const struct oj_own_column *own = &request->own[i];
-        OGRFieldDefnH defn;
-        const char *kept = "";
+        OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
         char name[256];
+        oj_status status;
         own_name(own, number, name, sizeof name);
-        OJ_TRY(oj_schema_take_name(schema, name, &kept, err));
-        defn = OGR_Fld_Create(kept, own->type);
-        if (defn != NULL)
-            OGR_Fld_SetSubType(defn, own->subtype);
-        OJ_TRY(add(schema, own->origin, own->source, kept, defn, NULL, err));
+        OGR_Fld_SetSubType(defn, own->subtype);
+        status = oj_schema_take_name(schema, name, err);
+        if (status == OJ_OK)
+            add(schema, own->origin, own->source, defn);
+        OGR_Fld_Destroy(defn);
+        if (status != OJ_OK)
+            return status;
     }
     return OJ_OK;
 }
@@ -229,12 +221,10 @@ static void note_all_renamed(const struct oj_schema_request *request,
     char renamed[700] = "";
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        const struct oj_planned_field *field = &schema->fields[i];
-        const char *usual =
-            field->of != NULL
-                ? OGR_Fld_GetNameRef(field_of(field->of, field->source))
-                : (own++)->name;
-        note_renamed(renamed, sizeof renamed, usual, field->name);
+        OGRFieldDefnH from = original_of(schema, &schema->columns[i]);
+        note_renamed(renamed, sizeof renamed,
+                     from != NULL ? OGR_Fld_GetNameRef(from) : (own++)->name,
+                     oj_schema_name(schema, (int)i));
     }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);
@@ -243,6 +233,15 @@ static void note_all_renamed(const struct oj_schema_request *request,
 oj_status oj_schema_plan(const struct oj_schema_request *request,
                          struct oj_schema *schema, struct oj_error *err)
 {
+    int64_t n = request->n_own;
+    if (request->with_input)
+        n += request->input->n_fields;
+    if (request->with_join)
+        n += request->join->n_fields;
+    OJ_NEW(schema->columns, n + 1, err);
+    schema->defn = OGR_FD_Create("");
+    schema->input = request->input;
+    schema->join = request->join;
     if (request->with_input)
         OJ_TRY(plan_side(request->input, OJ_COLUMN_INPUT, "",
                          !request->has_other_rows, schema, err));
@@ -251,54 +250,46 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
         OJ_TRY(plan_side(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
                          schema, err));
     note_all_renamed(request, schema);
-    OJ_NEW(schema->columns, schema->n_fields + 1, err);
-    for (int64_t i = 0; i < schema->n_fields; i++)
-    {
-        const struct oj_planned_field *field = &schema->fields[i];
-        const struct oj_column column = {field->origin, field->source, (int)i,
-                                         field->type, field->subtype};
-        schema->columns[i] = column;
-    }
     return OJ_OK;
 }
 
 /* ---- fields in a layer ------------------------------------------------- */
 
 /* What ogr2ogr does, too: what a format has no type for becomes text. */
-static void fit_type(GDALDriverH driver, const struct oj_planned_field *field)
+static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
 {
-    OGRFieldType type = OGR_Fld_GetType(field->defn);
-    OGRFieldSubType subtype = OGR_Fld_GetSubType(field->defn);
+    OGRFieldType type = OGR_Fld_GetType(defn);
+    OGRFieldSubType subtype = OGR_Fld_GetSubType(defn);
     if (!oj_driver_takes_field(driver, type))
     {
         OGRFieldType other = type == OFTInteger64 ? OFTReal : OFTString;
         oj_warn("the format %s has no type %s; field '%s' is written as %s",
                 GDALGetDescription(driver), OGR_GetFieldTypeName(type),
-                field->name, OGR_GetFieldTypeName(other));
-        OGR_Fld_SetSubType(field->defn, OFSTNone);
-        OGR_Fld_SetType(field->defn, other);
-        OGR_Fld_SetWidth(field->defn, 0);
-        OGR_Fld_SetPrecision(field->defn, 0);
+                OGR_Fld_GetNameRef(defn), OGR_GetFieldTypeName(other));
+        OGR_Fld_SetSubType(defn, OFSTNone);
+        OGR_Fld_SetType(defn, other);
+        OGR_Fld_SetWidth(defn, 0);
+        OGR_Fld_SetPrecision(defn, 0);
     }
     else if (!oj_driver_takes_subtype(driver, subtype))
     {
         /* The values stay, only the narrower type is lost. */
-        OGR_Fld_SetSubType(field->defn, OFSTNone);
+        OGR_Fld_SetSubType(defn, OFSTNone);
     }
 }
 
 /* Brings the field's domain along, where both sides can; else forgets it. */
-static void fit_domain(GDALDatasetH dataset,
-                       const struct oj_planned_field *field)
+static void fit_domain(GDALDatasetH dataset, const struct oj_source *from,
+                       OGRFieldDefnH defn)
 {
-    const char *name = OGR_Fld_GetDomainName(field->defn);
+    const char *name = OGR_Fld_GetDomainName(defn);
     OGRFieldDomainH domain = NULL;
     char *reason = NULL;
     int there = 0;
     if (name == NULL || name[0] == '\0')
         return;
-    if (field->of != NULL && field->of->dataset != NULL)
-        domain = GDALDatasetGetFieldDomain(field->of->dataset, name);
+    if (from != NULL && from->dataset != NULL)
+        domain = GDALDatasetGetFieldDomain(from->dataset, name);
     if (domain != NULL)
     {
         OGRFieldDomainH old = GDALDatasetGetFieldDomain(dataset, name);
@@ -313,40 +304,41 @@ static void fit_domain(GDALDatasetH dataset,
     }
     CPLFree(reason);
     if (!there)
-        OGR_Fld_SetDomainName(field->defn, "");
+        OGR_Fld_SetDomainName(defn, "");
 }
 
 oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
-                                 struct oj_planned_field *field, int *target,
+                                 struct oj_schema *schema, int i,
                                  struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    OGRFieldDefnH defn = OGR_FD_GetFieldDefn(schema->defn, i);
+    OGRFeatureDefnH there = OGR_L_GetLayerDefn(layer);
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
-    int n = OGR_FD_GetFieldCount(defn);
+    int n = OGR_FD_GetFieldCount(there);
     OGRErr result;
     const char *name;
-    fit_type(driver, field);
-    fit_domain(dataset, field);
+    fit_type(driver, defn);
+    fit_domain(dataset, side_of(schema, &schema->columns[i]), defn);
     CPLErrorReset();
     /* What GDAL says of shortened names is said better below. */
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    result = OGR_L_CreateField(layer, field->defn, 1);
+    result = OGR_L_CreateField(layer, defn, 1);
     CPLPopErrorHandler();
-    if (result != OGRERR_NONE || OGR_FD_GetFieldCount(defn) != n + 1)
+    if (result != OGRERR_NONE || OGR_FD_GetFieldCount(there) != n + 1)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "cannot create the field '%s' (%s) in the format %s: %s",
-                       field->name,
-                       OGR_GetFieldTypeName(OGR_Fld_GetType(field->defn)),
+                       OGR_Fld_GetNameRef(defn),
+                       OGR_GetFieldTypeName(OGR_Fld_GetType(defn)),
                        GDALGetDescription(driver),
                        CPLGetLastErrorMsg()[0] != '\0'
                            ? CPLGetLastErrorMsg()
                            : "leave it out with -select or -join_select, or "
                              "choose another format");
-    name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, n));
-    if (strcmp(name, field->name) != 0)
+    name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(there, n));
+    if (strcmp(name, OGR_Fld_GetNameRef(defn)) != 0)
         oj_notice("the format %s calls the field '%s' '%s'",
-                  GDALGetDescription(driver), field->name, name);
-    *target = n;
+                  GDALGetDescription(driver), OGR_Fld_GetNameRef(defn), name);
+    schema->columns[i].target = n;
     return OJ_OK;
 }
 
@@ -377,7 +369,7 @@ static char **choose_column(const struct oj_output *o,
                             char **options)
 {
     char usual[128] = "";
-    if (has_option(o->command->layer_options, option) ||
+    if (has_option(o->asked->layer_options, option) ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
     if (name == NULL || name[0] == '\0' ||
@@ -390,13 +382,13 @@ static char **choose_column(const struct oj_output *o,
     return options;
 }
 
-OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
-    if (command->layer_type == OJ_LAYER_NONE)
+    if (asked->layer_type == OJ_LAYER_NONE)
         return wkbNone;
-    if (command->layer_type == OJ_LAYER_MULTI &&
+    if (asked->layer_type == OJ_LAYER_MULTI &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;
@@ -426,12 +418,12 @@ static oj_status create_layer(struct oj_output *o,
     static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
     static const char *const geometry[] = {"geometry", "ogr_geometry"};
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = oj_schema_layer_type(o->command, request->type);
+    OGRwkbGeometryType type = oj_schema_layer_type(o->asked, request->type);
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)
         OJ_TRY(check_no_geometry(o, err));
-    options = CSLDuplicate((char **)o->command->layer_options);
+    options = CSLDuplicate((char **)o->asked->layer_options);
     options = choose_column(o, input, "FID", OGR_L_GetFIDColumn(input->layer),
                             fid, options);
     options =
@@ -467,10 +459,9 @@ static oj_status create_fields(const struct oj_output *o,
                        "the format %s stores no fields of the user's; choose "
                        "another one",
                        GDALGetDescription(o->driver));
-    for (int64_t i = 0; i < schema->n_fields; i++)
-        OJ_TRY(oj_schema_create_field(o->dataset, place->layer,
-                                      &schema->fields[i],
-                                      &schema->columns[i].target, err));
+    for (int i = 0; i < (int)schema->n_fields; i++)
+        OJ_TRY(
+            oj_schema_create_field(o->dataset, place->layer, schema, i, err));
     return OJ_OK;
 }
 
@@ -487,7 +478,7 @@ static int fits(OGRFieldType from, OGRFieldType to)
 }
 
 /* The option that leaves the field out, or "" where none does. */
-static const char *leave_out(const struct oj_planned_field *field)
+static const char *leave_out(enum oj_column_origin origin)
 {
     static const char *const options[] = {
         [OJ_COLUMN_INPUT] = "leave it out with -select, or ",
@@ -498,31 +489,32 @@ static const char *leave_out(const struct oj_planned_field *field)
         [OJ_COLUMN_COUNT] = "",
         [OJ_COLUMN_PAIR_VALUE] = "",
         [OJ_COLUMN_AGGREGATE] = ""};
-    return options[field->origin];
+    return options[origin];
 }
 
 static oj_status map_field(const struct oj_output *o,
                            const struct oj_output_layer *at,
-                           const struct oj_planned_field *field, int *target,
+                           struct oj_schema *schema, int i,
                            struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(at->layer);
-    int place = OGR_FD_GetFieldIndex(defn, field->name);
-    OGRFieldType from = OGR_Fld_GetType(field->defn), to;
+    const char *name = oj_schema_name(schema, i);
+    int place = OGR_FD_GetFieldIndex(defn, name);
+    OGRFieldType from = schema->columns[i].type, to;
     if (place < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the layer '%s' of %s has no field '%s'; "
                        "%swrite another layer",
-                       at->name, o->command->dst, field->name,
-                       leave_out(field));
+                       at->name, o->asked->dst, name,
+                       leave_out(schema->columns[i].origin));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the field '%s' of layer '%s' is of type %s "
                        "and cannot take %s",
-                       field->name, at->name, OGR_GetFieldTypeName(to),
+                       name, at->name, OGR_GetFieldTypeName(to),
                        OGR_GetFieldTypeName(from));
-    *target = place;
+    schema->columns[i].target = place;
     return OJ_OK;
 }
 
@@ -557,22 +549,9 @@ static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)
 {
-    return !at->appends && !o->command->unset_fid &&
-           request->one_row_per_input && !request->input->is_result_set &&
-           oj_driver_takes_fids(o->driver) &&
+    return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
+           !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
            (!request->has_other_rows || numbers_the_rest(o->driver));
-}
-
-static oj_status take_layer_names(const struct oj_output *o, OGRLayerH layer,
-                                  struct oj_schema *schema,
-                                  struct oj_error *err)
-{
-    const char *const names[] = {OGR_L_GetFIDColumn(layer),
-                                 oj_driver_hidden_name(o->driver),
-                                 OGR_L_GetGeometryColumn(layer)};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        OJ_TRY(oj_schema_take_name(schema, names[i], NULL, err));
-    return OJ_OK;
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,
@@ -584,23 +563,21 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(check_append_crs(at, crs, err));
     else
         OJ_TRY(create_layer(o, request, crs, at, err));
-    OJ_TRY(take_layer_names(o, at->layer, schema, err));
+    OJ_TRY(oj_schema_take_layer(schema, o->driver, at->layer, err));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, at);
     if (!at->appends)
         return create_fields(o, at, schema, err);
-    for (int64_t i = 0; i < schema->n_fields; i++)
-        OJ_TRY(map_field(o, at, &schema->fields[i], &schema->columns[i].target,
-                         err));
+    for (int i = 0; i < (int)schema->n_fields; i++)
+        OJ_TRY(map_field(o, at, schema, i, err));
     return OJ_OK;
 }
 
 void oj_schema_free(struct oj_schema *schema)
 {
     const struct oj_schema empty = {0};
-    for (int64_t i = 0; i < schema->n_fields; i++)
-        OGR_Fld_Destroy(schema->fields[i].defn);
-    oj_free(schema->fields);
+    if (schema->defn != NULL)
+        OGR_FD_Destroy(schema->defn);
     oj_free(schema->columns);
     CSLDestroy(schema->taken);
     *schema = empty;

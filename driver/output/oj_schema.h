@@ -9,25 +9,15 @@
 
 #include <stddef.h>
 
-/** A field to be: where its values come from and how it is to be defined. */
-struct oj_planned_field
-{
-    enum oj_column_origin origin;
-    int source;        /**< as in struct oj_column */
-    OGRFieldType type; /**< of the values; defn may say otherwise */
-    OGRFieldSubType subtype;
-    const char *name;           /**< of the schema's list */
-    OGRFieldDefnH defn;         /**< owned: complete, under that name */
-    const struct oj_source *of; /**< whose field this is a copy of, or NULL */
-};
-
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_schema
 {
     char **taken; /**< a string list: all names, with FID and geometry column */
-    struct oj_planned_field *fields;
-    int64_t n_fields, cap_fields;
-    struct oj_column *columns; /**< [n_fields], for the writer */
+    OGRFeatureDefnH defn;      /**< the fields, complete, as they are named */
+    struct oj_column *columns; /**< [n_fields] of defn, for the writer; type: of
+                                    the values, the field may say otherwise */
+    int64_t n_fields;
+    const struct oj_source *input, *join; /**< whose fields are copied */
     int keep_fids;
 };
 
@@ -57,11 +47,19 @@ struct oj_schema_request
     const char *prefix;
 };
 
-/** Adds a copy of name to schema->taken; *kept, unless kept is NULL, is the
- *  copy. "" and NULL are passed over. */
+/** Adds a copy of name to schema->taken. "" and NULL are passed over. */
 OJ_MUST_USE oj_status oj_schema_take_name(struct oj_schema *schema,
-                                          const char *name, const char **kept,
+                                          const char *name,
                                           struct oj_error *err);
+
+/** Takes the names of the layer's FID and geometry column, and what the driver
+ *  keeps for itself. */
+OJ_MUST_USE oj_status oj_schema_take_layer(struct oj_schema *schema,
+                                           GDALDriverH driver, OGRLayerH layer,
+                                           struct oj_error *err);
+
+/** The name of field i. */
+const char *oj_schema_name(const struct oj_schema *schema, int i);
 
 /** Names the fields and defines them, as columns of a layer that has no others;
  *  schema->taken may hold names that are taken already. Says in a notice which
@@ -74,16 +72,16 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
 int oj_schema_has_input_field(const struct oj_source *input, const char *name);
 
 /** The geometry type of a layer for geometries of this type, as -nlt has it. */
-OGRwkbGeometryType oj_schema_layer_type(const struct oj_command *command,
+OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
-/** Creates field f in layer and returns its place in *target.  Types that the
+/** Creates field i in layer and notes its place in columns.  Types that the
  *  driver cannot store become text, with a notice; a name that the driver
  *  changes is told in a notice; a field that does not appear is an error. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
-                                             struct oj_planned_field *field,
-                                             int *target, struct oj_error *err);
+                                             struct oj_schema *schema, int i,
+                                             struct oj_error *err);
 
 /** Makes the layer with all its fields, or maps the fields to those of the
  * layer that rows are added to; schema->columns is then complete. at: one of

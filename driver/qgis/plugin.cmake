@@ -2,48 +2,19 @@
 # QGIS takes it by "Install from ZIP"; from the tree it works by
 # QGIS_PLUGINPATH=driver/qgis.
 
-set(OJ_QGIS_FILES
-  LICENSE
-  README.md
-  metadata.txt
-  __init__.py
-  plugin.py
-  provider.py
-  command.py
-  source.py
-  destination.py
-  parameters.py
-  algorithm.py
-  join_by_nearest.py
-  join_by_location.py
-  join_by_location_summary.py
-  join_within_distance.py
-  validate_join.py
-  save_live_layer.py
-  icons/__init__.py
-  icons/ogrjoin.svg
-  icons/joinbynearest.svg
-  icons/joinbylocation.svg
-  icons/joinbylocationsummary.svg
-  icons/joinwithindistance.svg
-  icons/validatejoin.svg
-  icons/savelivelayer.svg)
-
 set(OJ_QGIS_SOURCE ${CMAKE_CURRENT_LIST_DIR}/ogrjoin)
 set(OJ_QGIS_STAGE ${PROJECT_BINARY_DIR}/qgis)
 set(OJ_QGIS_ZIP ${PROJECT_BINARY_DIR}/ogrjoin_qgis.zip)
-set(OJ_QGIS_INPUTS)
+file(GLOB OJ_QGIS_INPUTS CONFIGURE_DEPENDS ${OJ_QGIS_SOURCE}/*.py
+     ${OJ_QGIS_SOURCE}/metadata.txt)
+file(GLOB OJ_QGIS_ICONS CONFIGURE_DEPENDS ${OJ_QGIS_SOURCE}/icons/*.svg)
+list(APPEND OJ_QGIS_INPUTS ${PROJECT_SOURCE_DIR}/LICENSE
+     ${CMAKE_CURRENT_LIST_DIR}/README.md)
 file(REMOVE_RECURSE ${OJ_QGIS_STAGE})
-foreach(name IN LISTS OJ_QGIS_FILES)
-  set(input ${OJ_QGIS_SOURCE}/${name})
-  if(name STREQUAL "LICENSE")
-    set(input ${PROJECT_SOURCE_DIR}/LICENSE)
-  elseif(name STREQUAL "README.md")
-    set(input ${CMAKE_CURRENT_LIST_DIR}/README.md)
-  endif()
-  list(APPEND OJ_QGIS_INPUTS ${input})
-  configure_file(${input} ${OJ_QGIS_STAGE}/ogrjoin/${name} COPYONLY)
-endforeach()
+file(COPY ${OJ_QGIS_INPUTS} DESTINATION ${OJ_QGIS_STAGE}/ogrjoin)
+file(COPY ${OJ_QGIS_ICONS} DESTINATION ${OJ_QGIS_STAGE}/ogrjoin/icons)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${OJ_QGIS_INPUTS} ${OJ_QGIS_ICONS})
 
 # The version is the project's.
 file(STRINGS ${OJ_QGIS_SOURCE}/metadata.txt OJ_QGIS_VERSION REGEX "^version=")
@@ -56,7 +27,7 @@ add_custom_command(OUTPUT ${OJ_QGIS_ZIP}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${OJ_QGIS_ZIP}
   COMMAND ${CMAKE_COMMAND} -E tar cf ${OJ_QGIS_ZIP} --format=zip ogrjoin
   WORKING_DIRECTORY ${OJ_QGIS_STAGE}
-  DEPENDS ${OJ_QGIS_INPUTS}
+  DEPENDS ${OJ_QGIS_INPUTS} ${OJ_QGIS_ICONS}
   COMMENT "Zipping the plugin of QGIS"
   VERBATIM)
 add_custom_target(qgis_plugin ALL DEPENDS ${OJ_QGIS_ZIP})

@@ -492,8 +492,9 @@ static int open_scratch(void *user)
     const struct oj_command *command = a->job->command;
     struct oj_temporary_file file = {0};
     struct oj_error error;
-    if (oj_temporary_file_open(command->dst != NULL ? command->dst
-                                                    : command->input.dataset,
+    if (oj_temporary_file_open(command->output.dst != NULL
+                                   ? command->output.dst
+                                   : command->input.dataset,
                                "data", &file, &error) != OJ_OK)
         return -1;
     return file.descriptor;
@@ -1035,7 +1036,7 @@ static int may_stream_join(const struct oj_aggregation *a)
     return job->relation.op != OJ_OP_NEAREST &&
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            job->command->validate == NULL && job->command->n_windows == 0 &&
-           job->command->unmatched_join_layer == NULL &&
+           job->command->output.unmatched_join_layer == NULL &&
            !reads_once(&job->input);
 }
 

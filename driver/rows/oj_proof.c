@@ -106,7 +106,7 @@ struct oj_proof
     int64_t n_first_fids;
 
     /* -validate_report */
-    struct oj_command report_command;
+    struct oj_output_options report_asked;
     const char *report_options[2];
     struct oj_output report;
 };
@@ -230,21 +230,21 @@ static oj_status create_report_fields(struct oj_proof *proof,
 static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 {
     const char *path = proof->job->command->validate_report;
-    struct oj_command *command = &proof->report_command;
-    command->dst = path;
-    command->overwrite = 1;
-    OJ_TRY(oj_output_plan(command, "differences", &proof->job->input,
+    struct oj_output_options *asked = &proof->report_asked;
+    asked->dst = path;
+    asked->overwrite = 1;
+    OJ_TRY(oj_output_plan(asked, "differences", &proof->job->input,
                           &proof->job->join, &proof->report, err));
     if (strcasecmp(GDALGetDescription(proof->report.driver), "CSV") == 0)
     {
         proof->report_options[0] = "GEOMETRY=AS_XY";
-        command->layer_options = proof->report_options;
+        asked->layer_options = proof->report_options;
     }
     OJ_TRY(oj_output_open(&proof->report, err));
     CPLErrorReset();
     proof->report.layers[0].layer = GDALDatasetCreateLayer(
         proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
-        (char **)command->layer_options);
+        (char **)asked->layer_options);
     if (proof->report.layers[0].layer == NULL)
         return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
                        CPLGetLastErrorMsg());

@@ -391,7 +391,8 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
     options->aggregate = oj_aggregation_value;
     options->aggregate_user = rows->aggregation;
     options->geometry = rows->geometry;
-    options->promote_to_multi = job->command->layer_type == OJ_LAYER_MULTI;
+    options->promote_to_multi =
+        job->command->output.layer_type == OJ_LAYER_MULTI;
     options->multi_shapes =
         rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
 }

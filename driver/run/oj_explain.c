@@ -405,7 +405,7 @@ static void print_output(const struct explanation *e)
     else
         line("output", "%s layer '%s' in %s%s",
              GDALGetDescription(e->run->output.driver), layer->name,
-             command->dst,
+             command->output.dst,
              layer->appends    ? ", rows added"
              : layer->replaces ? ", which replaces what is there"
                                : "");
@@ -417,7 +417,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     const struct oj_command *command = run->command;
     struct oj_job *job = &run->pass.job;
     struct explanation e = {.run = run, .job = job, .matches = &run->pass.one};
-    if (command->dst != NULL)
+    if (command->output.dst != NULL)
         OJ_TRY(oj_run_plan_output(run, err));
     e.n_input = oj_source_count(&job->input, command->limit);
     e.n_join = oj_source_count(&job->join, -1);

@@ -3,12 +3,10 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_driver.h"
-#include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_temporary.h"
-#include "../output/oj_index_triggers.h"
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_progress.h>
 #include <cpl_string.h>
@@ -48,71 +46,41 @@ struct update
     int64_t n_records;
 
     /* The second handle, which writes. */
-    GDALDatasetH dataset;
-    OGRLayerH target;
-    int in_transaction;
+    struct oj_output_options asked;
+    struct oj_output *output; /* of the run */
     struct oj_row_cursor *cursor;
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
 };
 
-static oj_status open_for_update(struct update *u, struct oj_error *err)
-{
-    const struct oj_source_options *side = &u->command->input;
-    CPLErrorReset();
-    u->dataset = GDALOpenEx(
-        side->dataset, GDAL_OF_VECTOR | GDAL_OF_UPDATE | GDAL_OF_VERBOSE_ERROR,
-        NULL, (const char *const *)side->open_options, NULL);
-    if (u->dataset == NULL)
-        return oj_fail(err, OJ_ERR_IO, "cannot open %s for writing: %s",
-                       side->dataset, CPLGetLastErrorMsg());
-    u->target = GDALDatasetGetLayerByName(u->dataset, u->layer);
-    if (u->target == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s has no layer '%s' when opened for "
-                       "writing",
-                       side->dataset, u->layer);
-    return OJ_OK;
-}
-
-static void close_update(struct update *u)
-{
-    oj_row_cursor_close(u->cursor);
-    u->cursor = NULL;
-    if (u->dataset != NULL && u->in_transaction)
-        oj_transaction_drop(u->dataset);
-    else if (u->dataset != NULL)
-        GDALClose(u->dataset);
-    u->in_transaction = 0;
-    u->dataset = NULL;
-    u->target = NULL;
-}
-
 /* Said before the join, not after it. */
 static oj_status check_target(struct update *u, struct oj_error *err)
 {
+    OGRLayerH layer;
     const char *driver;
-    OJ_TRY(open_for_update(u, err));
-    driver = GDALGetDescription(GDALGetDatasetDriver(u->dataset));
+    OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
+    layer = u->output->layers[0].layer;
+    driver = GDALGetDescription(u->output->driver);
     /* SQLite's driver knows that there are FIDs only when it knows the fields.
      */
-    OGR_L_GetLayerDefn(u->target);
-    if (!OGR_L_TestCapability(u->target, OLCRandomRead) ||
-        !OGR_L_TestCapability(u->target, OLCRandomWrite) ||
-        !OGR_L_TestCapability(u->target, OLCCreateField))
+    OGR_L_GetLayerDefn(layer);
+    if (!OGR_L_TestCapability(layer, OLCRandomRead) ||
+        !OGR_L_TestCapability(layer, OLCRandomWrite) ||
+        !OGR_L_TestCapability(layer, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s cannot change rows and add "
                        "fields; write to a new file",
                        driver);
-    if (!oj_transaction_is_possible(u->dataset) && !u->command->in_place_unsafe)
+    if (!oj_transaction_is_possible(u->output->dataset) &&
+        !u->command->in_place_unsafe)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-in_place: the driver %s has no transactions, so an "
                        "interrupted run would leave the layer half-written; "
                        "write to a new file, or accept that with "
                        "-in_place_unsafe",
                        driver);
-    close_update(u);
+    oj_output_abort(u->output);
     return OJ_OK;
 }
 
@@ -129,16 +97,12 @@ static oj_status take_names(struct update *u, int first, int n,
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    const char *const hidden[] = {
-        oj_driver_hidden_name(GDALGetDatasetDriver(input->dataset)),
-        OGR_L_GetFIDColumn(layer), OGR_L_GetGeometryColumn(layer)};
-    for (int i = 0; i < 3; i++)
-        OJ_TRY(oj_schema_take_name(&u->schema, hidden[i], NULL, err));
+    OJ_TRY(oj_schema_take_layer(
+        &u->schema, GDALGetDatasetDriver(input->dataset), layer, err));
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), NULL,
-                                       err));
+            OJ_TRY(oj_schema_take_name(&u->schema, field_name(layer, i), err));
     }
     return OJ_OK;
 }
@@ -161,9 +125,8 @@ static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
         OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
-        const struct oj_planned_field *field = &schema->fields[i];
-        if (!is_name(OGR_Fld_GetNameRef(there), field->name) ||
-            OGR_Fld_GetType(there) != OGR_Fld_GetType(field->defn))
+        if (!is_name(OGR_Fld_GetNameRef(there), oj_schema_name(schema, i)) ||
+            OGR_Fld_GetType(there) != schema->columns[i].type)
             return 0;
     }
     return 1;
@@ -315,11 +278,10 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
     struct oj_schema *schema = &u->schema;
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
-        struct oj_column *column = &schema->columns[i];
-        column->target = u->first_own + i;
+        schema->columns[i].target = u->first_own + i;
         if (u->first_own < 0)
-            OJ_TRY(oj_schema_create_field(u->dataset, u->target,
-                                          &schema->fields[i], &column->target,
+            OJ_TRY(oj_schema_create_field(u->output->dataset,
+                                          u->output->layers[0].layer, schema, i,
                                           err));
     }
     return OJ_OK;
@@ -331,8 +293,8 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
     oj_rows_fill_write_options(&u->pass->rows, &options);
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
-    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->target), &options,
-                              &u->cursor, err);
+    return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
+                              &options, &u->cursor, err);
 }
 
 /* Makes row 0 of the cursor's join side the feature at place. */
@@ -353,12 +315,13 @@ static oj_status update_row(struct update *u, int64_t row,
     struct oj_row_place place = {0};
     struct oj_matches entries = {0};
     struct oj_pair_values values = {0};
+    OGRLayerH layer = u->output->layers[0].layer;
     OGRFeatureH feature;
     oj_status status;
     if (u->pass->job.tiled != NULL && record->join_row >= 0)
         OJ_TRY(fetch(u, record->join_row, err));
     CPLErrorReset();
-    feature = OGR_L_GetFeature(u->target, record->fid);
+    feature = OGR_L_GetFeature(layer, record->fid);
     if (feature == NULL)
         return oj_fail(err, OJ_ERR_IO,
                        "the feature %lld of layer '%s' is gone: %s",
@@ -374,7 +337,7 @@ static oj_status update_row(struct update *u, int64_t row,
         values.value[i] = &record->value[i];
     status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
                                        &values, err);
-    if (status == OJ_OK && OGR_L_SetFeature(u->target, feature) != OGRERR_NONE)
+    if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,
                     "the feature %lld of layer '%s' cannot be changed: %s",
@@ -403,44 +366,113 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
     return oj_cancel_check(err);
 }
 
-static oj_status begin(struct update *u, struct oj_error *err)
+/* ---- triggers ------------------------------------------------------------ */
+
+/* The triggers that keep a GeoPackage's spatial index up to date are set aside
+ * while rows change and geometries do not: GDAL writes a changed row with its
+ * geometry, which fires them, and that is nine tenths of the time of an update
+ * in place. They are dropped and made again inside the transaction, so that
+ * nobody else ever sees them missing. */
+
+static oj_status execute(GDALDatasetH dataset, const char *statement,
+                         struct oj_error *err)
 {
-    if (!oj_transaction_is_possible(u->dataset))
-        return OJ_OK;
-    OJ_TRY(oj_transaction_begin(u->dataset, u->command->input.dataset, err));
-    u->in_transaction = 1;
+    OGRLayerH result;
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(dataset, statement, NULL, NULL);
+    if (result != NULL)
+        GDALDatasetReleaseResultSet(dataset, result);
+    if (CPLGetLastErrorType() == CE_Failure)
+        return oj_fail(err, OJ_ERR_IO, "'%.80s ...' failed: %s", statement,
+                       CPLGetLastErrorMsg());
     return OJ_OK;
 }
 
-static oj_status commit_and_close(struct update *u, struct oj_error *err)
+/* Names and statements of the triggers, in two lists of the same length. */
+static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
+                               char ***names, char ***statements,
+                               struct oj_error *err)
 {
-    const char *name = u->command->input.dataset;
-    char text[512];
-    if (u->in_transaction)
+    char *escaped = CPLEscapeString(layer, -1, CPLES_SQL);
+    const char *query = CPLSPrintf(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND "
+        "lower(tbl_name) = lower('%s') AND name LIKE 'rtree_%%_update%%'",
+        escaped);
+    OGRLayerH result;
+    OGRFeatureH row;
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(dataset, query, NULL, NULL);
+    CPLFree(escaped);
+    if (result == NULL)
+        return CPLGetLastErrorType() == CE_Failure
+                   ? oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg())
+                   : OJ_OK;
+    while ((row = OGR_L_GetNextFeature(result)) != NULL)
     {
-        OJ_TRY(oj_transaction_flush(u->dataset, name, err));
-        OJ_TRY(oj_cancel_check(err));
-        OJ_TRY(oj_transaction_commit(u->dataset, name, err));
+        *names = CSLAddString(*names, OGR_F_GetFieldAsString(row, 0));
+        *statements = CSLAddString(*statements, OGR_F_GetFieldAsString(row, 1));
+        OGR_F_Destroy(row);
     }
-    u->in_transaction = 0;
-    oj_message_forget_errors();
-    close_update(u);
-    if (oj_message_errors(text, (int)sizeof text) > 0)
-        return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", name, text);
+    GDALDatasetReleaseResultSet(dataset, result);
     return OJ_OK;
 }
+
+static oj_status drop_all(GDALDatasetH dataset, char **names,
+                          struct oj_error *err)
+{
+    for (int i = 0; names != NULL && names[i] != NULL; i++)
+    {
+        char *escaped = CPLEscapeString(names[i], -1, CPLES_SQLI);
+        oj_status status =
+            execute(dataset, CPLSPrintf("DROP TRIGGER \"%s\"", escaped), err);
+        CPLFree(escaped);
+        if (status != OJ_OK)
+            return status;
+    }
+    return OJ_OK;
+}
+
+/* Drops the triggers on updates of layer's geometry; *statements (freed with
+ * CSLDestroy) makes them again. Nothing happens, and *statements is NULL, for
+ * other formats and layers without such an index. In a transaction only. */
+static oj_status drop_triggers(GDALDatasetH dataset, const char *layer,
+                               char ***statements, struct oj_error *err)
+{
+    GDALDriverH driver = GDALGetDatasetDriver(dataset);
+    char **names = NULL;
+    oj_status status;
+    *statements = NULL;
+    if (strcmp(GDALGetDescription(driver), "GPKG") != 0)
+        return OJ_OK;
+    status = find_triggers(dataset, layer, &names, statements, err);
+    if (status == OJ_OK)
+        status = drop_all(dataset, names, err);
+    CSLDestroy(names);
+    return status;
+}
+
+static oj_status restore_triggers(GDALDatasetH dataset, char **statements,
+                                  struct oj_error *err)
+{
+    for (int i = 0; statements != NULL && statements[i] != NULL; i++)
+        OJ_TRY(execute(dataset, statements[i], err));
+    return OJ_OK;
+}
+
+/* ---- the update ---------------------------------------------------------- */
 
 /* Geometries stay, so their index need not be looked after meanwhile. */
 static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 {
+    GDALDatasetH dataset = u->output->dataset;
     char **triggers = NULL;
     oj_status status = OJ_OK;
-    if (u->in_transaction)
-        status = oj_index_triggers_drop(u->dataset, u->layer, &triggers, err);
+    if (u->output->in_transaction)
+        status = drop_triggers(dataset, u->layer, &triggers, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
     if (status == OJ_OK)
-        status = oj_index_triggers_restore(u->dataset, triggers, err);
+        status = restore_triggers(dataset, triggers, err);
     CSLDestroy(triggers);
     return status;
 }
@@ -448,12 +480,14 @@ static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 static oj_status write_back(struct update *u, struct oj_error *err)
 {
     close_readers(u);
-    OJ_TRY(open_for_update(u, err));
-    OJ_TRY(begin(u, err));
+    OJ_TRY(oj_output_open_layer(&u->asked, u->layer, u->output, err));
+    OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
     OJ_TRY(open_cursor(u, err));
     OJ_TRY(update_rows_quickly(u, err));
-    return commit_and_close(u, err);
+    oj_row_cursor_close(u->cursor);
+    u->cursor = NULL;
+    return oj_output_finish(u->output, err);
 }
 
 static oj_status update_in_place(struct update *u, struct oj_command_run *run,
@@ -486,9 +520,15 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
 
 oj_status oj_in_place_run(struct oj_command_run *run, struct oj_error *err)
 {
-    struct update u = {.command = run->command, .pass = &run->pass};
+    const struct oj_source_options *side = &run->command->input;
+    struct update u = {
+        .command = run->command,
+        .pass = &run->pass,
+        .output = &run->output,
+        .asked = {.dst = side->dataset, .open_options = side->open_options}};
     oj_status status = update_in_place(&u, run, err);
-    close_update(&u);
+    oj_row_cursor_close(u.cursor);
+    oj_output_abort(u.output);
     oj_temporary_file_close(&u.file);
     oj_feature_set_free(&u.fetched);
     oj_schema_free(&u.schema);

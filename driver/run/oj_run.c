@@ -154,8 +154,8 @@ static oj_status plan_output(struct writing *w, struct oj_error *err)
         const char *option, *name;
     } beside[N_TARGETS] = {
         {NULL, NULL},
-        {"unmatched_layer", command->unmatched_layer},
-        {"unmatched_join_layer", command->unmatched_join_layer}};
+        {"unmatched_layer", command->output.unmatched_layer},
+        {"unmatched_join_layer", command->output.unmatched_join_layer}};
     OJ_TRY(oj_run_plan_output(w->run, err));
     w->target[MAIN].at = &w->output->layers[0];
     for (int i = MAIN + 1; i < N_TARGETS; i++)
@@ -181,7 +181,7 @@ static void warn_of_writing(const struct writing *w)
             continue;
         n = oj_layer_writer_warnings(w->target[i].writer, &first);
         if (n > 0)
-            oj_warn("writing %s: %s%s", w->pass->job.command->dst, first,
+            oj_warn("writing %s: %s%s", w->pass->job.command->output.dst, first,
                     n > 1 ? " (and more warnings)" : "");
     }
     oj_rows_warn(&w->pass->rows);
@@ -282,7 +282,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     summary->n_rows_written = layer->n_rows;
     summary->n_rows_left_out = layer->n_left_out;
     summary->n_rows_checked = layer->n_checked;
-    summary->destination = w->run->command->dst;
+    summary->destination = w->run->command->output.dst;
     oj_job_end_progress(&w->pass->job);
     note_beside(w->output);
     return OJ_OK;
@@ -312,9 +312,10 @@ static oj_status write_run(struct oj_command_run *run, struct oj_error *err)
 oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
 {
     const struct oj_job *job = &run->pass.job;
-    const char *name = run->command->layer_name;
-    return oj_output_plan(run->command, name != NULL ? name : job->input.name,
-                          &job->input, &job->join, &run->output, err);
+    const char *name = run->command->output.layer;
+    return oj_output_plan(&run->command->output,
+                          name != NULL ? name : job->input.name, &job->input,
+                          &job->join, &run->output, err);
 }
 
 oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)

@@ -422,7 +422,8 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
 static void leave_out_fields(const struct oj_command *command,
                              struct oj_source *s)
 {
-    if (command->unmatched_join_layer != NULL && command->aggregates != NULL)
+    if (command->output.unmatched_join_layer != NULL &&
+        command->aggregates != NULL)
         memset(s->skipped, 1, (size_t)s->n_fields);
     else if (command->how == OJ_HOW_SEMI || command->how == OJ_HOW_ANTI ||
              command->aggregates != NULL)

@@ -6,7 +6,6 @@
 #include "../../driver/base/oj_words.h"
 #include "../../driver/source/oj_where.h"
 #include "../../driver/spec/oj_dataset_name.h"
-#include "../../driver/spec/oj_spec_file.h"
 #include "../../flatten/base/oj_array.h"
 
 #include <ogr_api.h>
@@ -54,7 +53,7 @@ static void try_name(const char *text)
     struct oj_command command = {0};
     if (oj_dataset_name_read_line(text, "no/folder", &command, &err) == OJ_OK)
     {
-        require(command.dst == NULL && command.input.dataset != NULL &&
+        require(command.output.dst == NULL && command.input.dataset != NULL &&
                     command.join.dataset != NULL && command.words != NULL,
                 "a command without its datasets");
         oj_command_free(&command);

@@ -2,6 +2,6 @@
 
 
 def classFactory(iface):
-    from .plugin import OgrjoinPlugin
+    from .provider import OgrjoinPlugin
 
     return OgrjoinPlugin(iface)

@@ -118,6 +118,17 @@ def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     return Row(make, part, words)
 
 
+def value(read, name, option, usual=None):
+    """The words of a value that is read by this method of the algorithm: none
+    where it is empty or the usual one."""
+
+    def words(algorithm, parameters, context):
+        found = getattr(algorithm, read)(parameters, name, context)
+        return [option, found] if found and found != usual else []
+
+    return words
+
+
 def flag(name, title, given=(), part=ROWS, is_advanced=False, default=False):
     def words(algorithm, parameters, context):
         is_on = algorithm.parameterAsBoolean(parameters, name, context)
@@ -135,10 +146,6 @@ def flag(name, title, given=(), part=ROWS, is_advanced=False, default=False):
 
 
 def text(name, title, option=None, part=None, is_advanced=True):
-    def words(algorithm, parameters, context):
-        value = algorithm.parameterAsString(parameters, name, context)
-        return [option, value] if value else []
-
     return row(
         QgsProcessingParameterString,
         name,
@@ -147,18 +154,13 @@ def text(name, title, option=None, part=None, is_advanced=True):
         False,
         True,
         part=part,
-        words=words,
+        words=value("parameterAsString", name, option),
         is_advanced=is_advanced,
     )
 
 
 def number(name, title, least, option, part):
     """A whole number, which stands for nothing when it is the least one."""
-
-    def words(algorithm, parameters, context):
-        value = algorithm.parameterAsInt(parameters, name, context)
-        return [option, value] if value > least else []
-
     return row(
         QgsProcessingParameterNumber,
         name,
@@ -168,7 +170,7 @@ def number(name, title, least, option, part):
         False,
         least,
         part=part,
-        words=words,
+        words=value("parameterAsInt", name, option, least),
         is_advanced=part == RUN,
     )
 
@@ -406,11 +408,6 @@ def invalid_words(algorithm, parameters, context):
     return ["-invalid", invalid] if invalid != "use" else []
 
 
-def backend_words(algorithm, parameters, context):
-    backend = algorithm.parameterAsEnumString(parameters, "BACKEND", context)
-    return ["-backend", backend] if backend != "auto" else []
-
-
 def extra_words(algorithm, parameters, context):
     words = algorithm.parameterAsString(parameters, "EXTRA", context) or ""
     try:
@@ -432,7 +429,7 @@ RUNNING = (
         False,
         True,
         part=RUN,
-        words=backend_words,
+        words=value("parameterAsEnumString", "BACKEND", "-backend", BACKENDS[0]),
         is_advanced=True,
     ),
     number("THREADS", "Threads (0: one for each core)", 0, "-threads", RUN),

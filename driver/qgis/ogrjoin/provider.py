@@ -1,30 +1,16 @@
-"""The provider: its algorithms and its one setting."""
+"""What QGIS loads, and the provider: its algorithms and its one setting."""
 
-from qgis.core import QgsProcessingProvider
+from qgis.core import QgsApplication, QgsProcessingProvider
 from qgis.PyQt.QtGui import QIcon
 
+from .algorithm import icon_path
+from .algorithms import ALGORITHMS
 from .command import SETTING
-from .icons import icon_path
-from .join_by_location import JoinByLocation
-from .join_by_location_summary import JoinByLocationSummary
-from .join_by_nearest import JoinByNearest
-from .join_within_distance import JoinWithinDistance
-from .save_live_layer import SaveLiveLayer
-from .validate_join import ValidateJoin
 
 try:  # not there when the plugin "processing" is off, as qgis_process allows
     from processing.core.ProcessingConfig import ProcessingConfig, Setting
 except ImportError:
     ProcessingConfig = None
-
-ALGORITHMS = (
-    JoinByNearest,
-    JoinByLocation,
-    JoinByLocationSummary,
-    JoinWithinDistance,
-    ValidateJoin,
-    SaveLiveLayer,
-)
 
 
 class OgrjoinProvider(QgsProcessingProvider):
@@ -69,3 +55,24 @@ class OgrjoinProvider(QgsProcessingProvider):
     def loadAlgorithms(self):
         for algorithm in ALGORITHMS:
             self.addAlgorithm(algorithm())
+
+
+class OgrjoinPlugin:
+    """Holds the provider. iface is None in qgis_process, which calls
+    initProcessing(); QGIS itself calls initGui()."""
+
+    def __init__(self, iface):
+        self.iface = iface
+        self.provider = None
+
+    def initProcessing(self):
+        self.provider = OgrjoinProvider()
+        QgsApplication.processingRegistry().addProvider(self.provider)
+
+    def initGui(self):
+        self.initProcessing()
+
+    def unload(self):
+        if self.provider is not None:
+            QgsApplication.processingRegistry().removeProvider(self.provider)
+            self.provider = None

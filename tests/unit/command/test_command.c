@@ -1,15 +1,39 @@
 /* Kind: unit. The parser of the command: a truth table of words and what they
- * mean, the errors and their texts, and the table of options against the man
- * page and the completion. */
+ * mean, the errors and their texts, and which options go together. */
 #include "../run_tests.h"
 
-#include "command_line.h"
+#include "../../../driver/base/oj_words.h"
+#include "../../../driver/command/oj_command.h"
+#include "../../../driver/command/oj_option.h"
+#include "../../../flatten/base/oj_array.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The words of line are parted as in a shell. */
+static oj_status parse(const char *line, struct oj_command *command,
+                       struct oj_error *err)
+{
+    char **words;
+    int n;
+    oj_status status;
+    OJ_TRY(oj_words_split(line, &words, &n, err));
+    status = oj_command_parse(n, (const char *const *)words, command, err);
+    oj_free(words);
+    return status;
+}
+
+static struct oj_command must_parse(const char *line)
+{
+    struct oj_command command;
+    struct oj_error err = {OJ_OK, ""};
+    if (parse(line, &command, &err) != OJ_OK)
+        ck_abort_msg("%s: %s", line, err.message);
+    return command;
+}
 
 TEST(defaults)
 {
@@ -24,7 +48,7 @@ TEST(defaults)
     ck_assert_str_eq(c.prefix, "join_");
     ck_assert_int_eq(c.limit, -1);
     ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
-    ck_assert_str_eq(c.dst, "out.gpkg");
+    ck_assert_str_eq(c.output.dst, "out.gpkg");
     ck_assert_str_eq(c.input.dataset, "in.gpkg");
     ck_assert_str_eq(c.join.dataset, "join.gpkg");
     ck_assert_ptr_null(c.input.layer);
@@ -41,7 +65,7 @@ TEST(all_values)
 {
     struct oj_command c = must_parse(
         "-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
-        "-how inner -prefix p_ -input_layer a -where x\\_=\\_1 -spat -1 -2 3 4 "
+        "-how inner -prefix p_ -input_layer a -where x\\ =\\ 1 -spat -1 -2 3 4 "
         "-select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
         "-join_select '' out in join");
     ck_assert_double_eq(c.max_distance.value, 1.5);
@@ -76,14 +100,14 @@ TEST(output_values)
         "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
         "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
         "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
-    ck_assert_str_eq(c.format, "GPKG");
-    ck_assert_str_eq(c.layer_name, "name");
-    ck_assert_str_eq(c.layer_options[0], "X=1");
-    ck_assert_str_eq(c.dataset_options[0], "Y=2");
-    ck_assert_str_eq(c.dst_open_options[0], "Z=3");
-    ck_assert_int_eq(c.overwrite, 1);
-    ck_assert_int_eq(c.unset_fid, 1);
-    ck_assert_int_eq(c.layer_type, OJ_LAYER_MULTI);
+    ck_assert_str_eq(c.output.format, "GPKG");
+    ck_assert_str_eq(c.output.layer, "name");
+    ck_assert_str_eq(c.output.layer_options[0], "X=1");
+    ck_assert_str_eq(c.output.dataset_options[0], "Y=2");
+    ck_assert_str_eq(c.output.open_options[0], "Z=3");
+    ck_assert_int_eq(c.output.overwrite, 1);
+    ck_assert_int_eq(c.output.unset_fid, 1);
+    ck_assert_int_eq(c.output.layer_type, OJ_LAYER_MULTI);
     ck_assert_int_eq(c.threads, 0);
     ck_assert_str_eq(c.backend, "quadrant");
     ck_assert_int_eq(c.batch, 10);
@@ -116,7 +140,7 @@ TEST(distances)
         {"2KM", 2, OJ_UNIT_KM},
         {"0.25mi", 0.25, OJ_UNIT_MI},
         {"0.01deg", 0.01, OJ_UNIT_DEG},
-        {"100\\_ft", 100, OJ_UNIT_FT},
+        {"100\\ ft", 100, OJ_UNIT_FT},
         {"inf", INFINITY, OJ_UNIT_CRS},
         {"infdeg", INFINITY, OJ_UNIT_DEG},
         {"Infinity", INFINITY, OJ_UNIT_CRS},
@@ -181,12 +205,12 @@ TEST(boxes_come_in_fours)
     ck_assert_double_eq(c.windows[3], 4.5);
     ck_assert_double_eq(c.windows[4], 1000);
     ck_assert_double_eq(c.windows[7], 0);
-    ck_assert_str_eq(c.dst, "out");
+    ck_assert_str_eq(c.output.dst, "out");
     ck_assert_str_eq(c.input.dataset, "in");
     ck_assert_str_eq(c.join.dataset, "-window");
     oj_command_free(&c);
     c = must_parse("-in_place -pick first -window 0 0 1 1 in");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_str_eq(c.input.dataset, "in");
     oj_command_free(&c);
 }
@@ -202,7 +226,7 @@ TEST(sizes_have_units)
         {"4G", INT64_C(4) << 30},    {"1.5g", INT64_C(3) << 29},
         {"512MB", INT64_C(1) << 29}, {"2KiB", 2048},
         {"1T", INT64_C(1) << 40},    {"7b", 7},
-        {"64\\_M", 64 << 20},
+        {"64\\ M", 64 << 20},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
@@ -237,7 +261,7 @@ TEST(validate_takes_a_backend_or_not)
 {
     struct oj_command c = must_parse("-op nearest -validate a b c");
     ck_assert_str_eq(c.validate, "geos");
-    ck_assert_str_eq(c.dst, "a");
+    ck_assert_str_eq(c.output.dst, "a");
     oj_command_free(&c);
     c = must_parse("-op nearest -validate -metric sphere a b c");
     ck_assert_str_eq(c.validate, "sphere");
@@ -245,7 +269,7 @@ TEST(validate_takes_a_backend_or_not)
 
     c = must_parse("-op nearest -validate SpatialIndex a b c");
     ck_assert_str_eq(c.validate, "spatialindex");
-    ck_assert_str_eq(c.dst, "a");
+    ck_assert_str_eq(c.output.dst, "a");
     oj_command_free(&c);
     c = must_parse("a b c -op nearest -validate");
     ck_assert_str_eq(c.validate, "geos");
@@ -261,19 +285,19 @@ TEST(what_may_be_said_twice)
     ck_assert_int_eq(c.centroid_of, OJ_SIDE_INPUT);
     ck_assert_int_eq(c.point_on_surface_of, OJ_SIDE_JOIN);
     ck_assert_str_eq(c.exclude[1], "field=f");
-    ck_assert_str_eq(c.layer_options[1], "B=2");
+    ck_assert_str_eq(c.output.layer_options[1], "B=2");
     oj_command_free(&c);
 }
 
 TEST(positionals_without_destination)
 {
     struct oj_command c = must_parse("-in_place -op nearest in join");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_str_eq(c.input.dataset, "in");
     ck_assert_str_eq(c.join.dataset, "join");
     oj_command_free(&c);
     c = must_parse("-op nearest in join -benchmark -benchmark_seconds 2.5");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_double_eq(c.benchmark_seconds, 2.5);
     oj_command_free(&c);
 }
@@ -475,6 +499,123 @@ TEST(error_text_may_be_unwanted)
     struct oj_command command;
     const char *words[] = {"-nonsense"};
     ck_assert_int_eq(oj_command_parse(1, words, &command, NULL), OJ_ERR_ARG);
+}
+
+TEST(names_are_unique)
+{
+    const struct oj_option *a, *b;
+    for (int i = 0; (a = oj_option_at(i)) != NULL; i++)
+    {
+        for (int j = 0; j < i; j++)
+        {
+            b = oj_option_at(j);
+            ck_assert_str_ne(a->name, b->name);
+            if (a->alias != NULL)
+                ck_assert_str_ne(a->alias, b->name);
+        }
+    }
+}
+
+/* The backend that joins, or the one that joins again. */
+TEST(options_of_some_backends)
+{
+    static const char *const lines[] = {
+        "-gpu 1 a b c",
+        "-backend CUDA -gpu_memory 1G a b c",
+        "-backend cpu -validate cuda -gpu_batch 5 a b c",
+        "-backend cuda_quadrant -op nearest -quadrant_size 5 a b c",
+        "-validate spatialindex_collective -quadrant_size 5 a b c",
+        "-benchmark -gpu 1 -quadrant_size 5 a b",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+    {
+        struct oj_command c = must_parse(lines[i]);
+        oj_command_free(&c);
+    }
+}
+
+/* Words that make the shortest command with option; the value need not fit. */
+static void write_option(const struct oj_option *option, char *line,
+                         size_t size)
+{
+    static const char *const values[] = {
+        [OJ_OPTION_TEXT] = "x",        [OJ_OPTION_TEXT_OR_FILE] = "x",
+        [OJ_OPTION_LIST] = "A=B",      [OJ_OPTION_COUNT] = "5",
+        [OJ_OPTION_THREADS] = "2",     [OJ_OPTION_SECONDS] = "5",
+        [OJ_OPTION_DISTANCE] = "5",    [OJ_OPTION_BOX] = "0 0 1 1",
+        [OJ_OPTION_BOXES] = "0 0 1 1", [OJ_OPTION_BYTES] = "1G",
+        [OJ_OPTION_GPUS] = "all",      [OJ_OPTION_OP] = "within",
+        [OJ_OPTION_BACKEND] = "cpu",
+    };
+    int n_kinds = (int)(sizeof values / sizeof *values);
+    int n = snprintf(line, size, "-%s ", option->name);
+    if (option->kind == OJ_OPTION_CHOICE)
+        snprintf(line + n, size - (size_t)n, "%.*s",
+                 (int)strcspn(oj_option_choices(option), "|"),
+                 oj_option_choices(option));
+    else if ((int)option->kind < n_kinds && values[option->kind] != NULL)
+        snprintf(line + n, size - (size_t)n, "%s", values[option->kind]);
+}
+
+static int is_word_of(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += n)
+    {
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return 1;
+    }
+    return 0;
+}
+
+/* Every option is either read in such a run or an error: none is without
+ * effect. A new option has to be put into one of the two lists. */
+TEST(no_option_is_without_effect)
+{
+    static const struct
+    {
+        const char *run, *reads;
+    } cases[] = {
+        {"-benchmark",
+         "op relate window max_distance max_distance_field "
+         "join_max_distance_field min_distance metric k ties distance_to on "
+         "exclude unordered_pairs centroid_of point_on_surface_of invalid "
+         "input_layer where sql dialect spat limit oo join_layer join_where "
+         "join_sql join_dialect joo crs s_srs join_srs t_srs threads gpu "
+         "gpu_memory gpu_batch quadrant_size benchmark benchmark_csv "
+         "benchmark_seconds q validate_report in_place_unsafe help"},
+        {"-in_place -pick first",
+         "op relate window max_distance max_distance_field "
+         "join_max_distance_field min_distance metric k ties distance_to on "
+         "exclude unordered_pairs centroid_of point_on_surface_of invalid how "
+         "pick prefix name_fid name_distance name_rank name_count overlap "
+         "nearest_point_fields bearing_field input_layer where dialect spat "
+         "limit oo join_layer join_where join_sql join_dialect join_select joo "
+         "crs s_srs join_srs t_srs in_place in_place_unsafe threads backend "
+         "gpu gpu_memory gpu_batch batch quadrant_size memory max_pairs "
+         "explain validate validate_report benchmark_csv benchmark_seconds q "
+         "progress json_summary help"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        const struct oj_option *option;
+        for (int j = 0; (option = oj_option_at(j)) != NULL; j++)
+        {
+            char words[128], line[256];
+            struct oj_command command = {0};
+            struct oj_error err = {OJ_OK, ""};
+            int is_read = is_word_of(cases[i].reads, option->name), refused;
+            write_option(option, words, sizeof words);
+            snprintf(line, sizeof line, "%s %s a%s", cases[i].run, words,
+                     strcmp(option->name, "window") == 0 ? "" : " b");
+            refused = parse(line, &command, &err) != OJ_OK &&
+                      (strstr(err.message, "do not go together") != NULL ||
+                       strstr(err.message, "read as a dataset") != NULL);
+            ck_assert_msg(refused != is_read, "'%s': '%s'", line, err.message);
+            if (err.message[0] == '\0')
+                oj_command_free(&command);
+        }
+    }
 }
 
 int main(void)

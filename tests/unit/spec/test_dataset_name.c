@@ -7,7 +7,6 @@
 #include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"
 #include "../../../driver/spec/oj_dataset_name.h"
-#include "../../../driver/spec/oj_spec_file.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
@@ -287,10 +286,10 @@ TEST(words_of_a_dataset)
     ck_assert_msg(status == OJ_OK, "%s", err.message);
     ck_assert_int_eq(c.op, OJ_OP_NEAREST);
     ck_assert_str_eq(c.input.where, "a = 'x y'");
-    ck_assert_str_eq(c.layer_name, "n m");
+    ck_assert_str_eq(c.output.layer, "n m");
     ck_assert_str_eq(c.input.dataset, "pickups.gpkg");
     ck_assert_str_eq(c.join.dataset, "lots 2.gpkg");
-    ck_assert_ptr_null(c.dst);
+    ck_assert_ptr_null(c.output.dst);
     ck_assert_int_eq(c.is_dataset, 1);
     ck_assert_int_eq(c.quiet, 1);
     ck_assert_int_eq(c.progress, 0);

@@ -1,0 +1,407 @@
+"""The algorithms."""
+
+import os
+
+from qgis.core import (
+    QgsProcessingContext,
+    QgsProcessingException,
+    QgsProcessingOutputBoolean,
+    QgsProcessingOutputNumber,
+    QgsProcessingOutputVectorLayer,
+    QgsProcessingParameterEnum,
+    QgsProcessingParameterFileDestination,
+    QgsProcessingParameterVectorDestination,
+    QgsProcessingUtils,
+)
+from qgis.PyQt.QtCore import QVariant
+
+from . import command, parameters as shared
+from .algorithm import JoinAlgorithm, OgrjoinAlgorithm
+
+
+class JoinByNearest(JoinAlgorithm):
+    NAME = "joinbynearest"
+    TITLE = "Join by nearest"
+    TAGS = ("nearest", "neighbour", "neighbor", "distance", "knn", "closest")
+    JOIN = "INPUT_2"
+    HELP = (
+        "Gives each feature of the input layer the attributes of the nearest "
+        "feature, or the nearest few, of a second layer. Layers may be of any "
+        "geometry type and of different CRS (the second is reprojected)."
+        "<p>The output has the input's fields, then <b>join_fid</b> (the FID of the "
+        "feature found), <b>join_distance</b>, and <b>join_rank</b> where several "
+        "neighbours are asked for; then the second layer's fields.</p>"
+        "<p>Distances are planar, in units of the input layer's CRS, 0 inside of a "
+        "polygon; from degrees choose metres on the globe. Of equally near "
+        "features the one with the smallest FID is taken, so there is one row per "
+        "input feature and neighbour; <i>Keep all that are equally near</i> does "
+        "as the algorithm of QGIS.</p>"
+        "<p>A greatest distance costs nothing and saves time where most features "
+        "are far from any other.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer"),
+        shared.layer("INPUT_2", "Input layer 2"),
+        shared.fields(
+            "FIELDS_TO_COPY",
+            "INPUT_2",
+            "Layer 2 fields to copy (leave empty to copy all fields)",
+        ),
+        shared.DISCARD,
+        shared.PREFIX,
+        shared.number(
+            "NEIGHBORS", "Maximum nearest neighbors", 1, "-k", shared.JOIN
+        ),
+        shared.distance("MAX_DISTANCE", "Maximum distance", True),
+        shared.flag(
+            "TIES",
+            "Keep all that are equally near",
+            ("-ties", "all"),
+            shared.JOIN,
+            True,
+        ),
+        shared.flag(
+            "NEAREST_POINT",
+            "Add the nearest point (nearest_x, nearest_y)",
+            ("-nearest_point_fields",),
+            is_advanced=True,
+        ),
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "nearest"
+
+
+class JoinByLocation(JoinAlgorithm):
+    NAME = "joinbylocation"
+    TITLE = "Join by location"
+    TAGS = ("intersects", "contains", "within", "touches", "overlaps", "crosses")
+    HELP = (
+        "Gives each feature of the input layer the attributes of the features of "
+        "a second layer that it meets, contains, lies in, touches and so on. "
+        "Predicates are those of OGC Simple Features, as GEOS answers them: a "
+        "point on the border of a polygon intersects it, but is not within it."
+        "<p>The join type says what happens where several match: a row for each, "
+        "or one row by a rule. Of equal ones the feature with the smallest FID is "
+        "taken.</p>"
+        "<p>The output has the input's fields, then <b>join_fid</b> (the FID of the "
+        "feature found), then the second layer's fields.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.PREDICATE,
+        shared.layer("JOIN", "By comparing to"),
+        *shared.JOINED_ROWS,
+        shared.RELATE,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+
+
+OF_NUMBERS = ("sum", "mean", "median", "stddev", "weighted_sum")
+
+# Function, and whether it belongs to "all".
+SUMMARIES = (
+    ("count", True),
+    ("unique", True),
+    ("min", True),
+    ("max", True),
+    ("sum", True),
+    ("mean", True),
+    ("median", True),
+    ("stddev", True),
+    ("mode", True),
+    ("first", False),
+    ("last", False),
+    ("concat", False),
+    ("weighted_sum", False),
+)
+
+NUMBERS = (
+    QVariant.Int,
+    QVariant.UInt,
+    QVariant.LongLong,
+    QVariant.ULongLong,
+    QVariant.Double,
+    QVariant.Bool,
+)
+OTHERS = (QVariant.String, QVariant.Date, QVariant.DateTime, QVariant.Time)
+
+
+def suits(function, field):
+    """Lists, binary and map fields have no summaries."""
+    if field.type() in NUMBERS:
+        return True
+    return field.type() in OTHERS and function not in OF_NUMBERS
+
+
+class JoinByLocationSummary(JoinAlgorithm):
+    NAME = "joinbylocationsummary"
+    TITLE = "Join by location (summary)"
+    TAGS = ("aggregate", "count", "sum", "mean", "statistics", "zonal", "points in polygon")
+    HELP = (
+        "Gives each feature of the input layer the number of the features of a "
+        "second layer that it contains, meets, and so on, and summaries of their "
+        "fields: one row per input feature. Points counted and added up in zones "
+        "are the usual case."
+        "<p>The columns are <b>count</b> (the number of features), and for each "
+        "field and summary one as fare_mean. Sums are exact and do not depend on "
+        "order or threads; NULLs are left out; stddev is that of a sample; first "
+        "and last are by FID; mode takes the smallest of several; weighted_sum "
+        "shares a value out by overlapping area or length.</p>"
+        "<p><i>Aggregates</i> (advanced) takes a list as ogrjoin does instead: "
+        "count, mean(fare) as fare, concat(name, '; ').</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.PREDICATE,
+        shared.layer("JOIN", "By comparing to"),
+        shared.fields(
+            "JOIN_FIELDS",
+            "JOIN",
+            "Fields to summarise (leave empty to use all fields)",
+            part=None,
+        ),
+        shared.row(
+            QgsProcessingParameterEnum,
+            "SUMMARIES",
+            "Summaries to calculate (leave empty for count to mode)",
+            [name for name, _ in SUMMARIES],
+            True,
+            None,
+            True,
+            True,  # by name: QGIS has other summaries, so other numbers
+            part=shared.ROWS,
+            words=lambda self, *given: ["-agg", self.aggregates(*given)],
+        ),
+        shared.DISCARD,
+        shared.text("AGGREGATES", "Aggregates in place of fields and summaries"),
+        shared.RELATE,
+        *shared.RUNNING,
+        shared.row(
+            QgsProcessingParameterVectorDestination, "OUTPUT", "Joined layer"
+        ),
+    )
+
+    def aggregates(self, parameters, context):
+        text = self.parameterAsString(parameters, "AGGREGATES", context)
+        if text:
+            return text
+        names = shared.chosen_fields(
+            self, parameters, "JOIN_FIELDS", self.join, context
+        )
+        chosen = self.parameterAsEnumStrings(parameters, "SUMMARIES", context)
+        functions = [name for name in chosen if name] or [
+            name for name, is_in_all in SUMMARIES if is_in_all
+        ]
+        found = ["count"]
+        for field in self.join.fields:
+            if field.name() == self.join.fid_field:
+                continue
+            if names is not None and field.name() not in names:
+                continue
+            for function in functions:
+                if suits(function, field):
+                    found.append(aggregate(function, field.name()))
+        if names and len(found) == 1:
+            raise QgsProcessingException("None of the summaries suits the fields.")
+        return ", ".join(found)
+
+
+def in_quotes(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+def aggregate(function, field):
+    return f"{function}({in_quotes(field)}) as {in_quotes(field + '_' + function)}"
+
+
+class JoinWithinDistance(JoinAlgorithm):
+    NAME = "joinwithindistance"
+    TITLE = "Join within distance"
+    TAGS = ("dwithin", "distance", "buffer", "near", "radius")
+    HELP = (
+        "Gives each feature of the input layer the attributes of all features of "
+        "a second layer that are within a distance, without making buffers. "
+        "The distance itself belongs to it (and 0 means touching or overlapping)."
+        "<p>The output has the input's fields, then <b>join_fid</b> (the FID of the "
+        "feature found) and <b>join_distance</b>, then the second layer's fields.</p>"
+        "<p>Distances are planar, in units of the input layer's CRS, 0 inside of a "
+        "polygon; from degrees choose metres on the globe.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.layer("JOIN", "By comparing to"),
+        shared.distance("DISTANCE", "Where the features are within", False),
+        *shared.JOINED_ROWS,
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "dwithin"
+
+
+# The usual one is geos, or sphere with distances on the globe.
+USUAL = "the usual one"
+REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
+
+
+class ValidateJoin(OgrjoinAlgorithm):
+    NAME = "validatejoin"
+    TITLE = "Validate a join"
+    TAGS = ("validate", "proof", "check", "compare", "GEOS", "test")
+    HELP = (
+        "Joins two layers twice, with ogrjoin's own engine and with another one "
+        "(GEOS), and compares every pair of features and every distance. The log "
+        "says how many rows were compared and which differ."
+        "<p>The differing rows can be written as a layer of points. A difference "
+        "is an error, unless <i>Fail where rows differ</i> is off; then the "
+        "outputs DIFFERENT and AGREES say so.</p>"
+        "<p>With distances on the globe the reference is sphere: plain "
+        "trigonometry.</p>"
+    )
+
+    PARAMETERS = (
+        *shared.OPERATION,
+        shared.row(
+            QgsProcessingParameterEnum,
+            "REFERENCE",
+            "Compare with",
+            list(REFERENCES),
+            False,
+            USUAL,
+            False,
+            True,
+        ),
+        shared.flag("FAIL", "Fail where rows differ", part=None, default=True),
+        shared.METRIC,
+        *shared.RUNNING,
+        shared.destination("REPORT", "Differing rows"),
+    )
+    OUTPUTS = (
+        (QgsProcessingOutputNumber, "ROWS", "Number of rows compared"),
+        (QgsProcessingOutputNumber, "PAIRS", "Number of pairs"),
+        (QgsProcessingOutputNumber, "DIFFERENT", "Number of rows that differ"),
+        (QgsProcessingOutputBoolean, "AGREES", "All rows agree"),
+    )
+
+    def processAlgorithm(self, parameters, context, feedback):
+        reference = self.parameterAsEnumString(parameters, "REFERENCE", context)
+        report = self.parameterAsOutputLayer(parameters, "REPORT", context)
+        words = [
+            *self.words(shared.JOIN, parameters, context),
+            *self.words(shared.RUN, parameters, context),
+            "-validate",
+            *([] if reference == USUAL else [reference]),
+        ]
+        if report:
+            words += ["-validate_report", report]
+        of_sides, datasets = self.sides(context, feedback)
+        # The rows themselves are not wanted, but the command writes them.
+        rows = QgsProcessingUtils.generateTempFilename("rows.gpkg")
+        code, summary = command.run_and_sum_up(
+            [*words, *of_sides, "-lco", "SPATIAL_INDEX=NO", rows, *datasets],
+            feedback,
+            may_end_with=(command.EXIT_COMPLETE, command.EXIT_DIFFERENT),
+        )
+        if code is None:
+            return {}
+        results = {
+            "ROWS": summary["rows_validated"],
+            "PAIRS": summary["pairs"],
+            "DIFFERENT": summary["rows_different"],
+            "AGREES": code == command.EXIT_COMPLETE,
+        }
+        if report:
+            results["REPORT"] = report
+        if code == command.EXIT_DIFFERENT:
+            what = (
+                f"{summary['rows_different']} of {summary['rows_validated']} rows "
+                "differ from those of the reference."
+            )
+            if self.parameterAsBoolean(parameters, "FAIL", context):
+                where = f" They are listed in {report}." if report else ""
+                raise QgsProcessingException(what + where)
+            feedback.reportError(what)
+        return results
+
+
+class SaveLiveLayer(OgrjoinAlgorithm):
+    NAME = "savelivelayer"
+    TITLE = "Save join as live layer"
+    TAGS = ("live", "virtual", "view", "dynamic", "ogrjoin", "driver")
+    HELP = (
+        "Saves what is joined with what, not the rows: a small file *.ogrjoin, "
+        "which GDAL opens as a layer. The join is done when rows are read, so the "
+        "layer always shows the present state of its two layers, and the map "
+        "joins only what is in view."
+        "<p>Both layers must be files (their filters are kept). Paths are written "
+        "relative to the file, so that a folder can be moved as a whole.</p>"
+        "<p>QGIS needs GDAL's driver JOIN (ogr_JOIN.so) to open the layer.</p>"
+    )
+
+    PARAMETERS = (
+        *shared.OPERATION,
+        *shared.JOINED_ROWS,
+        shared.text(
+            "AGGREGATES", "Aggregates, as count, mean(fare) (one row per feature)"
+        ),
+        shared.METRIC,
+        *shared.RUNNING,
+        shared.flag("LOAD", "Add the layer to the project", part=None, default=True),
+        shared.row(
+            QgsProcessingParameterFileDestination,
+            "OUTPUT",
+            "Live layer",
+            "Live layers of ogrjoin (*.ogrjoin)",
+        ),
+    )
+    OUTPUTS = ((QgsProcessingOutputVectorLayer, "LAYER", "Live layer"),)
+
+    def row_words(self, parameters, context):
+        aggregates = self.parameterAsString(parameters, "AGGREGATES", context)
+        if not aggregates:
+            return self.words(shared.ROWS, parameters, context)
+        discard = shared.DISCARD.words(self, parameters, context)
+        return [*discard, "-agg", aggregates]
+
+    def processAlgorithm(self, parameters, context, feedback):
+        is_loaded = self.parameterAsBoolean(parameters, "LOAD", context)
+        problem = command.explain_missing_driver()
+        if problem and is_loaded:
+            raise QgsProcessingException(problem)
+        path = self.parameterAsFileOutput(parameters, "OUTPUT", context)
+        if os.path.splitext(path)[1].lower() != ".ogrjoin":
+            path += ".ogrjoin"
+        datasets = [self.input.take_as_file(), self.join.take_as_file()]
+        words = [
+            *self.words(shared.JOIN, parameters, context),
+            *self.row_words(parameters, context),
+            *self.words(shared.RUN, parameters, context),
+            *self.input.words,
+            *self.join.words,
+        ]
+        if command.run(["-write_spec", path, *words, *datasets], feedback) is None:
+            return {}
+        if is_loaded and context.project() is not None:
+            name = os.path.splitext(os.path.basename(path))[0]
+            details = QgsProcessingContext.LayerDetails(
+                name, context.project(), "LAYER"
+            )
+            context.addLayerToLoadOnCompletion(path, details)
+        return {"OUTPUT": path, "LAYER": path}
+
+
+ALGORITHMS = (
+    JoinByNearest,
+    JoinByLocation,
+    JoinByLocationSummary,
+    JoinWithinDistance,
+    ValidateJoin,
+    SaveLiveLayer,
+)
