@@ -1072,7 +1072,7 @@ static void close_arrow(void *user)
 }
 
 int oj_join_layer_arrow(struct oj_join_layer *layer,
-                        struct ArrowArrayStream *out, char **options)
+                        struct ArrowArrayStream *stream, char **options)
 {
     struct oj_error error = {OJ_OK, ""};
     struct oj_arrow_rows rows = {0};
@@ -1086,8 +1086,8 @@ int oj_join_layer_arrow(struct oj_join_layer *layer,
     rows.advance = advance_main;
     rows.closed = close_arrow;
     rows.user = layer;
-    layer->has_stream = oj_join_arrow_open(
-        layer->about.defn, layer->about.fid_column, &rows, options, out);
+    layer->has_stream =
+        oj_join_arrow_open(layer->about.defn, &rows, options, stream);
     if (!layer->has_stream)
         oj_join_layer_reset(layer);
     return layer->has_stream;
