@@ -116,87 +116,32 @@ static int find_source(const struct join_stream *s, int field)
     return -1;
 }
 
-/* 1 when a column of this schema can be filled with values of the type. */
-static int is_format_of(const struct ArrowSchema *schema, OGRFieldType type)
-{
-    const char *f = schema->format;
-    if (schema->dictionary != NULL)
-        return 0;
-    switch (type)
-    {
-        case OFTInteger:
-            return strcmp(f, "b") == 0 || strcmp(f, "s") == 0 ||
-                   strcmp(f, "i") == 0;
-        case OFTInteger64:
-            return strcmp(f, "l") == 0;
-        case OFTReal:
-            return strcmp(f, "f") == 0 || strcmp(f, "g") == 0;
-        case OFTString:
-            return strcmp(f, "u") == 0;
-        case OFTBinary:
-            return strcmp(f, "z") == 0 || strncmp(f, "w:", 2) == 0;
-        case OFTDate:
-            return strcmp(f, "tdD") == 0;
-        case OFTTime:
-            return strcmp(f, "ttm") == 0;
-        case OFTDateTime:
-            return strcmp(f, "tsm:") == 0 || strcmp(f, "tsm:UTC") == 0;
-        default:
-            return strcmp(f, "+l") == 0;
-    }
-}
-
-/* And of the values of lists of the type. */
-static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
-{
-    OGRFieldType item = type == OFTIntegerList     ? OFTInteger
-                        : type == OFTInteger64List ? OFTInteger64
-                        : type == OFTRealList      ? OFTReal
-                                                   : OFTString;
-    return strcmp(schema->format, "+l") != 0 ||
-           (schema->n_children == 1 && is_format_of(schema->children[0], item));
-}
-
-/* The next child; 0 where its values do not fit into the schema's column, or
- * there is none left. */
+/* The next child, for values of the type; 0 where they do not fit into the
+ * schema's column, or there is none left. */
 static int init_child(struct join_stream *s, enum child_kind kind,
-                      const char *name, const struct ArrowSchema *parent)
+                      OGRFieldType type, const char *name,
+                      const struct ArrowSchema *parent)
 {
     struct arrow_child *child = &s->child[s->n_children];
     const struct ArrowSchema *schema;
-    const char *item = NULL;
-    int known = 0;
+    int is_list, is_nullable, known = 0;
     if (s->n_children >= parent->n_children)
         return 0;
     schema = parent->children[s->n_children++];
+    is_list = strcmp(schema->format, "+l") == 0;
+    is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
     child->kind = kind;
     child->name = name;
-    if ((kind == CHILD_FID && strcmp(schema->format, "l") != 0) ||
-        (kind == CHILD_GEOMETRY && strcmp(schema->format, "z") != 0))
-        return 0;
     /* An empty geometry stands for a NULL that the definition forbids: left to
      * GDAL. */
-    if (kind == CHILD_GEOMETRY && (schema->flags & ARROW_FLAG_NULLABLE) == 0)
+    if (schema->dictionary != NULL || (is_list && schema->n_children != 1) ||
+        (kind == CHILD_GEOMETRY && !is_nullable))
         return 0;
-    if (strcmp(schema->format, "+l") == 0)
-        item = schema->children[0]->format;
-    return oj_row_column_init(&child->column, schema->format, item,
-                              (schema->flags & ARROW_FLAG_NULLABLE) != 0,
-                              limit_of_batch(), &known, NULL) == OJ_OK &&
-           known;
-}
-
-static int init_field(struct join_stream *s, int field,
-                      const struct ArrowSchema *parent)
-{
-    OGRFieldDefnH defn = OGR_FD_GetFieldDefn(s->defn, field);
-    OGRFieldType type = OGR_Fld_GetType(defn);
-    int at = s->n_children;
-    s->child[at].source = find_source(s, field);
-    return at < parent->n_children &&
-           is_format_of(parent->children[at], type) &&
-           is_list_of(parent->children[at], type) &&
-           init_child(s, CHILD_FIELD, OGR_Fld_GetNameRef(defn), parent);
+    return oj_row_column_init(&child->column, schema->format,
+                              is_list ? schema->children[0]->format : NULL,
+                              is_nullable, limit_of_batch(), &known,
+                              NULL) == OJ_OK &&
+           known && oj_row_column_takes(&child->column, type);
 }
 
 /* The schema says of each child what it is filled with: FIDs, the fields that
@@ -210,15 +155,20 @@ static int init_children(struct join_stream *s,
                        !OGR_FD_IsGeometryIgnored(s->defn);
     s->child = oj_calloc(schema->n_children + 1, sizeof *s->child);
     if (s->child == NULL ||
-        (has_fid && !init_child(s, CHILD_FID, "FID", schema)))
+        (has_fid && !init_child(s, CHILD_FID, OFTInteger64, "FID", schema)))
         return 0;
     for (int i = 0; i < OGR_FD_GetFieldCount(s->defn); i++)
     {
-        if (!OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->defn, i)) &&
-            !init_field(s, i, schema))
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(s->defn, i);
+        if (OGR_Fld_IsIgnored(field))
+            continue;
+        s->child[s->n_children].source = find_source(s, i);
+        if (!init_child(s, CHILD_FIELD, OGR_Fld_GetType(field),
+                        OGR_Fld_GetNameRef(field), schema))
             return 0;
     }
-    if (has_geometry && !init_child(s, CHILD_GEOMETRY, "the geometry", schema))
+    if (has_geometry &&
+        !init_child(s, CHILD_GEOMETRY, OFTBinary, "the geometry", schema))
         return 0;
     return s->n_children == schema->n_children;
 }

@@ -63,6 +63,26 @@ oj_status oj_row_column_init(struct oj_row_column *column, const char *format,
     return oj_row_column_init(column->item, item, NULL, 0, limit, known, err);
 }
 
+static OGRFieldType item_type(OGRFieldType type)
+{
+    return type == OFTIntegerList     ? OFTInteger
+           : type == OFTInteger64List ? OFTInteger64
+           : type == OFTRealList      ? OFTReal
+                                      : OFTString;
+}
+
+int oj_row_column_takes(const struct oj_row_column *column, OGRFieldType type)
+{
+    static const char *const formats[OFTMaxType + 1] = {
+        [OFTInteger] = "bsi", [OFTInteger64] = "l", [OFTReal] = "fg",
+        [OFTString] = "u",    [OFTBinary] = "zw",   [OFTDate] = "D",
+        [OFTTime] = "t",      [OFTDateTime] = "T"};
+    if (formats[type] != NULL)
+        return strchr(formats[type], column->format) != NULL;
+    return column->format == '+' &&
+           oj_row_column_takes(column->item, item_type(type));
+}
+
 void oj_row_column_free(struct oj_row_column *column)
 {
     if (column->item != NULL)
@@ -312,14 +332,6 @@ static void list_value(const OGRField *raw, OGRFieldType type, int i,
         value->raw.Real = raw->RealList.paList[i];
     else
         value->raw.String = raw->StringList.paList[i];
-}
-
-static OGRFieldType item_type(OGRFieldType type)
-{
-    return type == OFTIntegerList     ? OFTInteger
-           : type == OFTInteger64List ? OFTInteger64
-           : type == OFTRealList      ? OFTReal
-                                      : OFTString;
 }
 
 /* Values like OGR's mark of NULL are values inside a list. */

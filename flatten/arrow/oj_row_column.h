@@ -52,6 +52,10 @@ OJ_MUST_USE oj_status oj_row_column_init(struct oj_row_column *column,
                                          int is_nullable, int64_t limit,
                                          int *known, struct oj_error *err);
 
+/** 1 when values of fields of the type fit into a column of its format; of
+ *  binaries those of any length. */
+int oj_row_column_takes(const struct oj_row_column *column, OGRFieldType type);
+
 void oj_row_column_free(struct oj_row_column *column);
 
 /** Room for one more value of u or z, of n bytes: *at is where it goes.  The
