@@ -4,7 +4,7 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/arrow/oj_row_gather.h"
+#include "../../flatten/arrow/oj_row_column.h"
 #include "../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
