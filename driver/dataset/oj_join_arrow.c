@@ -369,16 +369,4 @@ int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
     return 1;
 }
 
-#else
-
-int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
-                       char **options, struct ArrowArrayStream *stream)
-{
-    (void)defn;
-    (void)rows;
-    (void)options;
-    (void)stream;
-    return 0;
-}
-
 #endif

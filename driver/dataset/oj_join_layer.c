@@ -410,27 +410,18 @@ static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
     return set_crs(field, job->crs.output, err);
 }
 
-/* A copy of text with end behind it. */
-static oj_status copy_text(const char *text, const char *end, char **copy,
-                           struct oj_error *err)
-{
-    size_t size = strlen(text) + strlen(end) + 1;
-    OJ_NEW(*copy, (int64_t)size, err);
-    snprintf(*copy, size, "%s%s", text, end);
-    return OJ_OK;
-}
-
-static oj_status choose_names(struct oj_join_layer *layer, struct oj_error *err)
+static void choose_names(struct oj_join_layer *layer)
 {
     const struct oj_source *input = &layer->main.pass.job.input;
     const char *given = layer->command.layer_name;
     const char *fid =
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     int is_reserved = given == NULL && oj_sql_is_keyword(input->name);
-    OJ_TRY(copy_text(given != NULL ? given : input->name,
-                     is_reserved ? "_joined" : "", &layer->about.name, err));
-    return copy_text(layer->schema.keep_fids && layer->is_one_row ? fid : "",
-                     "", &layer->about.fid_column, err);
+    layer->about.name =
+        CPLStrdup(CPLSPrintf("%s%s", given != NULL ? given : input->name,
+                             is_reserved ? "_joined" : ""));
+    layer->about.fid_column =
+        CPLStrdup(layer->schema.keep_fids && layer->is_one_row ? fid : "");
 }
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -512,7 +503,7 @@ static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
 {
     OJ_TRY(oj_rows_type(&layer->main.pass.rows, NULL, err));
     OJ_TRY(plan_fields(layer, err));
-    OJ_TRY(choose_names(layer, err));
+    choose_names(layer);
     OJ_TRY(define(layer, &layer->about.defn, err));
     OJ_TRY(define(layer, &layer->asked_of_main, err));
     OJ_TRY(define(layer, &layer->asked_of_single, err));
@@ -591,9 +582,9 @@ void oj_join_layer_close(struct oj_join_layer *layer)
     CSLDestroy(layer->about.metadata);
     CSLDestroy(layer->about.files);
     CSLDestroy(layer->used_fields);
-    oj_free(layer->where);
-    oj_free(layer->about.name);
-    oj_free(layer->about.fid_column);
+    CPLFree(layer->where);
+    CPLFree(layer->about.name);
+    CPLFree(layer->about.fid_column);
     oj_command_free(&layer->command);
     oj_free(layer);
 }
@@ -922,15 +913,14 @@ int oj_join_layer_filter_where(struct oj_join_layer *layer, const char *where,
                                char **used_fields)
 {
     oj_join_layer_reset(layer);
-    oj_free(layer->where);
+    CPLFree(layer->where);
     layer->where = NULL;
     CSLDestroy(layer->used_fields);
     layer->used_fields = CSLDuplicate(used_fields);
     layer->has_where = where != NULL;
-    /* Without the memory for it rows are filtered by the reader alone. */
     if (where != NULL && !layer->has_stream &&
         may_push_where(layer, where, used_fields))
-        (void)!copy_text(where, "", &layer->where, NULL);
+        layer->where = CPLStrdup(where);
     push_filters(layer);
     return layer->where != NULL;
 }
@@ -1056,6 +1046,8 @@ int oj_join_layer_has(struct oj_join_layer *layer, const char *capability)
 
 /* ---- Arrow -------------------------------------------------------------- */
 
+#if OJ_HAVE_ARROW
+
 static oj_status advance_main(void *user, int *there, struct oj_error *err)
 {
     struct oj_join_layer *layer = user;
@@ -1092,3 +1084,5 @@ int oj_join_layer_arrow(struct oj_join_layer *layer,
         oj_join_layer_reset(layer);
     return layer->has_stream;
 }
+
+#endif
