@@ -1,6 +1,7 @@
 #include "oj_join_layer.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_layer_arrow.h"
 #include "../../flatten/read/oj_table.h"
 #include "../../flatten/write/oj_row_cursor.h"
 #include "../base/oj_driver.h"
@@ -418,8 +419,9 @@ static void choose_names(struct oj_join_layer *layer)
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     int is_reserved = given == NULL && oj_sql_is_keyword(input->name);
     layer->about.name =
-        CPLStrdup(CPLSPrintf("%s%s", given != NULL ? given : input->name,
-                             is_reserved ? "_joined" : ""));
+        CPLStrdup(is_reserved     ? CPLSPrintf("%s_joined", input->name)
+                  : given != NULL ? given
+                                  : input->name);
     layer->about.fid_column =
         CPLStrdup(layer->schema.keep_fids && layer->is_one_row ? fid : "");
 }
