@@ -148,11 +148,10 @@ static oj_status open_cursor(struct row_stream *s, struct oj_error *err)
     options.columns = s->layer->schema.columns;
     options.n_columns = (int)s->layer->schema.n_fields;
     options.keep_fids = s->layer->schema.keep_fids;
+    options.crs = OGR_GFld_GetSpatialRef(
+        OGR_FD_GetGeomFieldDefn(s->layer->about.defn, 0));
     options.cancel = NULL; /* rows are made when they are asked for */
     OJ_TRY(oj_row_cursor_open(s->asked, &options, &s->cursor, err));
-    oj_row_cursor_set_crs(
-        s->cursor, OGR_GFld_GetSpatialRef(
-                       OGR_FD_GetGeomFieldDefn(s->layer->about.defn, 0)));
     oj_row_cursor_number(s->cursor, 0);
     return OJ_OK;
 }
