@@ -300,11 +300,12 @@ OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
                                CSLConstList options)
 {
-    if (m_native_arrow && !IsFiltered() &&
-        oj_join_layer_arrow(m_join.get(), stream, const_cast<char **>(options)))
-        return true;
+    if (!OGRLayer::GetArrowStream(stream, options))
+        return false;
     ResetReading();
-    return OGRLayer::GetArrowStream(stream, options);
+    if (m_native_arrow && !IsFiltered())
+        oj_join_layer_arrow(m_join.get(), stream, const_cast<char **>(options));
+    return true;
 }
 
 #endif

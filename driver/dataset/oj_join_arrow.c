@@ -4,14 +4,12 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/arrow/oj_row_gather.h"
+#include "../../flatten/arrow/oj_row_column.h"
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_driver.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
-#include <gdal.h>
 #include <ogr_recordbatch.h>
 
 #include <errno.h>
@@ -35,18 +33,6 @@ struct arrow_child
     struct oj_row_column column;
 };
 
-/* The schema that GDAL's generic stream has for a definition: asked of GDAL
- * itself, by a layer in memory with the same fields: those, and the geometry,
- * that are not ignored. Zeroed memory is a valid closed one. */
-struct generic_schema
-{
-    GDALDatasetH dataset;
-    struct ArrowArrayStream stream; /* of its layer; release NULL: none */
-    char *fid_column;               /* NULL: the generic name */
-    int has_fid;                    /* the first child is the FID */
-    int has_geometry;               /* the last child is the geometry */
-};
-
 /* Most places at a time. */
 #define ROW_BLOCK 1024
 
@@ -54,8 +40,8 @@ struct join_stream
 {
     OGRFeatureDefnH defn;
     struct oj_arrow_rows rows;
-    struct generic_schema schema;
-    OGRFeatureH scratch; /* for conversions */
+    struct ArrowArrayStream generic; /* GDAL's, for its schema */
+    OGRFeatureH scratch;             /* for conversions */
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
     int n_children;
@@ -69,151 +55,6 @@ struct join_stream
     struct oj_error error;
 };
 
-/* ---- the schema --------------------------------------------------------- */
-
-static int create_fields(OGRLayerH layer, OGRFeatureDefnH defn)
-{
-    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
-    {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
-        if (!OGR_Fld_IsIgnored(field) &&
-            OGR_L_CreateField(layer, field, 0) != OGRERR_NONE)
-            return 0;
-    }
-    return 1;
-}
-
-static OGRLayerH create_layer(GDALDatasetH dataset, OGRFeatureDefnH defn,
-                              int has_geometry)
-{
-    OGRLayerH layer =
-        GDALDatasetCreateLayer(dataset, "rows", NULL, wkbNone, NULL);
-    if (layer == NULL || !create_fields(layer, defn))
-        return NULL;
-    if (has_geometry &&
-        OGR_L_CreateGeomField(layer, OGR_FD_GetGeomFieldDefn(defn, 0), 0) !=
-            OGRERR_NONE)
-        return NULL;
-    return layer;
-}
-
-/* What GDAL says of its own trial is nobody's concern. */
-static int open_quietly(OGRFeatureDefnH defn, char **options,
-                        struct generic_schema *schema)
-{
-    OGRLayerH layer;
-    schema->dataset = oj_driver_new_in_memory();
-    if (schema->dataset == NULL)
-        return 0;
-    layer = create_layer(schema->dataset, defn, schema->has_geometry);
-    return layer != NULL &&
-           OGR_L_GetArrowStream(layer, &schema->stream, options);
-}
-
-static void close_schema(struct generic_schema *schema)
-{
-    if (schema->stream.release != NULL)
-        schema->stream.release(&schema->stream);
-    if (schema->dataset != NULL)
-        GDALClose(schema->dataset);
-    CPLFree(schema->fid_column);
-    memset(schema, 0, sizeof *schema);
-}
-
-/* 0: GDAL here cannot say it. */
-static int open_schema(OGRFeatureDefnH defn, const char *fid_column,
-                       char **options, struct generic_schema *schema)
-{
-    int done;
-    memset(schema, 0, sizeof *schema);
-    schema->has_fid =
-        CPLTestBool(CSLFetchNameValueDef(options, "INCLUDE_FID", "YES"));
-    schema->has_geometry =
-        OGR_FD_GetGeomFieldCount(defn) > 0 && !OGR_FD_IsGeometryIgnored(defn);
-    if (fid_column[0] != '\0')
-        schema->fid_column = CPLStrdup(fid_column);
-    CPLPushErrorHandler(CPLQuietErrorHandler);
-    done = open_quietly(defn, options, schema);
-    CPLPopErrorHandler();
-    if (!done)
-        close_schema(schema);
-    return done;
-}
-
-/* ---- a schema whose FIDs have a name ------------------------------------- */
-
-/* GDAL's schema stays whole, so that it frees what it made; only the child for
- * FIDs is ours. */
-struct renamed
-{
-    struct ArrowSchema generic;
-    struct ArrowSchema fid;
-    struct ArrowSchema *children[];
-};
-
-static void release_fid(struct ArrowSchema *fid)
-{
-    CPLFree((char *)fid->name);
-    fid->release = NULL;
-}
-
-static void release_renamed(struct ArrowSchema *schema)
-{
-    struct renamed *renamed = schema->private_data;
-    if (renamed->fid.release != NULL)
-        renamed->fid.release(&renamed->fid);
-    renamed->generic.release(&renamed->generic);
-    oj_free(renamed);
-    schema->release = NULL;
-}
-
-/* Takes generic over when it returns 0. The name is in no need of what the
- * schema was made of, should a consumer keep the child alone. */
-static int rename_fid(const struct ArrowSchema *generic, const char *name,
-                      struct ArrowSchema *out)
-{
-    struct renamed *renamed =
-        oj_calloc(1, sizeof *renamed + (size_t)generic->n_children *
-                                           sizeof renamed->children[0]);
-    if (renamed == NULL)
-        return ENOMEM;
-    renamed->generic = *generic;
-    for (int64_t i = 0; i < generic->n_children; i++)
-        renamed->children[i] = generic->children[i];
-    renamed->children[0] = &renamed->fid;
-    renamed->fid.format = "l";
-    renamed->fid.name = CPLStrdup(name);
-    renamed->fid.flags = generic->children[0]->flags;
-    renamed->fid.release = release_fid;
-    *out = *generic;
-    out->children = renamed->children;
-    out->private_data = renamed;
-    out->release = release_renamed;
-    return 0;
-}
-
-/* Fills out, which is released on its own, whenever. Returns 0 or an error
- * number. */
-static int make_schema(struct generic_schema *schema, struct ArrowSchema *out)
-{
-    struct ArrowSchema generic;
-    int code;
-    memset(&generic, 0, sizeof generic);
-    code = schema->stream.get_schema(&schema->stream, &generic);
-    if (code != 0)
-        return code;
-    if (!schema->has_fid || schema->fid_column == NULL ||
-        generic.n_children == 0)
-    {
-        *out = generic;
-        return 0;
-    }
-    code = rename_fid(&generic, schema->fid_column, out);
-    if (code != 0)
-        generic.release(&generic);
-    return code;
-}
-
 /* ---- open and close ----------------------------------------------------- */
 
 static void close_stream(struct join_stream *s)
@@ -225,7 +66,8 @@ static void close_stream(struct join_stream *s)
     oj_free(s->child);
     if (s->scratch != NULL)
         OGR_F_Destroy(s->scratch);
-    close_schema(&s->schema);
+    if (s->generic.release != NULL)
+        s->generic.release(&s->generic);
     oj_free(s);
 }
 
@@ -274,113 +116,66 @@ static int find_source(const struct join_stream *s, int field)
     return -1;
 }
 
-/* 1 when a column of this schema can be filled with values of the type. */
-static int is_format_of(const struct ArrowSchema *schema, OGRFieldType type)
-{
-    const char *f = schema->format;
-    if (schema->dictionary != NULL)
-        return 0;
-    switch (type)
-    {
-        case OFTInteger:
-            return strcmp(f, "b") == 0 || strcmp(f, "s") == 0 ||
-                   strcmp(f, "i") == 0;
-        case OFTInteger64:
-            return strcmp(f, "l") == 0;
-        case OFTReal:
-            return strcmp(f, "f") == 0 || strcmp(f, "g") == 0;
-        case OFTString:
-            return strcmp(f, "u") == 0;
-        case OFTBinary:
-            return strcmp(f, "z") == 0 || strncmp(f, "w:", 2) == 0;
-        case OFTDate:
-            return strcmp(f, "tdD") == 0;
-        case OFTTime:
-            return strcmp(f, "ttm") == 0;
-        case OFTDateTime:
-            return strcmp(f, "tsm:") == 0 || strcmp(f, "tsm:UTC") == 0;
-        default:
-            return strcmp(f, "+l") == 0;
-    }
-}
-
-/* And of the values of lists of the type. */
-static int is_list_of(const struct ArrowSchema *schema, OGRFieldType type)
-{
-    OGRFieldType item = type == OFTIntegerList     ? OFTInteger
-                        : type == OFTInteger64List ? OFTInteger64
-                        : type == OFTRealList      ? OFTReal
-                                                   : OFTString;
-    return strcmp(schema->format, "+l") != 0 ||
-           (schema->n_children == 1 && is_format_of(schema->children[0], item));
-}
-
-/* The next child; 0 where its values do not fit into the schema's column, or
- * there is none left. */
+/* The next child, for values of the type; 0 where they do not fit into the
+ * schema's column, or there is none left. */
 static int init_child(struct join_stream *s, enum child_kind kind,
-                      const char *name, const struct ArrowSchema *parent)
+                      OGRFieldType type, const char *name,
+                      const struct ArrowSchema *parent)
 {
     struct arrow_child *child = &s->child[s->n_children];
     const struct ArrowSchema *schema;
-    const char *item = NULL;
-    int known = 0;
+    int is_list, is_nullable, known = 0;
     if (s->n_children >= parent->n_children)
         return 0;
     schema = parent->children[s->n_children++];
+    is_list = strcmp(schema->format, "+l") == 0;
+    is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
     child->kind = kind;
     child->name = name;
-    if ((kind == CHILD_FID && strcmp(schema->format, "l") != 0) ||
-        (kind == CHILD_GEOMETRY && strcmp(schema->format, "z") != 0))
-        return 0;
     /* An empty geometry stands for a NULL that the definition forbids: left to
      * GDAL. */
-    if (kind == CHILD_GEOMETRY && (schema->flags & ARROW_FLAG_NULLABLE) == 0)
+    if (schema->dictionary != NULL || (is_list && schema->n_children != 1) ||
+        (kind == CHILD_GEOMETRY && !is_nullable))
         return 0;
-    if (strcmp(schema->format, "+l") == 0)
-        item = schema->children[0]->format;
-    return oj_row_column_init(&child->column, schema->format, item,
-                              (schema->flags & ARROW_FLAG_NULLABLE) != 0,
-                              limit_of_batch(), &known, NULL) == OJ_OK &&
-           known;
-}
-
-static int init_field(struct join_stream *s, int field,
-                      const struct ArrowSchema *parent)
-{
-    OGRFieldDefnH defn = OGR_FD_GetFieldDefn(s->defn, field);
-    OGRFieldType type = OGR_Fld_GetType(defn);
-    int at = s->n_children;
-    s->child[at].source = find_source(s, field);
-    return at < parent->n_children &&
-           is_format_of(parent->children[at], type) &&
-           is_list_of(parent->children[at], type) &&
-           init_child(s, CHILD_FIELD, OGR_Fld_GetNameRef(defn), parent);
+    return oj_row_column_init(&child->column, schema->format,
+                              is_list ? schema->children[0]->format : NULL,
+                              is_nullable, limit_of_batch(), &known,
+                              NULL) == OJ_OK &&
+           known && oj_row_column_takes(&child->column, type);
 }
 
 /* The schema says of each child what it is filled with: FIDs, the fields that
  * are not ignored, the geometry. */
 static int init_children(struct join_stream *s,
-                         const struct ArrowSchema *schema)
+                         const struct ArrowSchema *schema, char **options)
 {
+    int has_fid =
+        CPLTestBool(CSLFetchNameValueDef(options, "INCLUDE_FID", "YES"));
+    int has_geometry = OGR_FD_GetGeomFieldCount(s->defn) > 0 &&
+                       !OGR_FD_IsGeometryIgnored(s->defn);
     s->child = oj_calloc(schema->n_children + 1, sizeof *s->child);
     if (s->child == NULL ||
-        (s->schema.has_fid && !init_child(s, CHILD_FID, "FID", schema)))
+        (has_fid && !init_child(s, CHILD_FID, OFTInteger64, "FID", schema)))
         return 0;
     for (int i = 0; i < OGR_FD_GetFieldCount(s->defn); i++)
     {
-        if (!OGR_Fld_IsIgnored(OGR_FD_GetFieldDefn(s->defn, i)) &&
-            !init_field(s, i, schema))
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(s->defn, i);
+        if (OGR_Fld_IsIgnored(field))
+            continue;
+        s->child[s->n_children].source = find_source(s, i);
+        if (!init_child(s, CHILD_FIELD, OGR_Fld_GetType(field),
+                        OGR_Fld_GetNameRef(field), schema))
             return 0;
     }
-    if (s->schema.has_geometry &&
-        !init_child(s, CHILD_GEOMETRY, "the geometry", schema))
+    if (has_geometry &&
+        !init_child(s, CHILD_GEOMETRY, OFTBinary, "the geometry", schema))
         return 0;
     return s->n_children == schema->n_children;
 }
 
 static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
-                       const char *fid_column, const struct oj_arrow_rows *rows,
-                       char **options)
+                       const struct oj_arrow_rows *rows, char **options,
+                       struct ArrowArrayStream *generic)
 {
     struct ArrowSchema schema;
     int done;
@@ -389,11 +184,10 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
     s->batch_rows = batch_rows_of(options);
     memset(&schema, 0, sizeof schema);
     if (OGR_FD_GetGeomFieldCount(defn) > 1 || !options_are_known(options) ||
-        !open_schema(defn, fid_column, options, &s->schema) ||
-        make_schema(&s->schema, &schema) != 0)
+        generic->get_schema(generic, &schema) != 0)
         return 0;
     s->scratch = OGR_F_Create(defn);
-    done = init_children(s, &schema) && s->scratch != NULL;
+    done = init_children(s, &schema, options) && s->scratch != NULL;
     schema.release(&schema);
     return done;
 }
@@ -501,10 +295,15 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
 
 /* ---- the stream's functions --------------------------------------------- */
 
+/* EINVAL where other fields are ignored than when the stream was opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct join_stream *s = stream->private_data;
-    return make_schema(&s->schema, out);
+    int code = s->generic.get_schema(&s->generic, out);
+    if (code != 0 || out->n_children == s->n_children)
+        return code;
+    out->release(out);
+    return EINVAL;
 }
 
 static int error_number(oj_status status)
@@ -549,39 +348,25 @@ static void release(struct ArrowArrayStream *stream)
         rows.closed(rows.user);
 }
 
-int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
-                       const struct oj_arrow_rows *rows, char **options,
-                       struct ArrowArrayStream *out)
+int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
+                       char **options, struct ArrowArrayStream *stream)
 {
     struct join_stream *s = oj_calloc(1, sizeof *s);
     if (s == NULL)
         return 0;
-    if (!init_stream(s, defn, fid_column, rows, options))
+    if (!init_stream(s, defn, rows, options, stream))
     {
         close_stream(s);
         return 0;
     }
-    memset(out, 0, sizeof *out);
-    out->get_schema = get_schema;
-    out->get_next = get_next;
-    out->get_last_error = get_last_error;
-    out->release = release;
-    out->private_data = s;
+    s->generic = *stream;
+    memset(stream, 0, sizeof *stream);
+    stream->get_schema = get_schema;
+    stream->get_next = get_next;
+    stream->get_last_error = get_last_error;
+    stream->release = release;
+    stream->private_data = s;
     return 1;
-}
-
-#else
-
-int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
-                       const struct oj_arrow_rows *rows, char **options,
-                       struct ArrowArrayStream *out)
-{
-    (void)defn;
-    (void)fid_column;
-    (void)rows;
-    (void)options;
-    (void)out;
-    return 0;
 }
 
 #endif

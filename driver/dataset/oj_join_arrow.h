@@ -3,8 +3,8 @@
  *
  *   answers -> cursor -> places, a block at a time -> columns -> ArrowArray
  *
- *  The schema is what GDAL's generic stream says of the same definition, asked
- *  of GDAL itself; values are those of the features. Where they differ, values
+ *  The schema is that of GDAL's generic stream of the same layer, which stays
+ *  open for it; values are those of the features. Where they differ, values
  *  follow the features: days before 1970 and seconds that round up to a minute,
  *  which the generic stream of GDAL 3.6 has a day or a minute off.
  */
@@ -32,20 +32,20 @@ struct oj_arrow_rows
 
 /** A stream of rows of the cursor's definition, under the fields that are
  *  ignored in it now. defn outlives the stream.
- *  fid_column  the layer's, "" where it has none
- *  options     as of OGR_L_GetArrowStream(): INCLUDE_FID,
- *              MAX_FEATURES_IN_BATCH, GEOMETRY_METADATA_ENCODING
- *  Returns 1: out is ready, its release function gives everything back; 0: the
- *  definition or the options ask for what only GDAL's generic stream has, or
- *  memory ran out; nothing was touched.
+ *  options  as of OGR_L_GetArrowStream(): INCLUDE_FID, MAX_FEATURES_IN_BATCH,
+ *           GEOMETRY_METADATA_ENCODING
+ *  stream   in: GDAL's generic one, of a layer with this definition and under
+ *           these options; out: ours, whose release function gives everything
+ *           back, that one too
+ *  Returns 1; 0: the definition or the options ask for what only GDAL's generic
+ *  stream has, or memory ran out; *stream is as it was.
  *
  *  get_next() answers EIO, ENOMEM or ECANCELED after an error, which is told by
  *  CPLError() and get_last_error(), and the end of the stream from then on.  A
  *  batch has fewer rows than asked for when the next row would take its texts
  *  or geometries past 2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes);
  *  a row that is too large alone is an error. */
-int oj_join_arrow_open(OGRFeatureDefnH defn, const char *fid_column,
-                       const struct oj_arrow_rows *rows, char **options,
-                       struct ArrowArrayStream *out);
+int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
+                       char **options, struct ArrowArrayStream *stream);
 
 #endif

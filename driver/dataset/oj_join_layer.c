@@ -1,6 +1,7 @@
 #include "oj_join_layer.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_layer_arrow.h"
 #include "../../flatten/read/oj_table.h"
 #include "../../flatten/write/oj_row_cursor.h"
 #include "../base/oj_driver.h"
@@ -147,11 +148,10 @@ static oj_status open_cursor(struct row_stream *s, struct oj_error *err)
     options.columns = s->layer->schema.columns;
     options.n_columns = (int)s->layer->schema.n_fields;
     options.keep_fids = s->layer->schema.keep_fids;
+    options.crs = OGR_GFld_GetSpatialRef(
+        OGR_FD_GetGeomFieldDefn(s->layer->about.defn, 0));
     options.cancel = NULL; /* rows are made when they are asked for */
     OJ_TRY(oj_row_cursor_open(s->asked, &options, &s->cursor, err));
-    oj_row_cursor_set_crs(
-        s->cursor, OGR_GFld_GetSpatialRef(
-                       OGR_FD_GetGeomFieldDefn(s->layer->about.defn, 0)));
     oj_row_cursor_number(s->cursor, 0);
     return OJ_OK;
 }
@@ -411,27 +411,19 @@ static oj_status define(const struct oj_join_layer *layer, OGRFeatureDefnH *out,
     return set_crs(field, job->crs.output, err);
 }
 
-/* A copy of text with end behind it. */
-static oj_status copy_text(const char *text, const char *end, char **copy,
-                           struct oj_error *err)
-{
-    size_t size = strlen(text) + strlen(end) + 1;
-    OJ_NEW(*copy, (int64_t)size, err);
-    snprintf(*copy, size, "%s%s", text, end);
-    return OJ_OK;
-}
-
-static oj_status choose_names(struct oj_join_layer *layer, struct oj_error *err)
+static void choose_names(struct oj_join_layer *layer)
 {
     const struct oj_source *input = &layer->main.pass.job.input;
     const char *given = layer->command.output.layer;
     const char *fid =
         name_beside_fields(input, OGR_L_GetFIDColumn(input->layer));
     int is_reserved = given == NULL && oj_sql_is_keyword(input->name);
-    OJ_TRY(copy_text(given != NULL ? given : input->name,
-                     is_reserved ? "_joined" : "", &layer->about.name, err));
-    return copy_text(layer->schema.keep_fids && layer->is_one_row ? fid : "",
-                     "", &layer->about.fid_column, err);
+    layer->about.name =
+        CPLStrdup(is_reserved     ? CPLSPrintf("%s_joined", input->name)
+                  : given != NULL ? given
+                                  : input->name);
+    layer->about.fid_column =
+        CPLStrdup(layer->schema.keep_fids && layer->is_one_row ? fid : "");
 }
 
 /* ---- metadata ----------------------------------------------------------- */
@@ -513,7 +505,7 @@ static oj_status plan(struct oj_join_layer *layer, struct oj_error *err)
 {
     OJ_TRY(oj_rows_type(&layer->main.pass.rows, NULL, err));
     OJ_TRY(plan_fields(layer, err));
-    OJ_TRY(choose_names(layer, err));
+    choose_names(layer);
     OJ_TRY(define(layer, &layer->about.defn, err));
     OJ_TRY(define(layer, &layer->asked_of_main, err));
     OJ_TRY(define(layer, &layer->asked_of_single, err));
@@ -592,9 +584,9 @@ void oj_join_layer_close(struct oj_join_layer *layer)
     CSLDestroy(layer->about.metadata);
     CSLDestroy(layer->about.files);
     CSLDestroy(layer->used_fields);
-    oj_free(layer->where);
-    oj_free(layer->about.name);
-    oj_free(layer->about.fid_column);
+    CPLFree(layer->where);
+    CPLFree(layer->about.name);
+    CPLFree(layer->about.fid_column);
     oj_command_free(&layer->command);
     oj_free(layer);
 }
@@ -923,15 +915,14 @@ int oj_join_layer_filter_where(struct oj_join_layer *layer, const char *where,
                                char **used_fields)
 {
     oj_join_layer_reset(layer);
-    oj_free(layer->where);
+    CPLFree(layer->where);
     layer->where = NULL;
     CSLDestroy(layer->used_fields);
     layer->used_fields = CSLDuplicate(used_fields);
     layer->has_where = where != NULL;
-    /* Without the memory for it rows are filtered by the reader alone. */
     if (where != NULL && !layer->has_stream &&
         may_push_where(layer, where, used_fields))
-        (void)!copy_text(where, "", &layer->where, NULL);
+        layer->where = CPLStrdup(where);
     push_filters(layer);
     return layer->where != NULL;
 }
@@ -1057,6 +1048,8 @@ int oj_join_layer_has(struct oj_join_layer *layer, const char *capability)
 
 /* ---- Arrow -------------------------------------------------------------- */
 
+#if OJ_HAVE_ARROW
+
 static oj_status advance_main(void *user, int *there, struct oj_error *err)
 {
     struct oj_join_layer *layer = user;
@@ -1073,7 +1066,7 @@ static void close_arrow(void *user)
 }
 
 int oj_join_layer_arrow(struct oj_join_layer *layer,
-                        struct ArrowArrayStream *out, char **options)
+                        struct ArrowArrayStream *stream, char **options)
 {
     struct oj_error error = {OJ_OK, ""};
     struct oj_arrow_rows rows = {0};
@@ -1087,9 +1080,11 @@ int oj_join_layer_arrow(struct oj_join_layer *layer,
     rows.advance = advance_main;
     rows.closed = close_arrow;
     rows.user = layer;
-    layer->has_stream = oj_join_arrow_open(
-        layer->about.defn, layer->about.fid_column, &rows, options, out);
+    layer->has_stream =
+        oj_join_arrow_open(layer->about.defn, &rows, options, stream);
     if (!layer->has_stream)
         oj_join_layer_reset(layer);
     return layer->has_stream;
 }
+
+#endif

@@ -134,11 +134,13 @@ int oj_join_layer_extent(struct oj_join_layer *layer, OGREnvelope *extent,
 /** All rows as an Arrow stream (GDAL >= 3.6). It reads what next() would read:
  *  while it is open, next() must not be called; when it is released, the layer
  *  is as after reset().
- *  Returns 1: *out is ready; 0: not so, and *out untouched: a filter is set, a
- *  stream is open already, or the options or fields ask for what only GDAL's
- *  generic stream has. */
+ *  stream  in: GDAL's generic one of a layer with about.defn; out: ours, which
+ *          releases that one, too
+ *  Returns 1; 0: not so, and *stream is as it was: a filter is set, a stream is
+ *  open already, or the options or fields ask for what only GDAL's generic
+ *  stream has. */
 int oj_join_layer_arrow(struct oj_join_layer *layer,
-                        struct ArrowArrayStream *out, char **options);
+                        struct ArrowArrayStream *stream, char **options);
 
 #ifdef __cplusplus
 }

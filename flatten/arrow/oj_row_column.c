@@ -1,6 +1,11 @@
 #include "oj_row_column.h"
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
+#include "../read/oj_attributes.h"
+#include "../read/oj_table.h"
+#include "../write/oj_layer_shape.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +66,26 @@ oj_status oj_row_column_init(struct oj_row_column *column, const char *format,
         return OJ_OK;
     OJ_NEW(column->item, 1, err);
     return oj_row_column_init(column->item, item, NULL, 0, limit, known, err);
+}
+
+static OGRFieldType item_type(OGRFieldType type)
+{
+    return type == OFTIntegerList     ? OFTInteger
+           : type == OFTInteger64List ? OFTInteger64
+           : type == OFTRealList      ? OFTReal
+                                      : OFTString;
+}
+
+int oj_row_column_takes(const struct oj_row_column *column, OGRFieldType type)
+{
+    static const char *const formats[OFTMaxType + 1] = {
+        [OFTInteger] = "bsi", [OFTInteger64] = "l", [OFTReal] = "fg",
+        [OFTString] = "u",    [OFTBinary] = "zw",   [OFTDate] = "D",
+        [OFTTime] = "t",      [OFTDateTime] = "T"};
+    if (formats[type] != NULL)
+        return strchr(formats[type], column->format) != NULL;
+    return column->format == '+' &&
+           oj_row_column_takes(column->item, item_type(type));
 }
 
 void oj_row_column_free(struct oj_row_column *column)
@@ -162,6 +187,8 @@ static oj_status reserve_bytes(struct oj_row_column *column, int64_t n,
 
 /* ---- texts -------------------------------------------------------------- */
 
+/* Room for one more value of n bytes: *at is where it goes; NULL: it does not
+ * fit. */
 static oj_status add_bytes(struct oj_row_column *column, int64_t n,
                            int has_value, char **at, struct oj_error *err)
 {
@@ -177,19 +204,13 @@ static oj_status add_bytes(struct oj_row_column *column, int64_t n,
     return OJ_OK;
 }
 
-oj_status oj_row_column_add_room(struct oj_row_column *column, int64_t n,
-                                 char **at, struct oj_error *err)
-{
-    return add_bytes(column, n, 1, at, err);
-}
-
 /* ---- single values ------------------------------------------------------ */
 
 static oj_status add_text(struct oj_row_column *column, const char *text,
                           int64_t n, int *fits, struct oj_error *err)
 {
     char *at;
-    OJ_TRY(oj_row_column_add_room(column, n, &at, err));
+    OJ_TRY(add_bytes(column, n, 1, &at, err));
     *fits = at != NULL;
     if (at != NULL && n > 0)
         memcpy(at, text, (size_t)n);
@@ -314,14 +335,6 @@ static void list_value(const OGRField *raw, OGRFieldType type, int i,
         value->raw.String = raw->StringList.paList[i];
 }
 
-static OGRFieldType item_type(OGRFieldType type)
-{
-    return type == OFTIntegerList     ? OFTInteger
-           : type == OFTInteger64List ? OFTInteger64
-           : type == OFTRealList      ? OFTReal
-                                      : OFTString;
-}
-
 /* Values like OGR's mark of NULL are values inside a list. */
 static oj_status add_item(struct oj_row_column *item,
                           const struct oj_value *value, OGRFieldType type,
@@ -361,9 +374,9 @@ static oj_status add_list(struct oj_row_column *column, const OGRField *raw,
     return OJ_OK;
 }
 
-oj_status oj_row_column_add(struct oj_row_column *column,
-                            const struct oj_value *value, OGRFieldType type,
-                            int *fits, struct oj_error *err)
+static oj_status add_value(struct oj_row_column *column,
+                           const struct oj_value *value, OGRFieldType type,
+                           int *fits, struct oj_error *err)
 {
     const OGRField *raw = &value->raw;
     int has_value = oj_value_is_there(value);
@@ -386,6 +399,194 @@ oj_status oj_row_column_add(struct oj_row_column *column,
     return add_text(column, text, n, fits, err);
 }
 
+/* ---- fields ------------------------------------------------------------- */
+
+/* Rows of the join side come in no order: the texts of a column are fetched
+ * some rows ahead, and their offsets before. */
+#define FETCH_AHEAD 16
+
+static void fetch_text(const struct oj_table *table, int column,
+                       const struct oj_row_place *places, int64_t i, int64_t n)
+{
+    for (int stage = 0; stage < 2; stage++)
+    {
+        int64_t ahead = i + FETCH_AHEAD * (2 - stage);
+        if (ahead < n && places[ahead].join_row >= 0)
+            oj_table_prefetch(table, column, places[ahead].join_row, stage);
+    }
+}
+
+oj_status oj_row_gather_field(const struct oj_row_cursor *cursor, int source,
+                              OGRFeatureH scratch,
+                              const struct oj_row_place *places, int64_t n,
+                              struct oj_row_column *to, int64_t *n_added,
+                              struct oj_error *err)
+{
+    const struct oj_row_sources *sources = oj_row_cursor_sources(cursor);
+    const struct oj_column *column =
+        source < 0 ? NULL : &sources->columns[source];
+    int is_null = column == NULL ||
+                  (sources->is_join_rows && column->origin != OJ_COLUMN_JOIN &&
+                   column->origin != OJ_COLUMN_JOIN_FID);
+    int fetches =
+        !is_null && column->origin == OJ_COLUMN_JOIN && !sources->is_join_rows;
+    int is_plain = is_null || oj_row_cursor_is_plain(cursor, source);
+    OGRFieldType type =
+        is_null
+            ? OFTInteger
+            : OGR_Fld_GetType(OGR_F_GetFieldDefnRef(scratch, column->target));
+    *n_added = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_value value;
+        int fits;
+        if (fetches)
+            fetch_text(sources->options->join_table, column->source, places, i,
+                       n);
+        if (is_null)
+            oj_value_set_null(&value);
+        else
+            OJ_TRY(
+                oj_row_cursor_value(cursor, source, &places[i], &value, err));
+        if (!is_plain)
+            OJ_TRY(oj_row_cursor_convert(cursor, source, scratch, &value, err));
+        OJ_TRY(add_value(to, &value, type, &fits, err));
+        if (!fits)
+            break;
+        *n_added = i + 1;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_row_gather_fids(const struct oj_row_place *places, int64_t n,
+                             struct oj_row_column *to, struct oj_error *err)
+{
+    struct oj_value value;
+    int fits;
+    oj_value_set_zero(&value);
+    for (int64_t i = 0; i < n; i++)
+    {
+        value.raw.Integer64 = places[i].fid;
+        OJ_TRY(add_value(to, &value, OFTInteger64, &fits, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- geometries --------------------------------------------------------- */
+
+static oj_status add_null(struct oj_row_column *to, int *fits,
+                          struct oj_error *err)
+{
+    struct oj_value value;
+    oj_value_set_null(&value);
+    return add_value(to, &value, OFTBinary, fits, err);
+}
+
+static oj_status fail_geometry(int64_t fid, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO,
+                   "the geometry of feature %lld cannot be written as WKB",
+                   (long long)fid);
+}
+
+static oj_status add_export(struct oj_row_column *to, OGRGeometryH geometry,
+                            int64_t fid, int *fits, struct oj_error *err)
+{
+    int size = OGR_G_WkbSize(geometry);
+    char *at;
+    if (size <= 0)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the geometry of feature %lld takes more than 2 GiB as "
+                       "WKB",
+                       (long long)fid);
+    OJ_TRY(add_bytes(to, size, 1, &at, err));
+    *fits = at != NULL;
+    if (at != NULL && OGR_G_ExportToIsoWkb(geometry, wkbNDR,
+                                           (unsigned char *)at) != OGRERR_NONE)
+        return fail_geometry(fid, err);
+    return OJ_OK;
+}
+
+/* Over OGR, unless the bytes of a stream can be taken as they are. */
+static oj_status add_as_read(struct oj_row_column *to,
+                             const struct oj_batch *batch, int64_t row,
+                             int promote, int *fits, struct oj_error *err)
+{
+    const struct oj_attributes *attributes = batch->attributes;
+    int64_t fid = batch->flat.fid[row];
+    OGRGeometryH geometry, own = NULL;
+    oj_status status;
+    if (attributes->slice.chunk != NULL)
+    {
+        size_t n = 0;
+        const uint8_t *wkb = oj_arrow_wkb(&attributes->slice, row, &n);
+        if (wkb != NULL && !promote && oj_wkb_is_iso(wkb, n))
+        {
+            char *at;
+            OJ_TRY(add_bytes(to, (int64_t)n, 1, &at, err));
+            *fits = at != NULL;
+            if (at != NULL)
+                memcpy(at, wkb, n);
+            return OJ_OK;
+        }
+        if (wkb != NULL &&
+            (n > INT_MAX ||
+             OGR_G_CreateFromWkb(wkb, NULL, &own, (int)n) != OGRERR_NONE))
+            return fail_geometry(fid, err);
+        geometry = own;
+    }
+    else
+        geometry = oj_attributes_geometry(attributes, row);
+    if (geometry == NULL)
+        return add_null(to, fits, err);
+    if (promote)
+        geometry = own =
+            oj_layer_shape_to_multi(own != NULL ? own : OGR_G_Clone(geometry));
+    status = add_export(to, geometry, fid, fits, err);
+    OGR_G_DestroyGeometry(own);
+    return status;
+}
+
+static oj_status add_geometry(struct oj_row_column *to,
+                              const struct oj_row_cursor *cursor,
+                              const struct oj_row_place *place, int *fits,
+                              struct oj_error *err)
+{
+    struct oj_row_geometry shape;
+    int64_t n = 0;
+    char *at;
+    oj_row_cursor_geometry(cursor, place, &shape);
+    if (shape.is_as_read)
+        return add_as_read(to, oj_row_cursor_sources(cursor)->batch, place->row,
+                           shape.multi, fits, err);
+    if (shape.flat != NULL)
+        n = oj_wkb_size(shape.flat, shape.feature, shape.multi);
+    if (n == 0)
+        return add_null(to, fits, err);
+    OJ_TRY(add_bytes(to, n, 1, &at, err));
+    *fits = at != NULL;
+    if (at != NULL)
+        oj_wkb_write(shape.flat, shape.feature, shape.multi, (uint8_t *)at);
+    return OJ_OK;
+}
+
+oj_status oj_row_gather_wkb(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *places, int64_t n,
+                            struct oj_row_column *to, int64_t *n_added,
+                            struct oj_error *err)
+{
+    *n_added = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int fits;
+        OJ_TRY(add_geometry(to, cursor, &places[i], &fits, err));
+        if (!fits)
+            break;
+        *n_added = i + 1;
+    }
+    return OJ_OK;
+}
+
 /* ---- the end of a batch ------------------------------------------------- */
 
 void oj_row_column_cut(struct oj_row_column *column, int64_t length)
@@ -405,7 +606,7 @@ void oj_row_column_cut(struct oj_row_column *column, int64_t length)
 
 #if OJ_HAVE_ARROW
 
-void oj_row_column_release(struct ArrowArray *array)
+static void release_array(struct ArrowArray *array)
 {
     for (int64_t i = 0; array->children != NULL && i < array->n_children; i++)
     {
@@ -426,7 +627,7 @@ oj_status oj_row_column_make_array(int n_buffers, int n_children,
                                    struct oj_error *err)
 {
     memset(array, 0, sizeof *array);
-    array->release = oj_row_column_release;
+    array->release = release_array;
     array->buffers = oj_calloc(n_buffers, sizeof *array->buffers);
     if (array->buffers == NULL)
         return oj_fail_nomem(err, n_buffers, sizeof *array->buffers);
@@ -500,7 +701,7 @@ oj_status oj_row_column_finish(struct oj_row_column *column,
     if (status == OJ_OK)
         move(column, array);
     else
-        oj_row_column_release(array);
+        release_array(array);
     return status;
 }
 

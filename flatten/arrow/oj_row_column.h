@@ -1,4 +1,5 @@
-/** A column of an Arrow array that is being filled.
+/** A column of an Arrow array that is being filled with values of rows, a block
+ *  of rows at a time.
  *
  *   format  values                      bytes     item
  *   b       bits
@@ -18,7 +19,7 @@
 #define OJ_ROW_COLUMN_H
 
 #include "../read/oj_layer_arrow.h"
-#include "../read/oj_value.h"
+#include "../write/oj_row_cursor.h"
 
 #include <stdint.h>
 
@@ -52,20 +53,36 @@ OJ_MUST_USE oj_status oj_row_column_init(struct oj_row_column *column,
                                          int is_nullable, int64_t limit,
                                          int *known, struct oj_error *err);
 
+/** 1 when values of fields of the type fit into a column of its format; of
+ *  binaries those of any length. */
+int oj_row_column_takes(const struct oj_row_column *column, OGRFieldType type);
+
 void oj_row_column_free(struct oj_row_column *column);
 
-/** Room for one more value of u or z, of n bytes: *at is where it goes.  The
- *  column has the row then; *at is NULL when it does not fit. */
-OJ_MUST_USE oj_status oj_row_column_add_room(struct oj_row_column *column,
-                                             int64_t n, char **at,
-                                             struct oj_error *err);
+/** Adds the values that column number source of the cursor has in n rows of its
+ *  current answer, until one does not fit into to, and says in *n_added how
+ *  many were added.
+ *  source   < 0: no column; all are NULL
+ *  scratch  of the cursor's definition and for this use alone */
+OJ_MUST_USE oj_status oj_row_gather_field(const struct oj_row_cursor *cursor,
+                                          int source, OGRFeatureH scratch,
+                                          const struct oj_row_place *places,
+                                          int64_t n, struct oj_row_column *to,
+                                          int64_t *n_added,
+                                          struct oj_error *err);
 
-/** Adds one value of any format, of a field of the type that the format was
- *  made for; *fits is 0, and nothing is added, when it would pass the limit. */
-OJ_MUST_USE oj_status oj_row_column_add(struct oj_row_column *column,
-                                        const struct oj_value *value,
-                                        OGRFieldType type, int *fits,
-                                        struct oj_error *err);
+/** The same for their FIDs, which always fit. */
+OJ_MUST_USE oj_status oj_row_gather_fids(const struct oj_row_place *places,
+                                         int64_t n, struct oj_row_column *to,
+                                         struct oj_error *err);
+
+/** Adds their geometries to a column of format z, until one does not fit, and
+ *  says in *n_added how many were added: ISO WKB, little-endian, the same bytes
+ *  that OGR writes for the geometry of the row's feature. */
+OJ_MUST_USE oj_status oj_row_gather_wkb(const struct oj_row_cursor *cursor,
+                                        const struct oj_row_place *places,
+                                        int64_t n, struct oj_row_column *to,
+                                        int64_t *n_added, struct oj_error *err);
 
 /** Forgets all rows from length on. */
 void oj_row_column_cut(struct oj_row_column *column, int64_t length);
@@ -81,9 +98,5 @@ OJ_MUST_USE oj_status oj_row_column_make_array(int n_buffers, int n_children,
 OJ_MUST_USE oj_status oj_row_column_finish(struct oj_row_column *column,
                                            struct ArrowArray *array,
                                            struct oj_error *err);
-
-/** Frees what oj_row_column_finish() made, children with it: the release
- *  function of such arrays, and of arrays of them. */
-void oj_row_column_release(struct ArrowArray *array);
 
 #endif

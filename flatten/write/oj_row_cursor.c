@@ -24,7 +24,6 @@ struct oj_row_cursor
     int *wanted; /* [n_wanted] */
     int n_wanted, n_input_wanted;
 
-    OGRSpatialReferenceH crs;
     int64_t number;    /* FID of the next row; < 0: none */
     int64_t stride;    /* of FIDs of the input, where > 1 */
     int has_geometry;  /* and it is not ignored */
@@ -206,12 +205,6 @@ void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
 {
     cursor->stride = stride;
-}
-
-void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
-                           OGRSpatialReferenceH crs)
-{
-    cursor->crs = crs;
 }
 
 int64_t oj_row_cursor_rows_without_geometry(const struct oj_row_cursor *cursor)
@@ -604,13 +597,6 @@ static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
     }
 }
 
-static void set_crs(const struct oj_row_cursor *cursor, OGRFeatureH feature)
-{
-    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
-    if (geometry != NULL)
-        OGR_G_AssignSpatialReference(geometry, cursor->crs);
-}
-
 oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
                              int is_again, int *there, struct oj_error *err)
 {
@@ -641,8 +627,10 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place.row,
                                    &shape, cursor->origin_fid,
                                    &cursor->n_without, err));
-        if (cursor->crs != NULL)
-            set_crs(cursor, feature);
+        if (cursor->options.crs != NULL &&
+            OGR_F_GetGeometryRef(feature) != NULL)
+            OGR_G_AssignSpatialReference(OGR_F_GetGeometryRef(feature),
+                                         cursor->options.crs);
     }
     OGR_F_SetFID(feature, place.fid);
     *there = 1;

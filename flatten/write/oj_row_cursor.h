@@ -45,11 +45,6 @@ void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
  *  opening: one row to an input row. */
 void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
 
-/** Geometries of features are said to be in crs, which outlives the cursor;
- *  NULL, as after opening: in none. */
-void oj_row_cursor_set_crs(struct oj_row_cursor *cursor,
-                           OGRSpatialReferenceH crs);
-
 /* ---- answers ------------------------------------------------------------- */
 
 /** The rows of a batch from first_row on that matches answers, in input order,

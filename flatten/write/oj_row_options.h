@@ -41,6 +41,8 @@ struct oj_write_options
     int keep_fids;        /**< 1: output FIDs are the input's */
     int promote_to_multi; /**< 1: single shapes become multi */
     enum oj_write_geometry geometry;
+    OGRSpatialReferenceH crs; /**< of geometries of features, which outlives
+                                   them; NULL: none is set */
     int multi_shapes; /**< 1: shapes made from arrays are multi, always */
     const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
     const struct oj_table *join_table; /**< outlives the writer */

@@ -421,6 +421,7 @@ struct trial_stream
 {
     struct row_trial *trial;
     struct oj_row_cursor *cursor;
+    GDALDatasetH generic; /* of Arrow streams; or NULL */
     int n_closed;
 };
 

@@ -8,6 +8,7 @@
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
+#include <gdal.h>
 #include <ogr_api.h>
 #include <ogr_recordbatch.h>
 
@@ -362,6 +363,31 @@ static inline void same_text(const char *a, const char *b)
     a = a - 60 > start_a ? a - 60 : start_a;
     b = b - 60 > start_b ? b - 60 : start_b;
     ck_abort_msg("line %d differs:\n%.160s\n%.160s", line, a, b);
+}
+
+/* ---- schemas of definitions ---------------------------------------------- */
+
+/* GDAL's generic stream of an empty layer in memory with the fields and the
+ * geometry that are not ignored in defn. Returns the layer's dataset. */
+static inline GDALDatasetH open_generic(OGRFeatureDefnH defn, char **options,
+                                        struct ArrowArrayStream *stream)
+{
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("Memory"), "", 0, 0,
+                                      0, GDT_Unknown, NULL);
+    OGRLayerH layer =
+        GDALDatasetCreateLayer(dataset, "rows", NULL, wkbNone, NULL);
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
+        if (!OGR_Fld_IsIgnored(field))
+            ck_assert_int_eq(OGR_L_CreateField(layer, field, 0), OGRERR_NONE);
+    }
+    if (OGR_FD_GetGeomFieldCount(defn) > 0 && !OGR_FD_IsGeometryIgnored(defn))
+        ck_assert_int_eq(
+            OGR_L_CreateGeomField(layer, OGR_FD_GetGeomFieldDefn(defn, 0), 0),
+            OGRERR_NONE);
+    ck_assert(OGR_L_GetArrowStream(layer, stream, options));
+    return dataset;
 }
 
 #endif

@@ -86,12 +86,9 @@ TEST(truth_error_between_answers)
     int code;
     trial_open(&t, "Memory", 50, OJ_HOW_LEFT, FORM_ONE, 10);
     trial_make_answers(&t);
-    memset(&source, 0, sizeof source);
-    source.trial = &t;
-    trial_ok(oj_row_cursor_open(OGR_L_GetLayerDefn(t.out_layer), &t.options,
-                                &source.cursor, &trial_error));
+    open_source(&t, &source, options, &stream);
     rows.cursor = source.cursor;
-    ck_assert(oj_join_arrow_open(OGR_L_GetLayerDefn(t.out_layer), "", &rows,
+    ck_assert(oj_join_arrow_open(OGR_L_GetLayerDefn(t.out_layer), &rows,
                                  options, &stream));
     CPLErrorReset();
     while ((code = stream.get_next(&stream, &array)) == 0)
@@ -152,25 +149,21 @@ TEST(memory_each_allocation_fails)
         struct oj_arrow_rows rows = {NULL, trial_advance, count_closed,
                                      &source};
         int code = 0;
-        memset(&source, 0, sizeof source);
-        source.trial = &t;
-        t.at = 0;
-        trial_ok(oj_row_cursor_open(OGR_L_GetLayerDefn(t.out_layer), &t.options,
-                                    &source.cursor, &trial_error));
+        open_source(&t, &source, NULL, &stream);
         rows.cursor = source.cursor;
         oj_alloc_fail_at(n);
-        if (oj_join_arrow_open(OGR_L_GetLayerDefn(t.out_layer), "id", &rows,
-                               NULL, &stream))
+        if (oj_join_arrow_open(OGR_L_GetLayerDefn(t.out_layer), &rows, NULL,
+                               &stream))
         {
             code = stream.get_next(&stream, &array);
             done = oj_alloc_fail_at(0) < n;
             ck_assert(code == 0 || code == ENOMEM);
             if (code == 0)
                 array.release(&array);
-            stream.release(&stream);
         }
         oj_alloc_fail_at(0);
-        oj_row_cursor_close(source.cursor);
+        stream.release(&stream);
+        close_source(&source);
     }
     trial_close(&t);
 }

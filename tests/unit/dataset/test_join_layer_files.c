@@ -186,12 +186,14 @@ TEST_LOOP(test_rewritten_files, 0, 2 * N_WAYS)
 }
 
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
-#include <ogr_recordbatch.h>
+#include "arrow_text.h"
 
 static int64_t count_arrow_rows(struct oj_join_layer *layer)
 {
     struct ArrowArrayStream stream;
     struct ArrowArray array;
+    GDALDatasetH generic =
+        open_generic(oj_join_layer_about(layer)->defn, NULL, &stream);
     int64_t n = 0;
     ck_assert_int_eq(oj_join_layer_arrow(layer, &stream, NULL), 1);
     for (;;)
@@ -203,6 +205,7 @@ static int64_t count_arrow_rows(struct oj_join_layer *layer)
         array.release(&array);
     }
     stream.release(&stream);
+    GDALClose(generic);
     return n;
 }
 

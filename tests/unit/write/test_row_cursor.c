@@ -38,7 +38,7 @@ static int64_t count_rows(const struct row_trial *t)
 static void same_as_written(struct row_trial *t)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(t->out_layer);
-    struct trial_stream stream = {t, NULL, 0};
+    struct trial_stream stream = {.trial = t};
     int64_t n = 0;
     int there = 1;
     trial_make_answers(t);
@@ -134,7 +134,7 @@ TEST(truth_places_are_the_rows)
     for (int how = 0; how < 4; how++)
     {
         struct row_trial t;
-        struct trial_stream stream = {&t, NULL, 0};
+        struct trial_stream stream = {.trial = &t};
         int64_t n = 0, number = 5;
         int there = 1;
         trial_open(&t, "Memory", 100, all_hows[how], FORM_LISTS, 37);
@@ -173,7 +173,7 @@ TEST(truth_places_are_the_rows)
 TEST(truth_values_without_features)
 {
     struct row_trial t;
-    struct trial_stream stream = {&t, NULL, 0};
+    struct trial_stream stream = {.trial = &t};
     int there = 1;
     trial_open(&t, "Memory", 60, OJ_HOW_LEFT, FORM_LISTS, 60);
     t.with_join_rows = 1;
@@ -218,7 +218,7 @@ TEST(truth_values_without_features)
 TEST(truth_ignored_fields_are_left_unset)
 {
     struct row_trial t;
-    struct trial_stream stream = {&t, NULL, 0};
+    struct trial_stream stream = {.trial = &t};
     OGRFeatureDefnH defn;
     OGRFeatureH feature;
     int there;
@@ -248,15 +248,15 @@ TEST(truth_ignored_fields_are_left_unset)
 TEST(truth_crs_on_geometries)
 {
     struct row_trial t;
-    struct trial_stream stream = {&t, NULL, 0};
+    struct trial_stream stream = {.trial = &t};
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     OGRFeatureH feature;
     int there;
     trial_open(&t, "Memory", 10, OJ_HOW_LEFT, FORM_ONE, 10);
     trial_make_answers(&t);
+    t.options.crs = crs;
     trial_ok(oj_row_cursor_open(OGR_L_GetLayerDefn(t.out_layer), &t.options,
                                 &stream.cursor, &trial_error));
-    oj_row_cursor_set_crs(stream.cursor, crs);
     trial_ok(trial_advance(&stream, &there, &trial_error));
     feature = OGR_F_Create(OGR_L_GetLayerDefn(t.out_layer));
     trial_ok(
@@ -273,7 +273,7 @@ TEST(truth_crs_on_geometries)
 TEST(truth_cancelled_and_broken)
 {
     struct row_trial t;
-    struct trial_stream stream = {&t, NULL, 0};
+    struct trial_stream stream = {.trial = &t};
     OGRFeatureH feature;
     int there, cancel = 1;
     trial_open(&t, "Memory", 10, OJ_HOW_LEFT, FORM_ONE, 10);
