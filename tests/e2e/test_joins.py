@@ -411,18 +411,5 @@ def check_explain():
     same(r.rc, 1, str(r))
 
 
-def check_benchmark():
-    """Methods that cannot do a join are left out."""
-    table("a.gpkg")
-    table("b.gpkg", seed=2)
-    r = run("-benchmark", "-op", "dwithin", "-max_distance", 1, "-on", "i", "-benchmark_csv", "b.csv",
-            "a.gpkg", "b.gpkg")
-    same(r.rc, 0, str(r))
-    backends = Layer("b.csv").column("backend")
-    true("quadrant" not in backends and {"cpu", "spatialindex", "geos_sorted"} <= set(backends), str(backends))
-    same(set(Layer("b.csv").column("rows_different")), {"0"})
-    true("left out" in r.err, str(r))
-
-
 if __name__ == "__main__":
     main(globals())

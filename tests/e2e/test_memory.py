@@ -478,15 +478,5 @@ def check_disk_that_is_full():
     same(listing(), before, "left behind")
 
 
-def check_words():
-    join_points(n=10)
-    input_points(n=5)
-    for word in ("", "0", "-1", "12X", "M", "1.5.2M", "nan", "1e400", "9999999999999G"):
-        fails("-memory", word, "o.gpkg", "input.gpkg", "points.gpkg", says=["-memory"])
-    for word in ("1", "1B", "1k", "1.5M", "2g", "1T"):
-        r = run("-op", "nearest", "-memory", word, "-overwrite", "o.gpkg", "input.gpkg", "points.gpkg")
-        true(r.rc == 0 or "-memory" in r.err, f"{r}")
-
-
 if __name__ == "__main__":
     main(globals())
