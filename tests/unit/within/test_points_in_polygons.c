@@ -261,7 +261,7 @@ TEST(sizes)
 TEST(far_rings)
 {
     uint64_t first = first_seed();
-    int64_t n = rounds(100);
+    int64_t n = rounds(40);
     for (int64_t i = 0; i < n; i++)
     {
         struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
