@@ -295,7 +295,7 @@ static void pick_relation(const struct scene *s, struct oj_relation *relation)
 TEST(nothing_changes_an_answer)
 {
     uint64_t first = first_seed();
-    int64_t n = rounds(40);
+    int64_t n = rounds(24);
     for (int64_t i = 0; i < n; i++)
     {
         LAYER join = {0}, input = {0};

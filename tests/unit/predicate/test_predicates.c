@@ -184,9 +184,9 @@ TEST(every_join)
         struct shape_lattice l;
         random_state = seed;
         l = some_lattice();
-        add_shapes(&a, &l, 10 + pick(30));
-        add_shapes(&b, &l, 10 + pick(30));
-        for (int i = 0; i < 40; i++)
+        add_shapes(&a, &l, 8 + pick(14));
+        add_shapes(&b, &l, 8 + pick(14));
+        for (int i = 0; i < 20; i++)
             add_point(&points, place(&l, pick(l.size + 1)),
                       place(&l, pick(l.size + 1)) + (one_in(3) ? 0.25 : 0.0));
         ck_assert(!points.long_form);
