@@ -360,20 +360,6 @@ def check_files_that_change():
     same(len(Layer(name).rows), 10)
 
 
-def check_files_in_memory_that_change():
-    """/vsimem/ has times in whole seconds: what changes within one of them."""
-    inputs_file()
-    for i in range(4):
-        make("step.gpkg", [(p, {"use": f"new{i}"}) for p in random_points(10, seed=i)], (("use", ogr.OFTString),),
-             kind=ogr.wkbPoint)
-        with open("step.gpkg", "rb") as file:
-            gdal.FileFromMemBuffer("/vsimem/lots.gpkg", file.read())
-        os.remove("step.gpkg")
-        uses = set(Layer(name_of("-op", "nearest", "points.gpkg", "/vsimem/lots.gpkg")).column("use"))
-        true(uses <= {f"new{i}", None}, f"{uses} in place of new{i}")
-    gdal.Unlink("/vsimem/lots.gpkg")
-
-
 def check_a_join_side_that_is_a_join():
     """Kept or not: when a file below it changes, so does the answer."""
     pair = sides()

@@ -65,14 +65,6 @@ def check_backends_threads_and_batches():
             same(ask(c, b, *words, *how)[0], wanted, f"{words} {how}")
 
 
-def check_default_join():
-    a = Side("a.gpkg", all_kinds(7), "id")
-    b = Side("b.gpkg", all_kinds(8), "jid")
-    same(ask(a, b)[0], ask(a, b, "-op", "intersects")[0])
-    same(ask(a, b, "-k", 2)[0], ask(a, b, "-k", 2, "-op", "nearest")[0])
-    same(ask(a, b, "-relate", "T********")[0], ask(a, b, "-op", "relate", "-relate", "T********")[0])
-
-
 # --- windows ------------------------------------------------------------------
 
 
