@@ -174,7 +174,7 @@ def check_same_bytes():
     input_polygons()
     sides = [(a, b) for a in ("input.gpkg", "zones.gpkg") for b in ("points.gpkg", "polygons.gpkg")]
     for i, words in enumerate(JOINS):
-        for left, right in sides if IS_LONG else (sides[i % 4], sides[(i + 1) % 4]):
+        for left, right in sides if IS_LONG else [sides[i % 4]]:
             compare(words, left, right)
     compare(("-op", "disjoint", "-limit", 20, "-how", "inner"), "input.gpkg", "polygons.gpkg")
 
