@@ -3,7 +3,6 @@ wrong, exit code 1, nothing left behind."""
 
 import gzip
 import sqlite3
-import struct
 import zipfile
 
 from e2e import *
@@ -22,40 +21,6 @@ def check_words():
     fails(*w, "o.gpkg", "-k", says="-k")
     fails("", *w)
     fails("o.gpkg", "", w[1])
-
-
-def check_numbers():
-    w = ["o.gpkg", *layers()]
-    for bad in ("-1", "nan", "NaN", "-inf", "abc", "", "5x", "5 m m", "1e999x", "-0.1",
-                "-1m", "0x", "5parsec", "1,5"):
-        fails("-max_distance", bad, *w, says="max_distance")
-    for bad in ("0", "-1", "1.5", "x", "", "99999999999999999999", "nan"):
-        fails("-k", bad, *w, says="-k")
-    for option in ("threads", "batch", "limit", "quadrant_size"):
-        for bad in ("-1", "x", "1.5", ""):
-            fails(f"-{option}", bad, *w, says=option)
-    for option in ("threads", "batch"):
-        fails(f"-{option}", "0", *w, says=option)
-    for option in ("ties", "how", "crs", "distance_to", "backend"):
-        fails(f"-{option}", "nonsense", *w, says=[option, "nonsense"])
-    fails("-validate", "cpu", *w, says="itself")
-    fails("-backend", "geos", "-validate", "geos", *w, says="itself")
-    fails("-spat", "1", "2", "3", "x", *w, says="spat")
-    fails("-spat", "1", "2", "3", says="spat")
-    fails("-k", "2147483648", *w, says="-k")
-
-
-def check_words_that_contradict():
-    w = ["o.gpkg", *layers()]
-    fails("-overwrite", "-append", *w, says=["-overwrite", "-append"])
-    fails("-sql", "SELECT * FROM points", "-input_layer", "points", *w, says="-sql")
-    fails("-dialect", "SQLite", *w, says="-sql")
-    fails("-validate_report", "r.csv", *w, says="-validate")
-    fails("-in_place", *w)
-    fails("-in_place", "-how", "inner", *w[1:], says="-how")
-    fails("-benchmark", "-overwrite", *w[1:], says="-benchmark")
-    fails("-benchmark", "-max_pairs", "1", *w[1:], says=["-benchmark", "-max_pairs"])
-    fails("-where", "@nofile.sql", *w, says="nofile.sql")
 
 
 def check_missing():
@@ -177,56 +142,6 @@ def patch_blobs(path, table, change):
     base.execute(f"UPDATE {table} SET geom = ? WHERE fid = 3", (change(blob),))
     base.commit()
     base.close()
-
-
-def check_corrupt_wkb():
-    """Never a crash, never a row that goes missing: an error that names the
-    layer, or the row without its geometry, counted."""
-    changes = {
-        "cut in the coordinates": lambda b: b[:-5],
-        "cut in the header": lambda b: b[:5],
-        "nothing but the header": lambda b: b[:8],
-        "no blob": lambda b: b"",
-        "not GeoPackage": lambda b: b"XX" + b[2:],
-        "unknown type": lambda b: wkb_type(b, 999),
-        "a polygon of 4 billion rings": lambda b: wkb_type(b, 3)[: start_of(b) + 5]
-        + b"\xff\xff\xff\xff",
-        "a line that claims 500 million points": lambda b: b[: start_of(b)]
-        + struct.pack("<BII", 1, 2, 500000000),
-        "collections in collections": lambda b: b[: start_of(b)]
-        + struct.pack("<BII", 1, 7, 1) * 100000,
-    }
-    for what, change in changes.items():
-        for side in (0, 1):
-            points_file()
-            lots_file()
-            patch_blobs(["points.gpkg", "lots.gpkg"][side], ["points", "lots"][side],
-                        change)
-            r = run("-op", "nearest", "o.gpkg", "points.gpkg", "lots.gpkg",
-                    "-json_summary", "s.json")
-            true(r.rc in (0, 1), f"{what}: {r}")
-            lines = [x for x in r.err.splitlines() if x.startswith("ERROR")]
-            if r.rc == 1:
-                same(len(lines), 1, f"{what}: {r}")
-                true(not os.path.exists("o.gpkg"), f"{what}: left behind")
-            else:
-                same(lines, [], f"{what}: {r}")
-                same(len(Layer("o.gpkg").rows), 50, f"{what}: rows")
-                skipped = summary("s.json")["input" if side == 0 else "join"]["skipped"]
-                same(sum(skipped.values()), 1, f"{what}: counted in {r}")
-            for name in ("points.gpkg", "lots.gpkg", "o.gpkg", "s.json"):
-                if os.path.exists(name):
-                    os.remove(name)
-
-
-def start_of(blob):
-    """Where the WKB begins: after the header and its envelope."""
-    return 8 + {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}[(blob[3] >> 1) & 7]
-
-
-def wkb_type(blob, number):
-    at = start_of(blob)
-    return blob[: at + 1] + struct.pack("<I", number) + blob[at + 5 :]
 
 
 def check_geometry_columns_that_lie():

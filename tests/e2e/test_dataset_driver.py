@@ -234,14 +234,15 @@ def check_filters_on_what_is_ignored():
 
 def check_conditions_mean_what_they_mean_to_ogr():
     """Whatever the SQL of the input's driver makes of them."""
-    values = [("Park", 1, 1.5), ("park", 2, None), ("PARK", None, 2.5), (None, 3, 3.5), ("x'y", 4, -1.0), ("", 0, 0.0)]
+    values = [("Park", 1, 1.5), ("park", 2, None), ("PARK", None, 2.5), (None, 3, 3.5), ("x'y", 4, -1.0), ("", 0, 0.0),
+              ("äöü", 5, 4.5), ("ÄÖÜ", 6, 5.5)]
     fields = (("kind", ogr.OFTString), ("n", ogr.OFTInteger), ("Real", ogr.OFTReal))
     data = [(f"POINT ({i} 0)", dict(zip(("kind", "n", "Real"), row))) for i, row in enumerate(values)]
     make("lots.gpkg", [("POINT (0 0)", {"use": "u"})], fields=(("use", ogr.OFTString),), srs=None)
     conditions = ("kind = 'park'", "kind <> 'park'", "kind LIKE 'p%'", "kind ILIKE 'p%'", "NOT kind = 'park'",
                   "n = 1", "n <> 1", "NOT n = 1", "n > 1 OR Real < 0", "n IS NULL", "n IS NOT NULL", "n IN (1, 2)",
                   "n NOT IN (1, 2)", "n BETWEEN 1 AND 3", "\"Real\" >= 1.5", "real >= 1.5", "real = n + 0.5",
-                  "n = 2.5", "n = 2.0", "kind IS NULL", "kind = ''", "kind IN ('PARK')", "use = 'U'",
+                  "n = 2.5", "n = 2.0", "kind IS NULL", "kind = ''", "kind IN ('PARK')", "kind = 'äöü'", "kind LIKE 'Ä%'", "use = 'U'",
                   "use = 'u' AND n > 1", "FID = 2", "FID > 2 AND n < 9", "CAST(n AS character(3)) = '1'")
     for path in ("in.gpkg", "in.sqlite", "in.geojson", "in.fgb", "in.shp"):
         make(path, data, fields=fields, srs=None, kind=ogr.wkbPoint,

@@ -106,18 +106,6 @@ def check_files_that_go_away():
 # --- what is said --------------------------------------------------------------------
 
 
-def check_metadata():
-    pair = sides()
-    words = ("-op", "nearest", "-max_distance", "30ft", *pair)
-    dataset = opened(*words)
-    same(dataset.GetDescription(), name_of(*words))
-    layer = dataset.GetLayer(0)
-    every = {**(dataset.GetMetadata() or {}), **(layer.GetMetadata() or {})}
-    text = " ".join(f"{k}={v}" for k, v in every.items())
-    for word in (*pair, "nearest", "30ft"):
-        true(word in text, f"{word} is not told: {text}")
-
-
 def check_nothing_printed():
     pair = sides()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
@@ -149,18 +137,6 @@ def check_warnings_are_those_of_the_command():
         dataset = None
     same(said.warnings, expected)
     same(said.errors, [])
-
-
-def check_writing_is_refused():
-    pair = sides()
-    name = name_of("-op", "nearest", *pair)
-    with Said() as said:
-        same(gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_UPDATE), None)
-        same(ogr.Open(name, 1), None)
-        same(gdal.OpenEx(spec_file("s.ogrjoin", *pair), gdal.OF_VECTOR | gdal.OF_UPDATE), None)
-        same(gdal.OpenEx(name, gdal.OF_RASTER), None)
-        same([t for t in said.errors if "JOIN" in t.upper() and "such file" not in t], [], "nothing is said")
-    true(ogr.Open(name) is not None, "opens for reading")
 
 
 if __name__ == "__main__":

@@ -108,27 +108,6 @@ def check_not_vector():
         refuses(name_of("-op", "nearest", pair[0], bad))
 
 
-def check_random_words():
-    """Whatever stands behind JOIN: the host lives."""
-    pair = sides()
-    r = random.Random(1)
-    alphabet = list("-'\"\\ \t\n:=,()@%$*ablotsp0123é€\x01") + ["-op", " nearest", " points.gpkg", " lots.gpkg", "-k ",
-                                                              " -where ", "JOIN:", " -agg ", "count", "sum("]
-    with Said():
-        for _ in range(1500):
-            name = "JOIN:" + "".join(r.choice(alphabet) for _ in range(r.randint(0, 40)))
-            dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
-            if dataset is not None:
-                dataset.GetLayer(0).GetNextFeature()
-            dataset = None
-        for name in ("JOIN:" + "'" * 100001, "JOIN:" + "\\" * 99999, "JOIN:" + "a " * 200000, "JOIN:" + "-" * 300000,
-                     "JOIN:-agg " + "(" * 50000 + " a b", "JOIN:-where " + "'" + "(" * 20000 + "' points.gpkg lots.gpkg",
-                     "JOIN:-op nearest -where '" + "NOT " * 20000 + "1=1' points.gpkg lots.gpkg"):
-            dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
-            dataset = None
-    same(len(rows(name_of("-op", "nearest", *pair))), 50, "the next one opens")
-
-
 def check_deep():
     """Joins of joins of joins, with the quoting that this takes."""
     pair = sides()
@@ -227,87 +206,6 @@ def check_files_that_name_themselves():
     true(n == 0 and said.errors, str(said.all))
 
 
-def check_broken_files():
-    pair = sides()
-    good = json.dumps({"type": "ogrjoin", "command_line": f"-op nearest {pair[0]} {pair[1]}",
-                       "relative_paths_relative_to_this_file": True})
-    own = gdal.IdentifyDriverEx(spec_file("own.ogrjoin", *pair)).ShortName
-
-    def write(content):
-        with open("s.ogrjoin", "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-        return "s.ogrjoin"
-
-    for content in (
-        "{", "{}", "[]", "null", "1", '""', good[:-1], good + "}", good.replace("command_line", "comand_line"),
-        '{"type":"ogrjoin"}', '{"type":"ogrjoin","command_line":null}', '{"type":"ogrjoin","command_line":5}',
-        '{"type":"ogrjoin","command_line":[]}', '{"type":"ogrjoin","command_line":{}}',
-        '{"type":"ogrjoin","command_line":""}', '{"type":5,"command_line":"-op nearest points.gpkg lots.gpkg"}',
-        '{"type":"other","command_line":"-op nearest points.gpkg lots.gpkg"}',
-        '{"type":"ogrjoin","command_line":"-op nearest points.gpkg \'lots.gpkg"}',
-        '{"type":"ogrjoin","command_line":"-op nearest points.gpkg\\u0000 lots.gpkg"}',
-        '{"type":"ogrjoin","command_line":"-overwrite points.gpkg lots.gpkg"}',
-        good.replace("true", '"yes"'), good.replace("true", "5"), "[" * 100000, '{"type":' * 50000,
-        '{"type":"ogrjoin",' + '"a":[' * 30000, "\0" * 100, '{"type":"ogrjoin"' + " " * 100000,
-        '{"type":"ogrjoin","command_line":"' + "a " * 500000 + '"}', b"\xff\xfe" + good.encode("utf-16-le"),
-        b"\xff" * 1000, good.encode().replace(b"nearest", b"near\xffest"),
-    ):
-        with Said() as said:
-            dataset = gdal.OpenEx(write(content), gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
-        if dataset is not None:  # where the mistake makes no difference
-            same(len(list(dataset.GetLayer(0))), 50, content[:100])
-        else:
-            true(said.errors, f"an error is told: {content[:100]}")
-        dataset = None
-    # A mark of the encoding, white space, other members: all of no importance.
-    for content in (b"\xef\xbb\xbf" + good.encode(), b" \n\t" + good.encode() + b"\n\n",
-                    good[:-1].encode() + b',"more":{"a":[1,2]},"note":"x"}'):
-        same(gdal.IdentifyDriverEx(write(content)).ShortName, own)
-        with Said():
-            dataset = gdal.OpenEx("s.ogrjoin", gdal.OF_VECTOR)
-        if dataset is not None:
-            same(len(list(dataset.GetLayer(0))), 50)
-        dataset = None
-
-
-def check_mutated_files():
-    pair = sides()
-    good = json.dumps({"type": "ogrjoin", "command_line": f"-op nearest -k 2 -max_distance 30 {pair[0]} {pair[1]}",
-                       "relative_paths_relative_to_this_file": True}).encode()
-    r = random.Random(2)
-    with Said():
-        for i in range(1500):
-            content = bytearray(good)
-            for _ in range(r.randint(1, 4)):
-                at = r.randrange(len(content))
-                kind = r.randrange(4)
-                if kind == 0:
-                    content[at] = r.randrange(256)
-                elif kind == 1:
-                    del content[at:at + r.randint(1, 20)]
-                elif kind == 2:
-                    content[at:at] = content[r.randrange(len(content)):][:r.randint(1, 30)]
-                else:
-                    content[at:at] = bytes(r.randrange(256) for _ in range(r.randint(1, 8)))
-                if not content:
-                    content = bytearray(b"x")
-            with open("m.ogrjoin", "wb") as file:
-                file.write(content)
-            dataset = gdal.OpenEx("m.ogrjoin", gdal.OF_VECTOR)
-            if dataset is not None and i % 10 == 0:
-                dataset.GetLayer(0).GetNextFeature()
-            dataset = None
-
-
-def check_random_files():
-    r = random.Random(6)
-    with Said():
-        for i in range(200):
-            with open("m.ogrjoin", "wb") as file:
-                file.write(bytes(r.randrange(256) for _ in range(r.choice((0, 1, 10, 100, 5000)))))
-            same(gdal.OpenEx("m.ogrjoin", gdal.OF_VECTOR), None)
-
-
 def check_a_huge_file():
     """Larger than any specification: it is not read into memory, or is an error."""
     sides()
@@ -317,41 +215,6 @@ def check_a_huge_file():
     with Said() as said:
         same(gdal.OpenEx("huge.ogrjoin", gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR), None)
     true(said.errors, "an error is told")
-
-
-# --- -write_spec -----------------------------------------------------------------
-
-
-def check_write_spec():
-    pair = sides()
-    words = ("-op", "nearest", "-k", "2", "-where", "name <> 'it''s'")
-    expected = rows(name_of(*words, *pair))
-    r = go(*words, "-write_spec", "s.ogrjoin", *pair)
-    same(sorted(os.listdir()), sorted((*pair, "s.ogrjoin")), "no join is run")
-    same(rows("s.ogrjoin"), expected)
-    with open("s.ogrjoin", encoding="utf-8") as file:
-        same(json.load(file)["type"], "ogrjoin")
-    r = client("ogrinfo", "-q", "-al", "-so", "s.ogrjoin")
-    # In another folder: paths are made those beside the file.
-    os.makedirs("deep/er")
-    go(*words, "-write_spec", "deep/er/s.ogrjoin", *pair)
-    same(rows("deep/er/s.ogrjoin"), expected)
-    here = os.getcwd()
-    os.chdir("deep")
-    try:
-        same(rows("er/s.ogrjoin"), expected)
-        go(*words, "-write_spec", "../up.ogrjoin", "../points.gpkg", os.path.abspath("../lots.gpkg"))
-    finally:
-        os.chdir(here)
-    same(rows("up.ogrjoin"), expected)
-    # What does not join is not written.
-    for bad in (("-op", "nonsense", *pair), ("-op", "nearest", "nofile.gpkg", pair[1])):
-        r = run("-write_spec", "bad.ogrjoin", *bad)
-        same(r.rc, 1, str(r))
-        true(not os.path.exists("bad.ogrjoin"), "none is written")
-    r = run("-op", "nearest", "-write_spec", "nofolder/s.ogrjoin", *pair)
-    same(r.rc, 1, str(r))
-    true("nofolder" in r.err, str(r))
 
 
 if __name__ == "__main__":

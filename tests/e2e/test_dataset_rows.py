@@ -333,19 +333,6 @@ def check_a_join_of_a_join():
         compare((*words, "other.gpkg", name_of(*inner)), "fgb")
 
 
-def check_spec_file_is_the_same():
-    points, zones = sides()
-    words = ("-op", "nearest", "-k", "2", points, zones)
-    os.mkdir("sub")
-    expected = Layer(name_of(*words)).rows
-    spec_file("here.ogrjoin", *words)
-    same(Layer("here.ogrjoin").rows, expected)
-    spec_file("sub/there.ogrjoin", *words[:-2], "../points.gpkg", "../zones.gpkg")
-    client("ogr2ogr", "-q", "a.gpkg", "sub/there.ogrjoin")
-    client("ogr2ogr", "-q", "b.gpkg", name_of(*words))
-    same(dump("a.gpkg"), dump("b.gpkg"))
-
-
 # --- real layers --------------------------------------------------------------
 
 

@@ -360,20 +360,6 @@ def check_files_that_change():
     same(len(Layer(name).rows), 10)
 
 
-def check_files_in_memory_that_change():
-    """/vsimem/ has times in whole seconds: what changes within one of them."""
-    inputs_file()
-    for i in range(4):
-        make("step.gpkg", [(p, {"use": f"new{i}"}) for p in random_points(10, seed=i)], (("use", ogr.OFTString),),
-             kind=ogr.wkbPoint)
-        with open("step.gpkg", "rb") as file:
-            gdal.FileFromMemBuffer("/vsimem/lots.gpkg", file.read())
-        os.remove("step.gpkg")
-        uses = set(Layer(name_of("-op", "nearest", "points.gpkg", "/vsimem/lots.gpkg")).column("use"))
-        true(uses <= {f"new{i}", None}, f"{uses} in place of new{i}")
-    gdal.Unlink("/vsimem/lots.gpkg")
-
-
 def check_a_join_side_that_is_a_join():
     """Kept or not: when a file below it changes, so does the answer."""
     pair = sides()
@@ -425,36 +411,6 @@ d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
 print(len([f for f in d.GetLayer(0)]))
 """
     same(alone(code), ["open", "True", "True", str(expected)])
-
-
-def check_out_of_memory():
-    """An error or all rows, not a crash."""
-    many_points()
-    many_points("lots.gpkg", 60000)
-    name = name_of("-op", "nearest", "-k", 3, "many.gpkg", "lots.gpkg")
-    code = """
-import resource
-base = 0
-with open('/proc/self/statm') as f:
-    base = int(f.read().split()[0]) * 4096
-resource.setrlimit(resource.RLIMIT_AS, (base + {more}, base + {more}))
-ogr.DontUseExceptions(); gdal.DontUseExceptions()
-errors = []
-gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
-d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
-n = 0
-if d is not None:
-    l = d.GetLayer(0)
-    while l is not None and l.GetNextFeature() is not None:
-        n += 1
-print(n == 180000 or bool(errors))
-"""
-    without_sanitizer()
-    for more in (20, 60, 120, 200, 300):
-        done = subprocess.run([sys.executable, "-c", BEGIN + code.format(name=name, more=more * 10**6)],
-                              capture_output=True, timeout=HANG_S, check=False)
-        true(done.returncode >= 0, f"{more} MB: ends by signal {-done.returncode}: {done.stderr[-500:]}")
-        true(b"False" not in done.stdout, f"{more} MB: rows are missing and nothing is said")
 
 
 if __name__ == "__main__":

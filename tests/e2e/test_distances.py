@@ -24,17 +24,6 @@ def check_dwithin():
         near(values["join_distance"], table[values["id"], values["jid"]], 1e-14)
 
 
-def check_units():
-    a = Side("a.gpkg", all_kinds(14), "id")
-    b = Side("b.gpkg", all_kinds(15), "jid")
-    table = table_of(a, b)
-    us_ft = 1200 / 3937  # of EPSG:2263
-    for words, d in (("1m", 1 / us_ft), ("0.001km", 1 / us_ft), ("5ft", 5 * 0.3048 / us_ft),
-                     ("5us-ft", 5), ("0.001mi", 1.609344 / us_ft)):
-        got, _ = ask(a, b, "-op", "dwithin", "-max_distance", words)
-        same_pairs(got, [p for p, found in table.items() if found <= d], words, a, b)
-
-
 def check_distances_of_fields():
     """Rows with their own distance: NULL, negative, text, of either side."""
     reach = [0, 0.5, 1, 3, None, -1, 2]
@@ -99,14 +88,6 @@ def check_nearest_of_all_kinds():
                     near(d, w[2], 1e-14, f"{words}, {w}")
 
 
-def check_min_distance_alone():
-    a = Side("a.gpkg", points(random.Random(22), 40), "id")
-    table = table_of(a, a)
-    wanted = k_nearest(table, len(a), low=1.0, may=lambda i, j: i != j)
-    got, _ = ask(a, a, "-op", "nearest", "-min_distance", 1)
-    same(got, [w[:2] for w in wanted])
-
-
 # --- self joins and exclusions ------------------------------------------------------
 
 
@@ -141,106 +122,6 @@ def check_copies_are_not_self_joins():
     true("itself" not in r.err, f"no notice: {r}")
     got, _ = ask(a, b, "-op", "equals", "-exclude", "self")
     true(not any(i == j for i, j in got), "asked for")
-
-
-def check_exclusions():
-    shapes = points(random.Random(25), 30) + polygons(random.Random(25), 16)
-    a = Side("a.gpkg", shapes, "id")
-    b = Side("b.gpkg", [*shapes[::2], *points(random.Random(26), 10)], "jid")
-    table = table_of(a, b)
-
-    def is_copy(i, j):
-        return a.rows[i][0] == b.rows[j][0]
-
-    def code(side, i, key):
-        return side.rows[i][1][f"{key}_code"]
-
-    def is_same_code(i, j):
-        x, y = code(a, i, "id"), code(b, j, "jid")
-        return x is not None and x == y
-
-    for words, may in (
-        (("-exclude", "same_geometry"), lambda i, j: not is_copy(i, j)),
-        (("-exclude", "field=id_code=jid_code"), lambda i, j: not is_same_code(i, j)),
-        (("-exclude", "self"), lambda i, j: i != j),
-        (("-exclude", "self", "-exclude", "same_geometry", "-exclude", "field=id_code=jid_code"),
-         lambda i, j: i != j and not is_copy(i, j) and not is_same_code(i, j)),
-    ):
-        wanted = expect(a, b, lambda i, j: may(i, j) and holds("intersects", a.shapes[i], b.shapes[j]))
-        got, _ = ask(a, b, "-op", "intersects", *words)
-        same_pairs(got, wanted, f"{words}", a, b)
-        wanted = [p for p, d in table.items() if d <= 2 and may(*p)]
-        got, _ = ask(a, b, "-op", "dwithin", "-max_distance", 2, *words)
-        same_pairs(got, wanted, f"dwithin {words}", a, b)
-        wanted = k_nearest(table, len(a), k=3, may=may)
-        got, _ = ask(a, b, "-k", 3, *words)
-        same(got, [w[:2] for w in wanted], f"nearest {words}")
-
-
-# --- great circles ----------------------------------------------------------------------
-
-RADIUS = 6371008.7714
-
-
-def vector(x, y):
-    x, y = math.radians(x), math.radians(y)
-    return (math.cos(y) * math.cos(x), math.cos(y) * math.sin(x), math.sin(y))
-
-
-def dot(a, b):
-    return sum(p * q for p, q in zip(a, b))
-
-
-def cross(a, b):
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def angle(a, b):
-    return math.atan2(math.hypot(*cross(a, b)), dot(a, b))
-
-
-def to_segment(p, a, b):
-    """From a point to the shorter great circle between two."""
-    n = cross(a, b)
-    if math.hypot(*n) > 0 and dot(cross(n, a), p) > 0 and dot(cross(b, n), p) > 0:
-        return abs(math.asin(max(-1.0, min(1.0, dot(n, p) / math.hypot(*n)))))
-    return min(angle(p, a), angle(p, b))
-
-
-def check_sphere():
-    r = random.Random(31)
-    places = [(r.uniform(-180, 180), r.uniform(-90, 90)) for _ in range(60)]
-    places += [(179.9, 10), (-179.9, 10), (0, 90), (77, 90), (0, -90), (180, 0), (-180, 0)]
-    others = [(r.uniform(-180, 180), r.uniform(-90, 90)) for _ in range(60)]
-    others += [(-179.8, 10.1), (179.8, -0.1), (13, 89.9), (-13, -89.9)]
-
-    def wkt(p):
-        return f"POINT ({p[0]!r} {p[1]!r})"
-
-    a = Side("a.gpkg", [wkt(p) for p in places], "id", srs="EPSG:4326")
-    b = Side("b.gpkg", [wkt(p) for p in others], "jid", srs="EPSG:4326")
-    table = {(i, j): RADIUS * angle(vector(*p), vector(*q))
-             for i, p in enumerate(places) for j, q in enumerate(others)}
-    for words, how in (((), {}), (("-k", 3), {"k": 3}), (("-max_distance", "800km"), {"high": 800e3}),
-                       (("-k", 2, "-min_distance", "500km"), {"k": 2, "low": 500e3})):
-        got, _ = ask(a, b, "-op", "nearest", "-metric", "sphere", *words)
-        same(got, [w[:2] for w in k_nearest(table, len(a), **how)], f"sphere {words}")
-    got, _ = ask(a, b, "-op", "dwithin", "-metric", "sphere", "-max_distance", 1500000)
-    same_pairs(got, [p for p, d in table.items() if d <= 1500e3], "dwithin", a, b)
-    run("-op", "nearest", "-metric", "sphere", "o.gpkg", a.path, b.path)
-    for _, _, v in Layer("o.gpkg").rows:
-        near(v["join_distance"], table[v["id"], v["jid"]], 1e-6, "metres")
-    # Lines: across the antimeridian (drawn the short way) and over the pole.
-    paths = []
-    for _ in range(40):
-        x, y = r.uniform(-180, 180), r.uniform(-85, 85)
-        paths.append([(x, y), (x + r.uniform(-20, 20), max(-89, min(89, y + r.uniform(-20, 20))))])
-    c = Side("c.gpkg", ["LINESTRING (" + ", ".join(f"{x!r} {y!r}" for x, y in p) + ")" for p in paths],
-             "jid", srs="EPSG:4326")
-    table = {(i, j): RADIUS * min(to_segment(vector(*p), vector(*s), vector(*t)) for s, t in zip(q, q[1:]))
-             for i, p in enumerate(places) for j, q in enumerate(paths)}
-    got, _ = ask(a, c, "-k", 2, "-metric", "sphere")
-    same(got, [w[:2] for w in k_nearest(table, len(a), k=2)], "sphere, lines")
 
 
 if __name__ == "__main__":

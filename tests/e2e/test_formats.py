@@ -254,17 +254,6 @@ def check_layer_name():
     same(Layer("named.shp").name, "named")
 
 
-def check_row_order_and_batches():
-    r = random.Random(5)
-    order = list(range(300))
-    r.shuffle(order)
-    places = random_points(300)
-    make("points.gpkg", [(places[i], {"name": str(i)}) for i in order])
-    lots_file()
-    join("out.gpkg", "points.gpkg", "lots.gpkg", "-batch", "7")
-    same(Layer("out.gpkg").column("name"), [str(i) for i in order])
-
-
 def check_fids():
     """Kept where rows stay one to one, also with holes; else numbered."""
     rows = [(p, {"name": "x"}, 10 * i + 5) for i, p in enumerate(random_points(9))]

@@ -160,22 +160,6 @@ def check_multipoints():
         same(ogr.GeometryTypeToName(got.kind), "Multi Point")
 
 
-def check_point_collections_as_input():
-    points(["GEOMETRYCOLLECTION (POINT (0 0), MULTIPOINT (5 5, 6 6))"])
-    lots(["POINT (6 7)"])
-    join("o.gpkg", "points.gpkg", "lots.gpkg")
-    same(Layer("o.gpkg").column("join_distance"), [1.0])
-
-
-def check_collections_on_the_join_side():
-    points(["POINT (0 0)", "POINT (10 0)", "POINT (0 10)", "POINT (5 5)"])
-    lots(["GEOMETRYCOLLECTION (POINT (0 1), LINESTRING (9 1, 11 1), "
-          "GEOMETRYCOLLECTION (POLYGON ((4 4, 6 4, 6 6, 4 6, 4 4))))", "POINT (0 10)"])
-    join("o.gpkg", "points.gpkg", "lots.gpkg")
-    same(Layer("o.gpkg").column("join_distance"), [1.0, 1.0, 0.0, 0.0])
-    same(Layer("o.gpkg").column("use"), ["u0", "u0", "u1", "u0"])
-
-
 def check_curves():
     """Linearised by OGR, and said."""
     points(["POINT (0 0)", "POINT (0 3)"])
@@ -201,17 +185,6 @@ def check_surfaces():
     same(Layer("o.gpkg").column("join_distance"), [0.0, 1.0])
 
 
-def check_identical_points():
-    points(["POINT (7 7)"] * 500)
-    lots(["POINT (7 7)"] * 20 + ["POINT (8 8)"])
-    join("-k", 3, "o.gpkg", "points.gpkg", "lots.gpkg")
-    got = Layer("o.gpkg")
-    same(got.column("join_fid"), [1, 2, 3] * 500)
-    same(set(got.column("join_distance")), {0.0})
-    join("-ties", "all", "t.gpkg", "points.gpkg", "lots.gpkg", "-limit", 2)
-    same(Layer("t.gpkg").column("join_fid"), list(range(1, 21)) * 2)
-
-
 def check_repeated_fids():
     """A VRT whose FIDs come from a column that repeats: read order decides, and
     the attributes are those of the very row."""
@@ -234,71 +207,6 @@ def check_repeated_fids():
     r = run("-op", "nearest", "k.gpkg", "l.vrt", "points.gpkg")
     true(r.rc == 1 or len(Layer("k.gpkg").rows) == 4, str(r))
     true(r.rc == 0 or ("-unsetFid" in r.err and r.err.count("ERROR") == 1), str(r))
-
-
-def check_invalid_polygons():
-    """Even-odd inside, as GEOS's prepared geometry; used as they are."""
-    points(["POINT (2 1)", "POINT (5 5)", "POINT (20.5 20.5)", "POINT (0 30)"])
-    lots(["POLYGON ((0 0, 4 0, 0 4, 4 4, 0 0))",  # a bow tie
-          "POLYGON ((5 5, 5 5, 5 5, 5 5))",  # all one point
-          "POLYGON ((20 20, 22 20, 22 22, 20 22, 20 20), (20 20, 22 20, 22 22, 20 22,"
-          " 20 20))",  # its own hole
-          "POLYGON ((0 30, 1 30, 2 30, 0 30))"])  # flat
-    r = join("o.gpkg", "points.gpkg", "lots.gpkg", "-validate")
-    same(Layer("o.gpkg").column("use"), ["u0", "u1", "u2", "u3"])
-    same(Layer("o.gpkg").column("join_distance")[1:], [0.0, 0.5, 0.0])
-    true("no difference" in r.err, str(r))
-
-
-def check_overlapping_parts():
-    """A feature is the union of its parts: what two of them cover is inside, and so
-    is what lies on an edge that they share."""
-    two = "((0 0,5 0,5 5,0 5,0 0)),((3 2,8 2,8 7,3 7,3 2))"
-    beside = "POLYGON ((1 1,1 6,4 6,4 1,1 1)),POLYGON ((9 1,4 1,4 6,9 6,9 1))"
-    lots([f"MULTIPOLYGON ({two})",
-          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
-          "POLYGON ((3 2,8 2,8 7,3 7,3 2)))",
-          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
-          "POLYGON ((1 1,2 1,2 2,1 2,1 1)))",
-          "GEOMETRYCOLLECTION (POLYGON ((0 0,5 0,5 5,0 5,0 0)),"
-          "POLYGON ((0 0,5 0,5 5,0 5,0 0)))",
-          f"GEOMETRYCOLLECTION ({beside})",
-          "POLYHEDRALSURFACE (((1 1,1 6,4 6,4 1,1 1)),((4 1,4 6,9 6,9 1,4 1)))",
-          "TIN (((0 0,9 0,0 9,0 0)),((9 0,9 9,0 9,9 0)))"])
-    inside = {"POINT (4 3)": "0123456", "POINT (1.5 1.5)": "0123456",
-              "POINT (4.5 4.5)": "0123456", "POINT (4 1)": "01236",
-              "POINT (5 5)": "01456"}
-    on = {"POINT (4 1)": "45", "POINT (5 5)": "23"}
-    points(list(inside))
-    for backend in ("cpu", "geos", "geos_sorted", "spatialindex"):
-        for op, expected in (
-                ("within", inside),
-                ("intersects", {p: inside[p] + on.get(p, "") for p in inside}),
-                ("touches", {p: on.get(p, "") for p in inside})):
-            r = run("-op", op, "o.gpkg", "points.gpkg", "lots.gpkg", "-backend", backend,
-                    "-overwrite", *(("-validate",) if backend == "cpu" else ()))
-            got = Layer("o.gpkg")
-            for i, p in enumerate(inside):
-                found = [u[1:] for n, u in zip(got.column("name"), got.column("use"))
-                         if n == f"p{i}" and u is not None]
-                same("".join(sorted(found)), "".join(sorted(expected[p])),
-                     f"{backend} {op} {p}")
-            true(backend != "cpu" or "no difference" in r.err, str(r))
-
-
-def check_far_and_tiny_coordinates():
-    for scale, shift in ((1e-7, 0.0), (1e7, 0.0), (1e-9, 1e7), (1e100, 0.0), (1e-300, 0)):
-        shapes = [f"POINT ({shift + x * scale!r} {shift + y * scale!r})"
-                  for x, y in ((0, 0), (3, 4), (1, 0), (-1, 2))]
-        points(shapes, srs=None)
-        lots(shapes[1:], srs=None)
-        join("o.gpkg", "points.gpkg", "lots.gpkg", "-validate", "-overwrite")
-        answers = nearest(Layer("points.gpkg").shapes(), Layer("lots.gpkg").rows)
-        got = Layer("o.gpkg").column("join_distance")
-        if scale > 1e-200:  # GEOS's squares underflow there
-            same(got, [a[0][0] for a in answers], f"{scale} {shift}")
-        for name in ("points.gpkg", "lots.gpkg"):
-            os.remove(name)
 
 
 def check_infinite_coordinates():

@@ -28,26 +28,6 @@ def rows_in(path):
     return [(r[2]["name"], r[2]["use"], r[2]["join_distance"]) for r in layer.rows]
 
 
-def check_how():
-    points, lots = layers()
-    answers = nearest(points.shapes(), lots.rows, 50.0)
-    expected = rows_of(answers, points, lots)
-    n = sum(1 for a in answers if a)
-    true(5 < n < 45, f"matched {n}")
-    join(*"-max_distance 50 left.gpkg points.gpkg lots.gpkg".split())
-    same(rows_in("left.gpkg"), expected)
-    join(*"-max_distance 50 -how inner inner.gpkg points.gpkg lots.gpkg".split())
-    same(rows_in("inner.gpkg"), [r for r in expected if r[1]])
-    for how in ("semi", "anti"):
-        out = f"{how}.gpkg"
-        join("-max_distance", 50, "-how", how, out, "points.gpkg", "lots.gpkg")
-        got = Layer(out)
-        same(list(got.fields), ["name"], how)
-        wanted = [r[0] for r in expected if (r[1] is None) == (how == "anti")]
-        same(got.column("name"), wanted, how)
-        same([r[0] for r in got.rows], [int(n[1:]) + 1 for n in wanted], "FIDs")
-
-
 def check_k():
     points, lots = layers()
     for k in (1, 2, 5, 19, 20, 100):
@@ -89,16 +69,6 @@ def check_ties():
               " -join_sql").split(), "SELECT * FROM lots ORDER BY fid DESC")
     same(r.rc, 0, str(r))
     same(Layer("o.gpkg").column("join_fid"), [1, 1])
-
-
-def check_distance_to_boundary():
-    points, lots = layers()
-    inside = nearest(points.shapes(), lots.rows)
-    answers = nearest(points.shapes(), lots.rows, to_boundary=True)
-    true(any(a[0][0] == 0 for a in inside), "some points are inside")
-    join(*"-distance_to boundary o.gpkg points.gpkg lots.gpkg".split())
-    same(rows_in("o.gpkg"), rows_of(answers, points, lots))
-    true(all(d > 0 for d in Layer("o.gpkg").column("join_distance")), "never 0")
 
 
 def check_max_distance_units():

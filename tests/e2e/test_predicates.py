@@ -47,21 +47,6 @@ def check_one_kind_on_each_side():
             os.remove("b.fgb")
 
 
-def check_formats_of_both_sides():
-    kinds = {"shp": polygons, "geojson": points, "csv": lines, "fgb": polygons, "gpkg": points}
-    for left, make_left in kinds.items():
-        a = Side(f"a.{left}", make_left(random.Random(left), 30), "id", lco=["GEOMETRY=AS_WKT"] if left == "csv" else [])
-        for right, make_right in kinds.items():
-            b = Side(f"b.{right}", make_right(random.Random(right), 30), "jid", lco=["GEOMETRY=AS_WKT"] if right == "csv" else [])
-            for op in ("intersects", "touches", "disjoint"):
-                wanted = expect(a, b, lambda i, j: holds(op, a.shapes[i], b.shapes[j]))
-                got, _ = ask(a, b, "-op", op, "-s_srs", CRS, "-join_srs", CRS)
-                same_pairs(got, wanted, f"{left} {op} {right}", a, b)
-            for extension in ("shx", "dbf", "prj", "cpg", "csvt", right):
-                if os.path.exists(f"b.{extension}"):
-                    os.remove(f"b.{extension}")
-
-
 def check_backends_threads_and_batches():
     a = Side("a.gpkg", all_kinds(5, 24), "id")
     b = Side("b.gpkg", all_kinds(6, 24), "jid")
@@ -71,14 +56,13 @@ def check_backends_threads_and_batches():
         for how in (("-threads", 1), ("-threads", 3, "-batch", 5), ("-batch", 1),
                     ("-backend", "geos"), ("-backend", "geos_sorted"), ("-backend", "spatialindex")):
             same(ask(a, b, *words, *how)[0], wanted, f"{words} {how}")
-
-
-def check_default_join():
-    a = Side("a.gpkg", all_kinds(7), "id")
-    b = Side("b.gpkg", all_kinds(8), "jid")
-    same(ask(a, b)[0], ask(a, b, "-op", "intersects")[0])
-    same(ask(a, b, "-k", 2)[0], ask(a, b, "-k", 2, "-op", "nearest")[0])
-    same(ask(a, b, "-relate", "T********")[0], ask(a, b, "-op", "relate", "-relate", "T********")[0])
+    c = Side("c.gpkg", points(random.Random(5), 60), "id")
+    for words in (("-k", 3), ("-op", "nearest", "-ties", "all"),
+                  ("-op", "nearest", "-distance_to", "boundary", "-max_distance", 2)):
+        wanted, _ = ask(c, b, *words)
+        for how in (("-batch", 7, "-threads", 5), ("-backend", "geos"), ("-backend", "quadrant"),
+                    ("-backend", "quadrant", "-quadrant_size", 3)):
+            same(ask(c, b, *words, *how)[0], wanted, f"{words} {how}")
 
 
 # --- windows ------------------------------------------------------------------
@@ -136,41 +120,6 @@ def check_window_of_a_layer():
 
 
 # --- attributes -------------------------------------------------------------------
-
-
-def check_on():
-    a = Side("a.gpkg", polygons(random.Random(27), 40), "id")
-    b = Side("b.gpkg", points(random.Random(28), 40), "jid")
-    table = table_of(a, b)
-
-    def value(side, i, name):
-        return side.rows[i][1][name]
-
-    def equal(*names):
-        def test(i, j):
-            for left, right in names:
-                x, y = value(a, i, left), value(b, j, right)
-                if x is None or y is None or str(x) != str(y):
-                    return False
-            return True
-        return test
-
-    for words, test in (
-        ("id_code=jid_code", equal(("id_code", "jid_code"))),
-        ("id_text=jid_text", equal(("id_text", "jid_text"))),
-        ("id_code=jid_text", equal(("id_code", "jid_text"))),
-        ("id_text = jid_code", equal(("id_text", "jid_code"))),
-        ("id_code=jid_code,id_text=jid_text", equal(("id_code", "jid_code"), ("id_text", "jid_text"))),
-        ("ID_CODE=JID_CODE", equal(("id_code", "jid_code"))),
-    ):
-        for op in ("intersects", "disjoint", "covers"):
-            wanted = expect(a, b, lambda i, j: test(i, j) and holds(op, a.shapes[i], b.shapes[j]))
-            got, _ = ask(a, b, "-op", op, "-on", words)
-            same_pairs(got, wanted, f"{op} -on {words}", a, b)
-        got, _ = ask(a, b, "-k", 2, "-on", words)
-        same(got, [w[:2] for w in k_nearest(table, len(a), k=2, may=test)], f"nearest -on {words}")
-        wanted = [p for p, d in table.items() if d <= 3 and test(*p)]
-        same_pairs(ask(a, b, "-op", "dwithin", "-max_distance", 3, "-on", words)[0], wanted, f"dwithin -on {words}")
 
 
 def check_on_types():
@@ -324,7 +273,7 @@ def check_validation_of_every_join():
     b = Side("b.gpkg", [*all_kinds(38), *BOW_TIES[:3]], "jid")
     for words in (*(("-op", op) for op in PREDICATE_OPS), ("-relate", "T*F**F***"), ("-op", "window"),
                   ("-op", "dwithin", "-max_distance", 1), ("-k", 3), ("-op", "nearest"),
-                  ("-k", 2, "-ties", "all"), ("-op", "intersects", "-on", "id_code=jid_code"),
+                  ("-k", 2, "-ties", "all"), ("-op", "nearest", "-distance_to", "boundary"), ("-op", "intersects", "-on", "id_code=jid_code"),
                   ("-op", "nearest", "-exclude", "same_geometry", "-min_distance", 1)):
         for reference in ("geos", "spatialindex"):
             r = run(*words, "-validate", reference, "-overwrite", "o.gpkg", a.path, b.path)

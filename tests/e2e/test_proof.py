@@ -12,31 +12,6 @@ def layers():
     return ["points.gpkg", "lots.gpkg"]
 
 
-def check_no_difference():
-    w = layers()
-    r = random.Random(8)
-    rows = []
-    for i in range(40):
-        x, y = 980000 + r.uniform(0, 1000), 200000 + r.uniform(0, 1000)
-        rows.append((f"LINESTRING ({x!r} {y!r}, {x + 30!r} {y + 9!r}, {x!r} {y - 9!r})",
-                     {"name": str(i)}))
-    make("roads.gpkg", rows, kind=ogr.wkbLineString)
-    for joined in (w[1], "roads.gpkg", "points.gpkg"):
-        for words in ([], ["-max_distance", "60"], ["-k", "4"], ["-ties", "all"],
-                      ["-distance_to", "boundary"], ["-how", "anti", "-max_distance", 40]):
-            for reference in ([], ["geos"], ["spatialindex"]):
-                r = join("-validate", *reference, *words, "o.gpkg", w[0], joined,
-                         "-overwrite", "-json_summary", "s.json")
-                name = reference[0] if reference else "geos"
-                true(f"cpu against {name}" in r.err and "no difference" in r.err, str(r))
-                s = summary("s.json")
-                same((s["rows_validated"], s["rows_different"]), (200, 0))
-                if not IS_LONG and reference and words:
-                    break
-    r = join("-validate", "-backend", "spatialindex", "b.gpkg", *w)
-    true("spatialindex against geos" in r.err, str(r))
-
-
 def check_report_without_difference():
     w = layers()
     for name in ("r.gpkg", "r.csv"):

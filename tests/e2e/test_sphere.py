@@ -5,11 +5,6 @@ from e2e import *
 RADIUS = 6371008.7714
 
 
-def vector(x, y):
-    x, y = math.radians(x), math.radians(y)
-    return (math.cos(y) * math.cos(x), math.cos(y) * math.sin(x), math.sin(y))
-
-
 def apart(p, q):
     """Metres, by haversines."""
     (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]

@@ -87,22 +87,6 @@ def check_types_gpkg():
     same(got.rows[2][2]["join_s"], "", "an empty string is no NULL")
 
 
-def check_types_fgb():
-    make_both("fgb")
-    join(*"-max_distance 1 -lco SPATIAL_INDEX=NO o.fgb a.fgb b.fgb".split())
-    # FlatGeobuf's index reorders its own rows.
-    got, left, right = Layer("o.fgb"), Layer("a.fgb"), Layer("b.fgb")
-    for name, described in right.fields.items():
-        same(got.fields["join_" + name], described, f"definition of {name}")
-    for row, given in zip(got.rows, left.rows):
-        for key, value in given[2].items():
-            same(row[2][key], value, key)
-        fid = row[2]["join_fid"]
-        for key in right.fields:
-            expected = None if fid is None else right.rows[fid][2][key]
-            same(row[2]["join_" + key], expected, key)
-
-
 def check_gpkg_to_others():
     make_both()
     left, right = Layer("a.gpkg"), Layer("b.gpkg")
@@ -179,34 +163,6 @@ def check_lists():
     text = got.column("join_ii")[0]
     true("1" in text and "-2" in text, text)
     true("b,c" in got.column("join_si")[0], got.column("join_si")[0])
-
-
-def check_binary():
-    data = bytes(range(256))
-    for end in ("gpkg", "fgb"):
-        driver = ogr.GetDriverByName(DRIVERS[f".{end}"])
-        dataset = driver.CreateDataSource(f"a.{end}")
-        layer = dataset.CreateLayer("a", None, ogr.wkbPoint)
-        layer.CreateField(ogr.FieldDefn("data", ogr.OFTBinary))
-        for x, value in ((0, data), (5, b""), (9, None)):
-            feature = ogr.Feature(layer.GetLayerDefn())
-            feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POINT ({x} 0)"))
-            if value is not None:
-                feature.SetFieldBinaryFromHexString("data", value.hex())
-            layer.CreateFeature(feature)
-        layer = dataset = None
-        out = f"o.{end}"
-        join(out, f"a.{end}", twin(f"a.{end}"))
-        given, got = by_x(f"a.{end}", "data"), by_x(out, "join_data")
-        same(sorted(got), sorted(given), end)
-        same(dict(given)[0.0], data.hex().upper())
-
-
-def by_x(path, name):
-    layer = Layer(path)
-    return [
-        (shape.GetX(), value) for shape, value in zip(layer.shapes(), layer.column(name))
-    ]
 
 
 def check_domains():

@@ -1,5 +1,5 @@
-/** Layers built in place and a backend run on them, for the tests of the
- *  reference backends. Include once, in a test program. */
+/** Layers built in place, for tests of joins. Include once, in a test program.
+ */
 #ifndef REFERENCES_H
 #define REFERENCES_H
 
@@ -74,42 +74,6 @@ static inline void add_line(struct oj_flat_buf *buf, double ax, double ay,
     add_part(buf, OJ_PART_LINE);
     add_ring(buf, 2, xy);
     end(buf);
-}
-
-/* --- running ---------------------------------------------------------------
- */
-
-static inline void run(const struct oj_backend *backend,
-                       const struct oj_flat *join, const struct oj_flat *input,
-                       const struct oj_relation *relation,
-                       const int32_t *tie_rank, struct oj_matches *out)
-{
-    struct oj_options options = {
-        .n_threads = 2, .quadrant_size = 16, .timings = 1, .cancel = NULL};
-    struct oj_stats stats;
-    struct oj_index *index;
-    memset(&stats, 0, sizeof stats);
-    must(backend->engines[0]->index(
-        &(struct oj_index_args){join, tie_rank, *relation, options}, &index,
-        &stats, &error));
-    must(backend->engines[0]->join(index, input, out, &stats, &error));
-    backend->engines[0]->free_index(index);
-    ck_assert_int_eq(out->n_rows, input->n_features);
-    ck_assert(stats.index_s >= 0 && stats.sort_s >= 0 && stats.filter_s >= 0 &&
-              stats.refine_s >= 0);
-}
-
-/* The i-th reference backend in the plane that needs no device, or NULL. */
-static inline const struct oj_backend *reference_at(int i)
-{
-    const struct oj_backend *backend;
-    for (int row = 0; (backend = oj_backend_at(row)) != NULL; row++)
-    {
-        if (backend->is_reference && backend != oj_backend_find("sphere") &&
-            backend != oj_backend_find("cuda_quadrant") && i-- == 0)
-            return backend;
-    }
-    return NULL;
 }
 
 #endif

@@ -89,77 +89,6 @@ TEST_LOOP(test_rows, 0, N_JOINS)
     oj_join_layer_close(layer);
 }
 
-/* ---- counts -----------------------------------------------------------------
- */
-
-TEST_LOOP(test_count, 0, N_JOINS)
-{
-    struct oj_join_layer *layer = open_well(joins[_i]);
-    struct row_texts rows = next_rows(layer, 7);
-    GIntBig n = oj_join_layer_count(layer, 1);
-    struct row_texts rest = next_rows(layer, -1);
-    expect_no_error();
-    ck_assert_int_eq(n, rows.n + rest.n);
-    free_rows(&rows);
-    free_rows(&rest);
-    oj_join_layer_close(layer);
-}
-
-/* ---- single rows
- * ------------------------------------------------------------- */
-
-/* The rows by FID, in the midst of reading them, are the same. */
-TEST_LOOP(test_get, 0, N_JOINS)
-{
-    struct oj_join_layer *layer = open_well(joins[_i]);
-    OGRFeatureH f, g;
-    int n = 0;
-    while ((f = oj_join_layer_next(layer)) != NULL)
-    {
-        if (n++ % 37 == 0)
-        {
-            char *a = row_text(f, 1), *b;
-            g = oj_join_layer_get(layer, OGR_F_GetFID(f));
-            expect_no_error();
-            ck_assert_ptr_nonnull(g);
-            b = row_text(g, 1);
-            ck_assert_str_eq(a, b);
-            CPLFree(a);
-            CPLFree(b);
-            OGR_F_Destroy(g);
-        }
-        OGR_F_Destroy(f);
-    }
-    ck_assert_ptr_null(oj_join_layer_get(layer, 123456));
-    ck_assert_ptr_null(oj_join_layer_get(layer, -1));
-    expect_no_error();
-    oj_join_layer_close(layer);
-}
-
-TEST_LOOP(test_skip_to, 0, N_JOINS)
-{
-    struct oj_join_layer *layer = open_well(joins[_i]);
-    struct row_texts all = next_rows(layer, -1), one;
-    const int places[] = {0, 5, 3, 64, 40, all.n - 1, 1};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-    {
-        int place = places[i];
-        ck_assert_int_eq(oj_join_layer_skip_to(layer, place), place < all.n);
-        one = next_rows(layer, 1);
-        ck_assert_int_eq(one.n, place < all.n);
-        if (one.n > 0)
-            ck_assert_str_eq(one.text[0], all.text[place]);
-        free_rows(&one);
-    }
-    ck_assert_int_eq(oj_join_layer_skip_to(layer, all.n), 0);
-    ck_assert_ptr_null(oj_join_layer_next(layer));
-    ck_assert_int_eq(oj_join_layer_skip_to(layer, -1), 0);
-    ck_assert_ptr_null(oj_join_layer_next(layer));
-    expect_no_error();
-    free_rows(&all);
-    oj_join_layer_close(layer);
-}
-
 /* ---- filters
  * ------------------------------------------------------------------ */
 
@@ -266,103 +195,8 @@ TEST_LOOP(test_where, 0, 8)
     oj_join_layer_close(layer);
 }
 
-TEST(test_ignored)
-{
-    struct oj_join_layer *layer =
-        open_well("-op nearest @/points.gpkg @/zones.gpkg");
-    OGRFeatureDefnH defn = oj_join_layer_about(layer)->defn;
-    const OGREnvelope all = {-1e9, 1e9, -1e9, 1e9};
-    int name = OGR_FD_GetFieldIndex(defn, "name");
-    char used[] = "name", *fields[] = {used, NULL};
-    OGRFeatureH f;
-    OGR_Fld_SetIgnored(OGR_FD_GetFieldDefn(defn, 0), 1);
-    OGR_Fld_SetIgnored(OGR_FD_GetFieldDefn(defn, name), 1);
-    OGR_FD_SetGeometryIgnored(defn, 1);
-    f = oj_join_layer_next(layer);
-    ck_assert(!OGR_F_IsFieldSet(f, 0) && !OGR_F_IsFieldSet(f, name));
-    ck_assert(OGR_F_IsFieldSet(f, 1) && OGR_F_GetGeometryRef(f) == NULL);
-    OGR_F_Destroy(f);
-    /* What filters look at is there. */
-    oj_join_layer_filter_box(layer, &all);
-    f = oj_join_layer_next(layer);
-    ck_assert(!OGR_F_IsFieldSet(f, 0) && OGR_F_GetGeometryRef(f) != NULL);
-    OGR_F_Destroy(f);
-    oj_join_layer_filter_box(layer, NULL);
-    oj_join_layer_filter_where(layer, "name <> ''", fields);
-    f = oj_join_layer_next(layer);
-    ck_assert(!OGR_F_IsFieldSet(f, 0) && OGR_F_IsFieldSet(f, name));
-    OGR_F_Destroy(f);
-    expect_no_error();
-    oj_join_layer_close(layer);
-}
-
-/* ---- what it says of itself
- * ----------------------------------------------------- */
-
-TEST(test_description)
-{
-    struct oj_join_layer *layer =
-        open_well("-op nearest @/points.gpkg @/zones.gpkg");
-    OGRSpatialReferenceH srs;
-    OGREnvelope extent;
-    OGRFeatureH f;
-    ck_assert_str_eq(oj_join_layer_about(layer)->name, "points");
-    ck_assert_str_eq(oj_join_layer_about(layer)->fid_column, "fid");
-    srs = OGR_GFld_GetSpatialRef(
-        OGR_FD_GetGeomFieldDefn(oj_join_layer_about(layer)->defn, 0));
-    ck_assert_ptr_nonnull(srs);
-    f = oj_join_layer_next(layer);
-    ck_assert_ptr_eq(OGR_G_GetSpatialReference(OGR_F_GetGeometryRef(f)), srs);
-    OGR_F_Destroy(f);
-    ck_assert_str_eq(
-        CSLFetchNameValue(oj_join_layer_about(layer)->metadata, "JOIN_LAYER"),
-        "zones");
-    ck_assert_int_eq(CSLCount(oj_join_layer_about(layer)->files), 2);
-    ck_assert_int_eq(oj_join_layer_extent(layer, &extent, 0), 1);
-    ck_assert(extent.MinX == 0.0 && extent.MaxX > 70.0);
-    ck_assert_int_eq(oj_join_layer_count(layer, 0), N_POINTS);
-    ck_assert(oj_join_layer_has(layer, OLCRandomRead));
-    ck_assert(oj_join_layer_has(layer, OLCFastFeatureCount));
-    ck_assert(!oj_join_layer_has(layer, OLCSequentialWrite));
-    oj_join_layer_close(layer);
-
-    layer = open_well("-op nearest -nln all -how inner @/points.gpkg "
-                      "@/zones.gpkg");
-    ck_assert_str_eq(oj_join_layer_about(layer)->name, "all");
-    ck_assert(!oj_join_layer_has(layer, OLCFastFeatureCount));
-    ck_assert_int_eq(oj_join_layer_extent(layer, &extent, 1), 0);
-    ck_assert_int_eq(oj_join_layer_count(layer, 0), -1);
-    oj_join_layer_close(layer);
-    expect_no_error();
-}
-
 /* ---- errors
  * ------------------------------------------------------------------- */
-
-TEST_LOOP(test_failed_open, 0, 9)
-{
-    static const struct
-    {
-        const char *words, *error;
-    } cases[] = {
-        {"-op nearest @/nothing.gpkg @/zones.gpkg", "nothing.gpkg"},
-        {"-op nearest -input_layer x @/points.gpkg @/zones.gpkg",
-         "no layer 'x'"},
-        {"-op nearest -where 'x y z' @/points.gpkg @/zones.gpkg", "x y z"},
-        {"-op nearest -select nothing @/points.gpkg @/zones.gpkg",
-         "no field 'nothing'"},
-        {"-op nearest -pick max:nothing @/points.gpkg @/zones.gpkg",
-         "no field 'nothing'"},
-        {"-op nearest -in_place @/points.gpkg @/zones.gpkg", "in_place"},
-        {"-op nearest -validate @/points.gpkg @/zones.gpkg", "validate"},
-        {"-op nearest -unmatched_layer u @/points.gpkg @/zones.gpkg",
-         "unmatched_layer"},
-        {"-op nearest @/points.gpkg", "join_ds"}};
-    if (_i == 2) /* SQLite says so only when rows are read */
-        return;
-    ck_assert_ptr_null(open_join(cases[_i].words));
-    expect_one_error(cases[_i].error);
-}
 
 static void expect_end(struct oj_join_layer *layer)
 {
@@ -450,23 +284,6 @@ TEST(test_close_early)
         oj_join_layer_close(layer);
     }
     expect_no_error();
-}
-
-TEST(test_two_at_once)
-{
-    const char *words = "-op nearest -batch 32 @/points.gpkg @/zones.gpkg";
-    struct oj_join_layer *a = open_well(words), *b = open_well(words);
-    struct row_texts x = next_rows(a, 100), y = next_rows(b, -1), z;
-    z = next_rows(a, -1);
-    ck_assert_int_eq(x.n + z.n, y.n);
-    ck_assert_str_eq(x.text[50], y.text[50]);
-    ck_assert_str_eq(z.text[50], y.text[150]);
-    oj_join_layer_close(b);
-    oj_join_layer_close(a);
-    expect_no_error();
-    free_rows(&x);
-    free_rows(&y);
-    free_rows(&z);
 }
 
 /* ---- aggregates either way

@@ -140,7 +140,7 @@ static void check_round(const struct scene *scene)
 
 TEST(plain_way)
 {
-    int64_t n_rounds = rounds(150);
+    int64_t n_rounds = rounds(80);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene;
@@ -154,7 +154,7 @@ TEST(plain_way)
  * eight of them, or ten: boxes must not tell more than segments. */
 TEST(squares_underflow)
 {
-    int64_t n_rounds = rounds(40);
+    int64_t n_rounds = rounds(20);
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         struct scene scene = {0.0, 0.0, 0.0, 12, 1, 0.0};
@@ -227,44 +227,6 @@ TEST(very_large)
 /* --- batches ---------------------------------------------------------------
  */
 
-/* Every pair within reach, a row at a time and with a bound on the pairs. */
-TEST(bounded_batches)
-{
-    struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
-    struct oj_options options = {.n_threads = 2, .max_batch_pairs = 50};
-    struct oj_relation r = oj_relation_default();
-    MATCHES all = {0}, one = {0};
-    struct oj_join *join;
-    struct random_side a, b;
-    random_state = 5;
-    side_make(&a, &scene, 60, 7);
-    side_make(&b, &scene, 90, 7);
-    r.op = OJ_OP_DWITHIN;
-    r.max_distance = 30.0;
-    ask_backend(&r, &a.view, &b.view, &all);
-    ck_assert_int_gt(all.n_pairs, 1000);
-    must(oj_join_open(&b.view, &r, "cpu", &options, &join, &error));
-    ck_assert_int_eq(oj_join_batch(join, &a.view, &one, &error),
-                     OJ_ERR_TOO_MANY_PAIRS);
-    for (int64_t row = 0; row < a.view.n_features; row++)
-    {
-        struct oj_flat batch = a.view;
-        int64_t first = oj_matches_first(&all, row);
-        batch.n_features = 1;
-        batch.fid = NULL;
-        batch.part_offset += row;
-        must(oj_join_batch(join, &batch, &one, &error));
-        ck_assert_int_eq(one.n_pairs, oj_matches_end(&all, row) - first);
-        for (int64_t i = 0; i < one.n_pairs; i++)
-            expect(one.join_row[i] == all.join_row[first + i] &&
-                       one.measure[i] == all.measure[first + i],
-                   "row %d", (int)row);
-    }
-    oj_join_close(join);
-    side_free(&a);
-    side_free(&b);
-}
-
 /* Very many features in one place: each finds the first of the others without
  * looking at all. */
 TEST_LOOP(one_place, 0, 2)
@@ -310,10 +272,12 @@ TEST_LOOP(memory, 0, 2)
     }
     r.k = 4;
     r.ties = OJ_TIES_ALL;
-    try_without_memory(
-        &(struct memory_join){
-            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
-        10);
+    try_without_memory(&(struct memory_join){.backend = "cpu",
+                                             .join = &b.view,
+                                             .input = &a.view,
+                                             .relation = r,
+                                             .n_each = 100},
+                       10);
     side_free(&a);
     side_free(&b);
 }

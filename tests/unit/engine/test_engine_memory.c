@@ -64,7 +64,7 @@ static void fail_in_turn(const char *backend, const struct oj_flat_buf *input,
         .input = &rows,
         .relation = *relation,
         .options = {.n_threads = n_threads, .quadrant_size = 16},
-        .n_each = 150}; /* growing arrays: not every one of them */
+        .n_each = 40}; /* growing arrays: not every one of them */
     try_without_memory(&t, 5);
 }
 

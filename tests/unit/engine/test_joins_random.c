@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define N_ROUNDS 60
+#define N_ROUNDS 45
 
 /* --- a join to try -------------------------------------------------------- */
 
@@ -335,6 +335,8 @@ TEST(as_all_pairs)
         }
         try_backend(&t, "geos", 1, &expected, round);
         try_backend(&t, "spatialindex", 1, &expected, round);
+        if (has_distance(&t.relation)) /* of predicates it asks prepared ones */
+            try_backend(&t, "geos_sorted", 1, &expected, round);
         try_backend(&t, "spatialindex_collective", 1, &expected, round);
         free_trial(&t);
     }
@@ -377,7 +379,7 @@ TEST(huge_coordinates)
     static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
                                      1e300, 1.7e308, DBL_MAX, INFINITY};
     memset(&counts, 0, sizeof counts);
-    for (long round = 0; round < 200; round++)
+    for (long round = 0; round < 120; round++)
     {
         struct random_join_trial t;
         MATCHES expected = {0};
@@ -418,7 +420,7 @@ TEST(huge_coordinates)
     printf("%lld joins of huge coordinates, %lld pairs, %lld rows rounded\n",
            (long long)counts.n_joins, (long long)counts.n_pairs,
            (long long)counts.n_rounding);
-    ck_assert_int_gt(counts.n_pairs, 1000);
+    ck_assert_int_gt(counts.n_pairs, 600);
 }
 
 /* --- GEOS's own consistency ----------------------------------------------- */

@@ -1,17 +1,11 @@
 /* Kinds: unit, memory. Jobs that share join sides, when files change, when
- * nothing is kept, when reading fails or is cancelled, and under threads. */
+ * nothing is kept, when reading fails or is cancelled. */
 #include "shared_jobs.h"
 
 #include "../../../driver/base/oj_cancel.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/stat.h>
-
-enum
-{
-    N_THREADS = 8
-};
 
 /* ---- files that change -------------------------------------------------- */
 
@@ -231,7 +225,7 @@ TEST(boxes)
     remove_folder();
 }
 
-/* ---- failures and threads ----------------------------------------------- */
+/* ---- failures ----------------------------------------------------------- */
 
 TEST(cancelled)
 {
@@ -299,62 +293,6 @@ TEST(without_memory)
     ck_assert(same_answer(&alone, &t));
     close_job(&t);
     close_job(&alone);
-    remove_folder();
-}
-
-struct job_thread
-{
-    pthread_t thread;
-    const char *line;
-    const struct job_trial *alone;
-    int n_wrong;
-};
-
-static void *work(void *user)
-{
-    struct job_thread *w = user;
-    for (int round = 0; round < 10; round++)
-    {
-        struct job_trial t;
-        parse(&t, w->line, "points.gpkg", "zones.gpkg");
-        if (oj_job_open_shared(&t.command, &t.job, &t.error) != OJ_OK ||
-            oj_job_prepare_shared(&t.job, NULL, &t.error) != OJ_OK ||
-            stream(&t) != OJ_OK || !same_answer(w->alone, &t))
-            w->n_wrong++;
-        close_job(&t);
-    }
-    return NULL;
-}
-
-TEST(threads)
-{
-    static const char *const few[] = {"-op nearest -k 2",
-                                      "-op intersects -on t=n",
-                                      "-op nearest -exclude field=t"};
-    struct job_thread workers[N_THREADS];
-    struct job_trial alone[3];
-    int64_t built;
-    CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
-    make_folder();
-    built = n_built();
-    memset(workers, 0, sizeof workers);
-    for (int i = 0; i < 3; i++)
-        join_alone(&alone[i], few[i], "points.gpkg", "zones.gpkg");
-    for (int i = 0; i < N_THREADS; i++)
-    {
-        workers[i].line = few[i % 3];
-        workers[i].alone = &alone[i % 3];
-        ck_assert_int_eq(
-            pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-    }
-    for (int i = 0; i < N_THREADS; i++)
-    {
-        pthread_join(workers[i].thread, NULL);
-        ck_assert_int_eq(workers[i].n_wrong, 0);
-    }
-    ck_assert_int_eq(n_built() - built, 3);
-    for (int i = 0; i < 3; i++)
-        close_job(&alone[i]);
     remove_folder();
 }
 

@@ -31,7 +31,7 @@
 
 enum
 {
-    N_ROUNDS = 100,
+    N_ROUNDS = 70,
     MOST_FAILURES = 20
 };
 

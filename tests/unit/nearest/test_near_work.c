@@ -208,7 +208,7 @@ static void check_ties(const struct layer_trial *t,
 TEST(all_that_are_as_near)
 {
     static const char *const backends[] = {"cpu", "cuda"};
-    LAYER join = {0}, input = {0};
+    LAYER join = {0}, input = {0}, third = {0};
     for (int i = 0; i < 49; i++)
     {
         double x = i % 7 * 10.0, y = i / 7 * 10.0;
@@ -224,6 +224,8 @@ TEST(all_that_are_as_near)
         add_point(&input, i % 20 * 5.0 - 5.0, i / 20 * 5.0 - 5.0);
     add_point(&input, 1e5, 2e5);
     add_point(&input, -1e7, 35.0);
+    for (int64_t i = 0; i < input.n_features; i += 3)
+        add_point(&third, input.x[i], input.y[i]);
     for (int c = 0; c < 8; c++)
     {
         static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
@@ -236,6 +238,8 @@ TEST(all_that_are_as_near)
             struct join_work work;
             if (b == 1 && c != 3 && c != 5)
                 continue; /* an emulated device takes long */
+            if (b == 1)
+                t.input = oj_flat_buf_view(&third);
             if (join_on(backends[b], &t, &out, &work))
                 check_ties(&t, &out, backends[b]);
         }

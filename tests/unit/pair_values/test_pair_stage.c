@@ -351,8 +351,8 @@ static void expect_same(const struct oj_pair_values *a,
 TEST_LOOP(threads_change_nothing, 0, 5)
 {
     MATCHES m = {0};
-    build_layers(77 + (uint64_t)_i, 50, 50);
-    make_matches(&m, 50, 50);
+    build_layers(77 + (uint64_t)_i, 25, 25);
+    make_matches(&m, 25, 25);
     for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
     {
         struct oj_pair_request one = ask_all((enum oj_pick_rule)rule, 1);
@@ -373,10 +373,10 @@ TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
     struct oj_pair_values all = {0}, picked = {0};
     struct oj_pair_request request = ask_all(OJ_PICK_ALL, 2);
     struct oj_flat a, b;
-    build_layers(177 + (uint64_t)_i, 50, 50);
+    build_layers(177 + (uint64_t)_i, 25, 25);
     a = oj_flat_buf_view(&inputs);
     b = oj_flat_buf_view(&joins);
-    make_matches(&m, 50, 50);
+    make_matches(&m, 25, 25);
     must(run_once(&request, &m, &all));
     request = ask_all(OJ_PICK_LARGEST_OVERLAP, 2);
     must(run_once(&request, &m, &picked));
@@ -424,7 +424,7 @@ TEST_LOOP(out_of_memory, 0, 8)
     must(run_once(&request, &m, &expected));
     n = oj_alloc_fail_at(0);
     ck_assert_int_gt(n, 10);
-    for (int64_t i = 1; i <= n; i++)
+    for (int64_t i = 1; i <= n; i += i < 100 ? 1 : 7)
     {
         struct oj_pair_values values = {0};
         oj_status status;
@@ -433,7 +433,7 @@ TEST_LOOP(out_of_memory, 0, 8)
         oj_alloc_fail_at(0);
         /* which allocation is the last depends on threads */
         ck_assert(status == OJ_ERR_NOMEM || (status == OJ_OK && _i % 2 == 1));
-        if (i % 8 == 0 || status == OJ_OK)
+        if (i % 16 == 0 || status == OJ_OK)
         {
             must(run_once(&request, &m, &values));
             expect_same(&values, &expected);

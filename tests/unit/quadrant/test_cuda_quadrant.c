@@ -42,13 +42,13 @@ TEST(random_sides)
 /* An answer, or a clear error. */
 TEST(little_memory)
 {
-    int64_t n_rounds = rounds(4) / 4 + 1;
+    int64_t n_rounds = rounds(32) / 32 + 1;
     for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
     {
         MATCHES ours = {0}, truth = {0};
         struct join_trial job;
         random_state = seed;
-        make_job(&job, 1500, 30000);
+        make_job(&job, 1500, 15000);
         trial_truth(&job, &truth);
         for (int64_t bytes = 1 << 12; bytes < (int64_t)1 << 28; bytes *= 4)
         {

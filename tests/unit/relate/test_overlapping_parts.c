@@ -147,7 +147,7 @@ TEST(coasts)
 TEST(locations)
 {
     uint64_t first = first_seed();
-    int64_t n = rounds(60);
+    int64_t n = rounds(30);
     for (int64_t i = 0; i < n; i++)
     {
         LAYER join_buf = {0}, input_buf = {0};

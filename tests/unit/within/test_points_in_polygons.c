@@ -88,7 +88,7 @@ static struct oj_flat join_view(const struct oj_flat_buf *buf)
 TEST(same_as_ring_by_ring)
 {
     uint64_t first = first_seed();
-    int64_t n = rounds(250);
+    int64_t n = rounds(120);
     for (int64_t i = 0; i < n; i++)
     {
         LAYER join = {0}, input = {0};
@@ -261,7 +261,7 @@ TEST(sizes)
 TEST(far_rings)
 {
     uint64_t first = first_seed();
-    int64_t n = rounds(100);
+    int64_t n = rounds(40);
     for (int64_t i = 0; i < n; i++)
     {
         struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
@@ -308,7 +308,8 @@ TEST_LOOP(memory, 0, 2)
     struct memory_join t = {.backend = "cpu",
                             .join = &b,
                             .input = &a,
-                            .relation = oj_relation_default()};
+                            .relation = oj_relation_default(),
+                            .n_each = 100};
     build_layers();
     a = oj_flat_buf_view(&visitors);
     b = oj_flat_buf_view(&districts);
@@ -343,77 +344,6 @@ TEST(cancelled_while_cells_are_made)
     ck_assert_ptr_null(join);
     oj_flat_buf_free(&districts);
     oj_flat_buf_free(&visitors);
-}
-
-static oj_status run_once(int n_threads, const struct oj_options *given,
-                          struct oj_matches *out)
-{
-    struct oj_flat a = oj_flat_buf_view(&visitors);
-    struct oj_flat b = oj_flat_buf_view(&districts);
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = *given;
-    struct oj_join *join = NULL;
-    oj_status status;
-    relation.op = OJ_OP_INTERSECTS;
-    options.n_threads = n_threads;
-    status = oj_join_open(&b, &relation, "cpu", &options, &join, &error);
-    if (status == OJ_OK)
-        status = oj_join_batch(join, &a, out, &error);
-    oj_join_close(join);
-    return status;
-}
-
-TEST(bounds)
-{
-    struct oj_options options = {0};
-    MATCHES out = {0};
-    int cancel = 1;
-    int64_t n_pairs;
-    build_layers();
-    must(run_once(1, &options, &out));
-    n_pairs = out.n_pairs;
-    for (int n_threads = 1; n_threads < 4; n_threads++)
-    {
-        options.max_batch_pairs = n_pairs;
-        must(run_once(n_threads, &options, &out));
-        ck_assert_int_eq(out.n_pairs, n_pairs);
-        options.max_batch_pairs = n_pairs - 1;
-        ck_assert_int_eq(run_once(n_threads, &options, &out),
-                         OJ_ERR_TOO_MANY_PAIRS);
-        options.max_batch_pairs = 0;
-        options.cancel = &cancel;
-        ck_assert_int_eq(run_once(n_threads, &options, &out), OJ_ERR_CANCELLED);
-        options.cancel = NULL;
-    }
-    oj_flat_buf_free(&districts);
-    oj_flat_buf_free(&visitors);
-}
-
-/* A batch of one row has no bound. */
-TEST(one_row)
-{
-    const struct oj_engine *family = &oj_cpu_points_in_polygons;
-    LAYER join = {0}, input = {0};
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {.n_threads = 1, .max_batch_pairs = 3};
-    struct oj_stats stats;
-    struct oj_index *index;
-    MATCHES out = {0};
-    struct oj_flat a, b;
-    memset(&stats, 0, sizeof stats);
-    relation.op = OJ_OP_WITHIN;
-    for (int i = 0; i < 500; i++)
-        add_square(&join, 0.0, 0.0, 2.0, 2.0);
-    add_point(&input, 1.0, 1.0);
-    a = oj_flat_buf_view(&input);
-    b = oj_flat_buf_view(&join);
-    must(family->index(&(struct oj_index_args){&b, NULL, relation, options},
-                       &index, &stats, &error));
-    must(family->join(index, &a, &out, &stats, &error));
-    ck_assert_int_eq(out.n_pairs, 500);
-    for (int i = 0; i < 500; i++)
-        ck_assert_int_eq(out.join_row[i], i);
-    family->free_index(index);
 }
 
 /* No features, no features with parts, no rows, only rows without a place. */
