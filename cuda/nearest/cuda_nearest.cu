@@ -513,7 +513,7 @@ static oj_status answer_open(const struct near_index *self, cudaStream_t stream,
     struct oj_cuda_work work(self->device, stream, err);
     struct open_rows open = {};
     struct oj_cuda_points its;
-    int32_t *its_row;
+    int32_t *its_row = NULL;
     double *its_measure = NULL;
     OJ_TRY(find_open(&work, points, row, NULL, &open));
     if (open.n == 0)
@@ -709,7 +709,7 @@ static oj_status count_ties(const struct near_index *self,
                             const struct found_rows &found,
                             struct tie_batch *out)
 {
-    struct tie_batch b;
+    struct tie_batch b = {};
     int64_t n = l->points->n;
     unsigned n_blocks;
     b.x = l->points->x;
@@ -750,7 +750,7 @@ static oj_status count_ties(const struct near_index *self,
 static oj_status list_ties(const struct near_index *self, struct point_lists *l,
                            const struct found_rows &found, int *fits)
 {
-    struct tie_batch b;
+    struct tie_batch b = {};
     int64_t n = l->points->n;
     int32_t *row;
     double *measure;

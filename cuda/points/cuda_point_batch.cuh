@@ -291,7 +291,7 @@ static oj_status list_found(struct point_lists *l, const Side &side,
                             int64_t most, int has_measure, int in_order)
 {
     int64_t n = l->batch.n;
-    unsigned long long *total;
+    unsigned long long *total = NULL;
     OJ_TRY(l->make_zeros(1, &total, "counting pairs"));
     count_pairs<resident, Side>
         <<<oj_blocks(n + 1, POINT_BLOCK), POINT_BLOCK, 0, l->stream>>>(

@@ -232,8 +232,8 @@ static oj_status sort_long(struct point_lists *l, enum oj_tree_order order,
                            const struct candidates &rows)
 {
     struct oj_cuda_work work(l->device, l->stream, l->err);
-    double *distance = rows.distance, *other_distance;
-    int32_t *rank = rows.rank, *other_rank;
+    double *distance = rows.distance, *other_distance = NULL;
+    int32_t *rank = rows.rank, *other_rank = NULL;
     struct rows_to_sort found;
     OJ_TRY(find_long(&work, l->batch.n, rows, &found));
     if (found.n == 0)

@@ -37,7 +37,7 @@ static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 static const int64_t most_pairs = (int64_t)1 << 24, least_pairs = 1 << 16;
 
 /** The join side's boxes in cells. */
-struct quadrant_grid
+struct quadrant_cells
 {
     double reach;
     struct oj_quadrant_frame frame;
@@ -91,7 +91,7 @@ struct quadrant_answers
 struct quadrant_chunk
 {
     struct oj_cuda_layer layer;
-    struct quadrant_grid grid;
+    struct quadrant_cells grid;
     int interior; /**< 1: points in polygons are at distance 0 */
     int64_t n;
     struct oj_cuda_array<double> x, y, measure; /**< [n] */
@@ -108,7 +108,7 @@ struct oj_gpu_quadrant_index
     int interior;
     struct oj_cuda_device device;
     struct oj_cuda_layer layer;
-    struct quadrant_grid grid;
+    struct quadrant_cells grid;
     cudaEvent_t begin, end;
 };
 
@@ -384,7 +384,7 @@ static oj_status make_quadrants(struct chunk *c, int64_t size)
 struct quadrant_grid_build : oj_cuda_job
 {
     const struct oj_cuda_layer *layer;
-    struct quadrant_grid *grid;
+    struct quadrant_cells *grid;
     struct oj_cuda_array<double> n_cells;              /* [1] */
     struct oj_cuda_array<int64_t> offset;              /* [features + 1] */
     struct oj_cuda_sorting<uint64_t, int32_t> entries; /* features by cell */
@@ -450,7 +450,7 @@ static __global__ void make_boxes(int64_t n, const int32_t *first,
 }
 
 /* Cells of a feature; 0 when it has no box. */
-static __device__ double cells_of(const struct quadrant_grid &grid, int64_t f,
+static __device__ double cells_of(const struct quadrant_cells &grid, int64_t f,
                                   struct oj_quadrant_cells *cells)
 {
     struct oj_quadrant_box box = grid.box.data[f];
@@ -463,7 +463,7 @@ static __device__ double cells_of(const struct quadrant_grid &grid, int64_t f,
 
 /* Sums of whole numbers: exact as long as they matter. */
 static __global__ void
-sum_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
+sum_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
           double *sum)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -476,7 +476,7 @@ sum_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
 }
 
 static __global__ void
-count_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
+count_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
             int64_t *count)
 {
     int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -487,7 +487,7 @@ count_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
 
 /* A warp for each feature. */
 static __global__ void
-list_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
+list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
            const int64_t *offset, uint64_t *cell, int32_t *feature)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
@@ -509,7 +509,7 @@ list_cells(int64_t n, const __grid_constant__ struct quadrant_grid grid,
 static oj_status follow_segments(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
-    struct quadrant_grid *grid = m->grid;
+    struct quadrant_cells *grid = m->grid;
     int64_t n = layer->n_features;
     OJ_TRY(m->make(n + 1, &grid->first));
     OJ_TRY(m->make(n, &grid->box));
@@ -553,7 +553,7 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
 
 static oj_status count_entries(struct quadrant_grid_build *m, double *out)
 {
-    struct quadrant_grid *grid = m->grid;
+    struct quadrant_cells *grid = m->grid;
     int64_t n = m->layer->n_features;
     OJ_TRY(m->clear(&m->n_cells, "counting cells"));
     OJ_TRY(m->run(n, "counting cells", sum_cells, n, *grid, m->n_cells.data));
@@ -565,7 +565,7 @@ static oj_status count_entries(struct quadrant_grid_build *m, double *out)
 static oj_status choose_size(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
-    struct quadrant_grid *grid = m->grid;
+    struct quadrant_cells *grid = m->grid;
     struct oj_quadrant_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
     double limit = fmin(6.0 * (double)layer->n_features + 1024.0, 2147483000.0);
     double extent, size, n;
@@ -593,7 +593,7 @@ static oj_status choose_size(struct quadrant_grid_build *m)
 
 static oj_status make_cells(struct quadrant_grid_build *m)
 {
-    struct quadrant_grid *grid = m->grid;
+    struct quadrant_cells *grid = m->grid;
     int64_t n = m->layer->n_features, n_entries;
     OJ_TRY(choose_size(m));
     n_entries = grid->n_entries;
@@ -616,7 +616,7 @@ static oj_status make_cells(struct quadrant_grid_build *m)
 
 static oj_status make_grid(struct oj_cuda_device *device,
                            const struct oj_cuda_layer *layer, double reach,
-                           struct quadrant_grid *out, struct oj_error *err)
+                           struct quadrant_cells *out, struct oj_error *err)
 {
     struct quadrant_grid_build m = {};
     oj_status status;
@@ -645,7 +645,7 @@ static oj_status make_grid(struct oj_cuda_device *device,
  * each quadrant. */
 
 /* 1 when entry i of the grid stands for a pair with this window. */
-static __device__ int is_pair(const struct quadrant_grid *grid, int64_t i,
+static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
                               const struct oj_quadrant_box *window,
                               const struct oj_quadrant_cells *cells)
 {
@@ -662,7 +662,7 @@ static __device__ int is_pair(const struct quadrant_grid *grid, int64_t i,
 static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
                                 int32_t *out)
 {
-    const struct quadrant_grid *grid = &c->grid;
+    const struct quadrant_cells *grid = &c->grid;
     struct oj_quadrant_box window = c->quadrants.window.data[q];
     struct oj_quadrant_cells cells =
         oj_quadrant_cells_of(&grid->frame, &window);
