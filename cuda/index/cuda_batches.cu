@@ -4,15 +4,13 @@
 #include "cuda_index.h"
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 /* A batch is cut into chunks, and workers take chunk after chunk: each has a
  * slot of a device, copies its chunk in, waits for the kernels and copies the
- * answers out, while the others are elsewhere on that way; while answers are on
- * theirs, it takes the points of its next chunk.  The place of an answer is
- * that of its row, so it does not matter who takes which chunk. */
+ * answers out, while the others are elsewhere on that way.  The place of an
+ * answer is that of its row, so it does not matter who takes which chunk. */
 enum
 {
     BLOCK = 256,
@@ -22,11 +20,8 @@ enum
 /** Bytes of device memory for each row of a slot. */
 #define SLOT_ROW_BYTES 28
 
-/* Bytes of a stage: each row's point, its answer or a pair, and what counts of
- * rows, which are written some at once, may need beyond that. */
-#define POINT_BYTES 16
-#define PAIR_BYTES 12
-#define COUNTS_BYTES 64
+/** Bytes of a stage for each row: points in, or answers out. */
+#define STAGE_ROW_BYTES 28
 
 /* ---- slots -------------------------------------------------------------- */
 
@@ -59,26 +54,19 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
                            int staged, struct oj_cuda_slot *slot,
                            struct oj_error *err)
 {
-    int64_t in_bytes = staged ? n_rows * POINT_BYTES : 0;
-    int64_t out_bytes = staged ? n_rows * PAIR_BYTES + COUNTS_BYTES : 0;
+    int64_t rows_bytes = staged ? n_rows * STAGE_ROW_BYTES : 0;
     slot->device = device;
     if (slot->stream == NULL)
         OJ_CUDA_TRY(
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
-    if (slot->is_copied == NULL)
-        OJ_CUDA_TRY(
-            cudaEventCreateWithFlags(&slot->is_copied, cudaEventDisableTiming),
-            "making an event", err);
     if (slot->d_matched.n == 0)
         OJ_TRY(oj_cuda_make(device, slot->stream, 1, &slot->d_matched, err));
     OJ_TRY(make_arrays(slot, n_rows, err));
-    OJ_TRY(oj_cuda_stage_want(&slot->stage,
-                              in_bytes + out_bytes + COUNTER_BYTES, err));
-    slot->answers = slot->stage.data + in_bytes;
-    slot->answers_bytes = slot->stage.bytes - COUNTER_BYTES - in_bytes;
+    OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
     slot->matched =
-        (unsigned long long *)(void *)(slot->answers + slot->answers_bytes);
+        (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
+                                       COUNTER_BYTES);
     return OJ_OK;
 }
 
@@ -95,8 +83,6 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }
-    if (slot->is_copied != NULL)
-        (void)cudaEventDestroy(slot->is_copied);
     (void)cudaGetLastError();
     oj_cuda_stage_drop(&slot->stage);
     memset(slot, 0, sizeof *slot);
@@ -147,6 +133,11 @@ static oj_status wait_for_slot(struct oj_cuda_slot *slot, struct oj_error *err)
     return OJ_OK;
 }
 
+static int64_t stage_room(const struct oj_cuda_slot *slot)
+{
+    return slot->stage.bytes - COUNTER_BYTES;
+}
+
 static oj_status enqueue_out(struct oj_cuda_slot *slot, void *to,
                              const void *from, int64_t bytes,
                              struct oj_error *err)
@@ -157,38 +148,19 @@ static oj_status enqueue_out(struct oj_cuda_slot *slot, void *to,
     return OJ_OK;
 }
 
-/* Waits for what enqueue_out() has asked for since the last wait, not for the
- * points that come behind it. */
-static oj_status mark_answers(struct oj_cuda_slot *slot, struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaEventRecord(slot->is_copied, slot->stream),
-                "copying answers", err);
-    return OJ_OK;
-}
-
-static oj_status wait_for_answers(struct oj_cuda_slot *slot,
-                                  struct oj_error *err)
-{
-    cudaError_t error;
-    while ((error = cudaEventQuery(slot->is_copied)) == cudaErrorNotReady)
-        (void)sched_yield();
-    OJ_CUDA_TRY(error, "joining", err);
-    return OJ_OK;
-}
-
 static oj_status download(struct oj_cuda_slot *slot, void *to, const void *from,
                           int64_t bytes, struct oj_error *err)
 {
-    int64_t room = slot->answers_bytes;
+    int64_t room = stage_room(slot);
     int direct = oj_cuda_is_pinned(to, bytes) || room <= 0;
     for (int64_t at = 0; at < bytes;)
     {
         int64_t n = direct || bytes - at < room ? bytes - at : room;
-        char *target = direct ? (char *)to + at : slot->answers;
+        char *target = direct ? (char *)to + at : slot->stage.data;
         OJ_TRY(enqueue_out(slot, target, (const char *)from + at, n, err));
         OJ_TRY(wait_for_slot(slot, err));
         if (!direct)
-            memcpy((char *)to + at, slot->answers, (size_t)n);
+            memcpy((char *)to + at, slot->stage.data, (size_t)n);
         at += n;
     }
     return OJ_OK;
@@ -224,6 +196,9 @@ struct chunk_pairs
     struct pairs_part *part;   /**< [n_parts] in the order of rows */
     int64_t n_parts, capacity;
 };
+
+/** Bytes of a pair on a device. */
+#define PAIR_BYTES 12
 
 /** Where pairs go. */
 struct pairs_place
@@ -288,7 +263,7 @@ static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
                              int *fits, struct oj_error *err)
 {
     struct thread_counts<Count> *staged =
-        (struct thread_counts<Count> *)(void *)slot->answers;
+        (struct thread_counts<Count> *)(void *)slot->stage.data;
     int64_t n_threads = (n_rows + THREAD_ROWS - 1) / THREAD_ROWS;
     unsigned long long *is_large = slot->matched;
     *is_large = 0;
@@ -412,18 +387,13 @@ static void put_part_ends(struct pairs_place *to, const struct pairs_part *part)
         put_ends(to, part->n_rows, part->small_count);
 }
 
-struct cuda_batch_worker;
-static oj_status take_next_points(struct cuda_batch_worker *w);
-
-/* Ends are put, and the next points taken, while the first pairs are on their
- * way. w NULL: there are no more points. */
-static oj_status move_part(struct cuda_batch_worker *w,
-                           struct oj_cuda_slot *slot,
+/* Ends are put while the first pairs are on their way. */
+static oj_status move_part(struct oj_cuda_slot *slot,
                            const struct pairs_part *part,
                            struct pairs_place *to, struct oj_error *err)
 {
-    int64_t step = slot->answers_bytes / PAIR_BYTES;
-    double *measure = (double *)(void *)slot->answers;
+    int64_t step = stage_room(slot) / PAIR_BYTES;
+    double *measure = (double *)(void *)slot->stage.data;
     int32_t *row = (int32_t *)(void *)(measure + step);
     const double *from = part->found.measure.data;
     for (int64_t at = 0; at == 0 || at < part->n; at += step)
@@ -435,19 +405,15 @@ static oj_status move_part(struct cuda_batch_worker *w,
         if (n > 0 && from != NULL)
             OJ_TRY(enqueue_out(slot, measure, from + at,
                                n * (int64_t)sizeof *measure, err));
-        OJ_TRY(mark_answers(slot, err));
         if (at == 0)
             put_part_ends(to, part);
-        if (at == 0 && w != NULL)
-            OJ_TRY(take_next_points(w));
-        OJ_TRY(wait_for_answers(slot, err));
+        OJ_TRY(wait_for_slot(slot, err));
         put_pairs(to, n, row, from != NULL ? measure : NULL);
     }
     return OJ_OK;
 }
 
-static oj_status chunk_move(struct cuda_batch_worker *w,
-                            struct chunk_pairs *chunk,
+static oj_status chunk_move(struct chunk_pairs *chunk,
                             struct oj_cuda_slot *slot, struct pairs_place *to,
                             struct oj_error *err)
 {
@@ -460,7 +426,7 @@ static oj_status chunk_move(struct cuda_batch_worker *w,
             put_pairs(to, part->n, part->row, part->measure);
         }
         else
-            OJ_TRY(move_part(w, slot, part, to, err));
+            OJ_TRY(move_part(slot, part, to, err));
         drop_part(slot->device, slot->stream, part);
     }
     return OJ_OK;
@@ -628,7 +594,6 @@ struct cuda_batch_worker
     struct oj_cuda_place *place;
     struct oj_cuda_slot *slot;
     struct oj_cuda_points points; /* of its chunk, on the device */
-    int64_t next; /* chunk whose points are on the way, or 0: none is */
     struct oj_error error;
 };
 
@@ -665,8 +630,8 @@ static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
     return OJ_OK;
 }
 
-/* Copies points in. Nothing waits for them, but where the pace is asked for
- * next: it is that of kernels. */
+/* Copies the points of a chunk in. Nothing waits for them, but where the pace
+ * is asked for next: it is that of kernels. */
 static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
                              int64_t n)
 {
@@ -686,26 +651,6 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
     return wait_for_slot(w->slot, &w->error);
 }
 
-static oj_status take_chunk(struct cuda_batch_worker *w, int64_t chunk)
-{
-    struct cuda_join_batch *b = w->batch;
-    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
-    return take_points(w, first, left < b->chunk_rows ? left : b->chunk_rows);
-}
-
-/* While answers are on their way: the points of the chunk that this worker
- * joins next, if there is one. Kernels are done with those before. */
-static oj_status take_next_points(struct cuda_batch_worker *w)
-{
-    struct cuda_join_batch *b = w->batch;
-    int64_t chunk;
-    if (w->next > 0)
-        return OJ_OK;
-    chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
-    w->next = chunk;
-    return chunk < b->n_chunks ? take_chunk(w, chunk) : OJ_OK;
-}
-
 static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
                                      int64_t at, int64_t n)
 {
@@ -722,6 +667,8 @@ static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
     return part;
 }
 
+/* The stage is free for answers as soon as the points are on the device: the
+ * copies out stand behind those in on the same stream. */
 static oj_status join_one(struct cuda_batch_worker *w,
                           const struct oj_cuda_points *points, int64_t first)
 {
@@ -735,7 +682,7 @@ static oj_status join_one(struct cuda_batch_worker *w,
     int32_t *to_row = row;
     if (!b->out_pinned)
     {
-        to_measure = (double *)(void *)slot->answers;
+        to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
     OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
@@ -756,10 +703,7 @@ static oj_status join_one(struct cuda_batch_worker *w,
                                 size * sizeof *to_measure,
                                 cudaMemcpyDeviceToHost, slot->stream),
                 "copying answers", &w->error);
-    OJ_TRY(mark_answers(slot, &w->error));
-    if (points->x + n == w->points.x + w->points.n) /* the last of the chunk */
-        OJ_TRY(take_next_points(w));
-    OJ_TRY(wait_for_answers(slot, &w->error));
+    OJ_TRY(wait_for_slot(slot, &w->error));
     if (!b->out_pinned)
     {
         oj_stream_or_copy(b->streams, row, to_row, size * sizeof *to_row);
@@ -918,7 +862,6 @@ static int next_to_place(struct cuda_join_batch *b,
 
 /* All that can be placed now. */
 static oj_status place_pairs(struct cuda_join_batch *b,
-                             struct cuda_batch_worker *w,
                              struct oj_cuda_slot *slot, struct oj_error *err)
 {
     struct placing next;
@@ -926,7 +869,7 @@ static oj_status place_pairs(struct cuda_join_batch *b,
            next_to_place(b, slot->device, &next))
     {
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
-        OJ_TRY(chunk_move(w, next.pairs, slot, &next.place, err));
+        OJ_TRY(chunk_move(next.pairs, slot, &next.place, err));
         __atomic_add_fetch(&b->n_matched, next.place.n_matched,
                            __ATOMIC_RELAXED);
         __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
@@ -970,11 +913,9 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_pace *pace = &w->slot->pace;
-    int64_t n_rows;
-    if (w->next == 0)
-        OJ_TRY(take_chunk(w, chunk));
-    w->next = 0;
-    n_rows = w->points.n;
+    int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
+    int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
+    OJ_TRY(take_points(w, first, n_rows));
     for (int64_t at = 0, n; at < n_rows; at += n)
     {
         double start = oj_clock_seconds();
@@ -986,7 +927,7 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
         return OJ_OK;
     if (note_counted(b, chunk))
         return OJ_OK;
-    return place_pairs(b, w, w->slot, &w->error);
+    return place_pairs(b, w->slot, &w->error);
 }
 
 static oj_status work(struct cuda_batch_worker *w)
@@ -994,9 +935,7 @@ static oj_status work(struct cuda_batch_worker *w)
     struct cuda_join_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
-        int64_t chunk = w->next;
-        if (chunk == 0)
-            chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         if (chunk >= b->n_chunks)
             break;
         OJ_TRY(join_chunk(w, chunk));
@@ -1072,7 +1011,7 @@ static void run_placer(int i, void *user)
     if (set != cudaSuccess)
         status = oj_cuda_fail(&error, set, "choosing a device");
     else
-        status = place_pairs(b, NULL, slot, &error);
+        status = place_pairs(b, slot, &error);
     oj_cuda_workers_told(&b->workers, status, &error);
     (void)cudaStreamSynchronize(slot->stream);
     (void)cudaGetLastError();

@@ -42,10 +42,7 @@ struct oj_cuda_slot
 
     struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
     unsigned long long *matched; /**< pinned, [1], borrowed from stage */
-    struct oj_cuda_stage stage; /**< points in, then answers out */
-    char *answers;              /**< borrowed from stage */
-    int64_t answers_bytes;
-    cudaEvent_t is_copied; /**< answers that were asked for last are there */
+    struct oj_cuda_stage stage;
 
     int family; /**< which was asked last, from one batch to the next */
     struct oj_cuda_pace pace; /**< of it */

@@ -408,16 +408,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return told(lost());
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    oj_host_event::progress *state = event->state.get();
-    if (lost() != cudaSuccess)
-        return told(lost());
-    std::lock_guard<std::mutex> hold(state->lock);
-    return state->n_done >= state->n_recorded ? cudaSuccess
-                                              : cudaErrorNotReady;
-}
-
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
     oj_host_event::progress *a = start->state.get(), *b = end->state.get();
