@@ -1,8 +1,7 @@
 /* The C library on Arrow streams by example: the nearest feature of one layer
  * for each feature of another, as GDAL hands them out in record batches.
  *
- *   cc join_arrow.c $(gdal-config --cflags --libs) \
- *       $(pkg-config --cflags --libs ogrjoin) -o join_arrow
+ *   cc join_arrow.c $(pkg-config --cflags --libs ogrjoin gdal) -o join_arrow
  *   join_arrow pickups.fgb lots.fgb 100 >pairs.csv
  *
  * Any other producer of Arrow streams does as well: DuckDB, pyarrow, GeoPandas.

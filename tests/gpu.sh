@@ -9,7 +9,7 @@
 # Exit code: 0, 1 when a test failed, 77 when there is no GPU.
 #
 # The bundle:
-#   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so,libogrjoin.so.0} \
+#   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so} \
 #       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
 #       build/tests/test_cuda_{errors,grid,layers} build/tests/test_cases
 set -uo pipefail

@@ -88,82 +88,86 @@ struct oj_aggregate_pairs
 struct oj_aggregates;
 
 /** The type of a result. */
-OJ_EXPORT enum oj_aggregate_type
-oj_aggregate_type(enum oj_aggregate_kind kind, enum oj_aggregate_type column);
+enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
+                                         enum oj_aggregate_type column);
 
 /** plan's arrays and separators outlive *out; the struct itself is copied.
  *  OJ_ERR_ARG for aggregates that bytes do not have. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_open(const struct oj_aggregate_plan *plan,
-                   struct oj_aggregates **out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
+                                         struct oj_aggregates **out,
+                                         struct oj_error *err);
 
 /** Forgets everything; rows 0 to n_rows - 1 have no pairs. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_start(
-    struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_start(struct oj_aggregates *aggregates,
+                                          int64_t n_rows, struct oj_error *err);
 
 /** More rows, without pairs: 0 to n_rows - 1 there are then. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_extend(
-    struct oj_aggregates *aggregates, int64_t n_rows, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
+                                           int64_t n_rows,
+                                           struct oj_error *err);
 
 /** Adds pairs, 0 <= row[p] < n_rows; bytes are copied.  Some nanoseconds each
  *  where nothing but counts and sums is asked for, else tens of them. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_add(struct oj_aggregates *aggregates,
-                  const struct oj_aggregate_pairs *pairs, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
+                                        const struct oj_aggregate_pairs *pairs,
+                                        struct oj_error *err);
 
 struct oj_sum_request;
 
 /** 1 when the plan has nothing but counts, sums and means: then pairs may be
  *  counted and values summed elsewhere (oj_sum_request.h). */
-OJ_EXPORT int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
+int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
 
 /** [n_rows] the numbers of pairs, to add to, when the plan asks for nothing
  *  else; NULL when it does. */
-OJ_EXPORT int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
+int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
 /** What to sum for the plan, over n features, fewer than 2^31, and zeroed room
  *  for the words of all rows.  columns outlives *request; *words is valid until
  *  the next call. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_ask_sums(
+OJ_MUST_USE oj_status oj_aggregates_ask_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
 /** Adds these words, as a backend has filled them.  OJ_ERR_NOMEM: some were
  *  added. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_add_sums(
+OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
 
 /** 1 when rows can be merged: no values are held. */
-OJ_EXPORT int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
+int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
 
 /** Adds all pairs of row from_row of from, which has the same plan, to a row:
  *  another one, where from is aggregates. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_aggregates_merge(
-    struct oj_aggregates *aggregates, int64_t row,
-    const struct oj_aggregates *from, int64_t from_row, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
+                                          int64_t row,
+                                          const struct oj_aggregates *from,
+                                          int64_t from_row,
+                                          struct oj_error *err);
 
 /** After the last pair. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_rewind(struct oj_aggregates *aggregates, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
+                                           struct oj_error *err);
 
 /** Pairs of row. */
-OJ_EXPORT int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
-                                      int64_t row);
+int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
+                            int64_t row);
 
 /** The result of plan->aggregates[i] for row; its bytes are valid until the
  *  next call.  Rows are asked in ascending order, and of one row each
  *  aggregate any number of times.  OJ_ERR_LIMIT when it does not fit: a sum of
  *  integers into 64 bits, a text into two GB. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_aggregates_result(struct oj_aggregates *aggregates, int64_t row, int i,
-                     struct oj_aggregate_value *value, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
+                                           int64_t row, int i,
+                                           struct oj_aggregate_value *value,
+                                           struct oj_error *err);
 
 /** Runs that were put aside in files since start. */
-OJ_EXPORT int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
+int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
 
 /** Accepts NULL. */
-OJ_EXPORT void oj_aggregates_close(struct oj_aggregates *aggregates);
+void oj_aggregates_close(struct oj_aggregates *aggregates);
 
 #endif

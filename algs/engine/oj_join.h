@@ -35,7 +35,7 @@ struct oj_aggregates;
 struct oj_join;
 
 /** Version of the library in use: "1.0.0". */
-OJ_EXPORT const char *oj_version(void);
+const char *oj_version(void);
 
 /** Checks and indexes the join side.
  *  join_side  outlives *out; struct oj_flat says what it must hold, and a
@@ -47,12 +47,11 @@ OJ_EXPORT const char *oj_version(void);
  *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
  *             OJ_ERR_CANCELLED.
  *  Cost       O(n log n) in the segments of the join side. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
-                                             const struct oj_relation *relation,
-                                             const char *backend,
-                                             const struct oj_options *options,
-                                             struct oj_join **out,
-                                             struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_open(const struct oj_flat *join_side,
+                                   const struct oj_relation *relation,
+                                   const char *backend,
+                                   const struct oj_options *options,
+                                   struct oj_join **out, struct oj_error *err);
 
 /** Joins a batch of input features, in their order.
  *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
@@ -65,61 +64,59 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_join_open(const struct oj_flat *join_side,
  *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
  *             options.  *out then holds nothing of use but can be freed.
  *  One thread at a time. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_batch(struct oj_join *join,
-                                              const struct oj_flat *input,
-                                              struct oj_matches *out,
-                                              struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_error *err);
 
 /** The pairs of a batch by join feature, without making them, where the backend
  *  can: adds to count [join features], and sets *n_pairs to the number of all.
  *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is
  *             the way for this batch (on the CPU it always is). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_count_pairs(struct oj_join *join,
-                                                    const struct oj_flat *input,
-                                                    int64_t *count,
-                                                    int64_t *n_pairs,
-                                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_count_pairs(struct oj_join *join,
+                                          const struct oj_flat *input,
+                                          int64_t *count, int64_t *n_pairs,
+                                          struct oj_error *err);
 
 /** 1 when oj_join_sum_pairs() with columns is worth asking for batches like
  *  input. */
-OJ_EXPORT int oj_join_sums(const struct oj_join *join,
-                           const struct oj_flat *input);
+int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
 /** The same with values: adds to aggregates, which take sums and have a row for
  *  each join feature, the batch's pairs and the sums of their columns, whose
  *  rows are those of input.
  *  Errors     as above; only after OJ_ERR_UNSUPPORTED aggregates are as they
  *             were. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_join_sum_pairs(
+OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
     int64_t *n_pairs, struct oj_error *err);
 
 /** Times and counts since oj_join_open(). */
-OJ_EXPORT const struct oj_stats *oj_join_stats(const struct oj_join *join);
+const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
 /** The backend at work; with "auto" the one that was chosen, which may change
  *  with a batch. */
-OJ_EXPORT const struct oj_backend *oj_join_backend(const struct oj_join *join);
+const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
 /** Why "auto" chose it, in words, or why "cuda" left something to the CPU or to
  *  another method; "" when there is nothing to say. */
-OJ_EXPORT const char *oj_join_reason(const struct oj_join *join);
+const char *oj_join_reason(const struct oj_join *join);
 
 /** What answers a batch like input, in words for people: a backend can have
  *  several ways. input NULL: a batch of points. */
-OJ_EXPORT const char *oj_join_method(const struct oj_join *join,
-                                     const struct oj_flat *input);
+const char *oj_join_method(const struct oj_join *join,
+                           const struct oj_flat *input);
 
 /** Threads that this join uses. */
-OJ_EXPORT int oj_join_threads(const struct oj_join *join);
+int oj_join_threads(const struct oj_join *join);
 
 /** [join features] place of each in tie order, which is FID order, or NULL
  * where that is the order of the ordinals. Valid as long as join is. */
-OJ_EXPORT const int32_t *oj_join_tie_rank(const struct oj_join *join);
+const int32_t *oj_join_tie_rank(const struct oj_join *join);
 
 /** Accepts NULL. */
-OJ_EXPORT void oj_join_close(struct oj_join *join);
+void oj_join_close(struct oj_join *join);
 
 #ifdef __cplusplus
 }

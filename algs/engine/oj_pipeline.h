@@ -74,25 +74,27 @@ struct oj_pipeline_counts
 };
 
 /** Starts both threads. work is copied. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_pipeline_open(const struct oj_pipeline_work *work, struct oj_pipeline **out,
-                 struct oj_error *err);
+OJ_MUST_USE oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
+                                       struct oj_pipeline **out,
+                                       struct oj_error *err);
 
 /** Lets the answer before go and waits for the next one; *part is NULL after
  *  the last.  Both are valid until the next call.  After an error the pipeline
  *  is only to be closed.  OJ_ERR_CANCELLED: *cancel, or progress(). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_pipeline_next(
-    struct oj_pipeline *pipeline, const struct oj_pipeline_part **part,
-    const struct oj_matches **matches, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
+                                       const struct oj_pipeline_part **part,
+                                       const struct oj_matches **matches,
+                                       struct oj_error *err);
 
 /** Ends both threads, which end after what they are at, and frees all.
  *  status, err  in: why the caller ends it, OJ_OK: for no error of its own
  *  counts       of the answers that were let go; NULL: not wanted
  *  Returns the first error in time, of the stages or the caller's, with *err.
  *  Accepts NULL. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_pipeline_close(struct oj_pipeline *pipeline, oj_status status,
-                  struct oj_pipeline_counts *counts, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
+                                        oj_status status,
+                                        struct oj_pipeline_counts *counts,
+                                        struct oj_error *err);
 
 /** Who takes the answers, where all of them are wanted at once. */
 struct oj_pipeline_sink
@@ -104,8 +106,9 @@ struct oj_pipeline_sink
 
 /** Opens, hands all answers to sink, and closes: *counts is filled in every
  *  case with what was written. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_pipeline_run(
-    const struct oj_pipeline_work *work, const struct oj_pipeline_sink *sink,
-    struct oj_pipeline_counts *counts, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pipeline_run(const struct oj_pipeline_work *work,
+                                      const struct oj_pipeline_sink *sink,
+                                      struct oj_pipeline_counts *counts,
+                                      struct oj_error *err);
 
 #endif

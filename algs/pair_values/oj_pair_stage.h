@@ -54,31 +54,32 @@ struct oj_pair_side
 struct oj_pair_stage;
 
 /** 1 when request asks for anything. */
-OJ_EXPORT int oj_pair_request_is_needed(const struct oj_pair_request *request);
+int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
 /** request is copied. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_pair_stage_open(const struct oj_pair_request *request,
-                   struct oj_pair_stage **out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pair_stage_open(const struct oj_pair_request *request,
+                                         struct oj_pair_stage **out,
+                                         struct oj_error *err);
 
 /** The join side of the answers from now on; what side points at outlives its
  *  use. Before the first run. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_pair_stage_set_join_side(
+OJ_MUST_USE oj_status oj_pair_stage_set_join_side(
     struct oj_pair_stage *stage, const struct oj_pair_side *side,
     struct oj_error *err);
 
 /** Fills *values for the matches of input. One thread at a time. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_pair_stage_run(struct oj_pair_stage *stage, const struct oj_pair_side *input,
-                  const struct oj_matches *matches,
-                  struct oj_pair_values *values, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
+                                        const struct oj_pair_side *input,
+                                        const struct oj_matches *matches,
+                                        struct oj_pair_values *values,
+                                        struct oj_error *err);
 
 /** Pairs whose intersection GEOS could not make: they have no overlap. *first:
  *  its reason for one of them (the stage's memory), or "". */
-OJ_EXPORT int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
-                                          const char **first);
+int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
+                                const char **first);
 
 /** Accepts NULL. */
-OJ_EXPORT void oj_pair_stage_close(struct oj_pair_stage *stage);
+void oj_pair_stage_close(struct oj_pair_stage *stage);
 
 #endif

@@ -13,7 +13,7 @@
 #define OJ_NO_SCORE INT64_MIN
 
 /** The order of numbers as integers; 0 and -0 are equal. */
-OJ_EXPORT int64_t oj_score_of_double(double number);
+int64_t oj_score_of_double(double number);
 
 /** An integer itself; INT64_MIN, which is taken, counts as the next one. */
 static inline int64_t oj_score_of_integer(int64_t number)
@@ -40,9 +40,8 @@ struct oj_pick_scores
 
 /** Picks, from matches in either form, one pair of each row that has any; *out
  *  gets the one-to-one form. *out is not matches. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_pick(const struct oj_matches *matches,
-                                        const struct oj_pick_scores *scores,
-                                        struct oj_matches *out,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_pick(const struct oj_matches *matches,
+                              const struct oj_pick_scores *scores,
+                              struct oj_matches *out, struct oj_error *err);
 
 #endif

@@ -8,12 +8,12 @@
 /** Shells less holes of all polygon parts, square CRS units; 0 without
  *  polygons. Source: the shoelace formula, from the first vertex of each ring.
  */
-OJ_EXPORT double oj_flat_area(const struct oj_flat *flat, int64_t feature);
+double oj_flat_area(const struct oj_flat *flat, int64_t feature);
 
 /** Of all line parts, CRS units; rings of polygons do not count. */
-OJ_EXPORT double oj_flat_length(const struct oj_flat *flat, int64_t feature);
+double oj_flat_length(const struct oj_flat *flat, int64_t feature);
 
 /** Kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no parts. */
-OJ_EXPORT unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
+unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
 
 #endif

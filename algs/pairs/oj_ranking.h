@@ -87,8 +87,8 @@ struct oj_answers
 /** Empties answers, keeps the memory, and bounds what comes: answers is one of
  *  n_answers that share max_pairs (struct oj_options.max_batch_pairs) of a
  *  batch of n_rows; a single row is never too much. */
-OJ_EXPORT void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
-                                int64_t n_rows, int n_answers);
+void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
+                      int64_t n_rows, int n_answers);
 
 /** Appends the finished ranking as (part of) the answer of row. */
 OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
@@ -96,9 +96,8 @@ OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      struct oj_error *err);
 
 /** Makes room for n more pairs of oj_answers_put(). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_answers_reserve(struct oj_answers *answers,
-                                                   int64_t n,
-                                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
+                                         struct oj_error *err);
 
 /** Appends a pair, for which there is room.  For joins other than nearest;
  *  each pair comes once. distance: NaN where the join has no measure. */
@@ -113,18 +112,20 @@ static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
 
 /** Says that the backend could not decide the pair of row and feature, or with
  *  -1 as feature, all of row. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
-                         int32_t feature, struct oj_error *err);
+OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
+                                               int64_t row, int32_t feature,
+                                               struct oj_error *err);
 
 /** The answers of n_rows input rows, spread over n_answers collections, as
  *  matches in the form and order that relation asks for.  A row may occur
  * several times (points of a multipoint).  The result does not depend on how
  * the rows are spread or ordered. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_answers_to_matches(
-    const struct oj_answers *answers, int64_t n_answers, int64_t n_rows,
-    const struct oj_relation *relation, const int32_t *tie_rank,
-    struct oj_matches *out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
+                                            int64_t n_answers, int64_t n_rows,
+                                            const struct oj_relation *relation,
+                                            const int32_t *tie_rank,
+                                            struct oj_matches *out,
+                                            struct oj_error *err);
 
 /** The feature in oj_ones of a row whose pairs are in answers. */
 #define OJ_ONE_OF_MANY (-2)
@@ -154,7 +155,7 @@ OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
                                          struct oj_matches *out,
                                          struct oj_error *err);
 
-OJ_EXPORT void oj_answers_free(struct oj_answers *answers);
+void oj_answers_free(struct oj_answers *answers);
 
 #ifdef __cplusplus
 }

@@ -115,19 +115,20 @@ struct oj_validation
 
 /** Compares the answers for one batch; the two must have as many rows and may
  *  be in different forms. O(pairs log pairs per row). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare(
-    struct oj_validation *validation, const struct oj_matches *ours,
-    const struct oj_matches *reference, struct oj_error *err);
+OJ_MUST_USE oj_status oj_validation_compare(struct oj_validation *validation,
+                                            const struct oj_matches *ours,
+                                            const struct oj_matches *reference,
+                                            struct oj_error *err);
 
 /** The same where reference answers only some of the rows of ours, those from
  *  first on; validation->input holds the rows of reference. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_validation_compare_part(
+OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
 /** "missing", "extra", "distance", "order" or "proved". */
-OJ_EXPORT const char *oj_difference_kind_name(enum oj_difference_kind kind);
+const char *oj_difference_kind_name(enum oj_difference_kind kind);
 
-OJ_EXPORT void oj_validation_free(struct oj_validation *validation);
+void oj_validation_free(struct oj_validation *validation);
 
 #endif

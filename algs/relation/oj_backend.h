@@ -87,10 +87,10 @@ struct oj_backend
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */
-OJ_EXPORT const struct oj_backend *oj_backend_at(int i);
+const struct oj_backend *oj_backend_at(int i);
 
 /** The backend of a name (without case), or NULL. */
-OJ_EXPORT const struct oj_backend *oj_backend_find(const char *name);
+const struct oj_backend *oj_backend_find(const char *name);
 
 /** Not in the table: its name stands for those of cpu and cuda. */
 extern const struct oj_backend oj_auto_backend;

@@ -187,8 +187,8 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
  *  the file OGRJOIN_CUDA_MODULE names, else beside the library.
  *  OJ_ERR_NO_DEVICE: not there, not loadable (no driver) or of another
  *  version, with the reason.  Thread-safe. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_gpu_load(const struct oj_gpu_module **out,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
+                                  struct oj_error *err);
 
 /** The module, and which devices options name, bit by bit: those that work
  *  where they name all. */

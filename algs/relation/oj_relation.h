@@ -99,30 +99,29 @@ struct oj_op_info
 };
 
 /** The row of op; never NULL for a valid op. */
-OJ_EXPORT const struct oj_op_info *oj_op_get(enum oj_op op);
+const struct oj_op_info *oj_op_get(enum oj_op op);
 
 /** The op of a name (without case), or -1. */
-OJ_EXPORT int oj_op_find(const char *name);
+int oj_op_find(const char *name);
 
 /** OJ_OP_NEAREST, unbounded, k 1, first of ties, to the interior, planar,
  *  nothing excluded. */
-OJ_EXPORT struct oj_relation oj_relation_default(void);
+struct oj_relation oj_relation_default(void);
 
 /** OJ_ERR_ARG with a clear line when the values make no sense together. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_relation_check(const struct oj_relation *relation, struct oj_error *err);
+OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
+                                        struct oj_error *err);
 
 /** *relation with its sides exchanged: row b of the other side has the pair
  *  (b, a) exactly where row a has the pair (a, b) under *relation.  Not for
  *  OJ_OP_NEAREST, whose k belong to one side.  unordered_pairs, which tells the
  *  sides apart, becomes negative: input FID > join FID. */
-OJ_EXPORT struct oj_relation
-oj_relation_transpose(const struct oj_relation *relation);
+struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
 /** 1 when only features with a common point (OJ_OP_BBOX: their envelopes) can
  * be pairs; 0 for joins by distance, OJ_OP_DISJOINT, and a pattern that asks
  * for nothing in common of interiors and boundaries. */
-OJ_EXPORT int oj_relation_needs_contact(const struct oj_relation *relation);
+int oj_relation_needs_contact(const struct oj_relation *relation);
 
 /** 1 for a DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. */
 static inline int oj_mask_is_valid(const char *mask)

@@ -142,27 +142,25 @@ static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
 }
 
 /** The arrays of buf, valid until buf is next changed. */
-OJ_EXPORT struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
+struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
 
 /** Empties buf, its counts too, and keeps its memory; the next feature starts
  *  a new layer, in the short form. */
-OJ_EXPORT void oj_flat_buf_clear(struct oj_flat_buf *buf);
+void oj_flat_buf_clear(struct oj_flat_buf *buf);
 
 /** Frees everything; buf is a valid empty one afterwards. */
-OJ_EXPORT void oj_flat_buf_free(struct oj_flat_buf *buf);
+void oj_flat_buf_free(struct oj_flat_buf *buf);
 
 /** Adds a feature without geometry (counted as NULL). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf,
-                                                     int64_t fid,
-                                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
+                                           struct oj_error *err);
 
 /** Adds a feature that is one point. A coordinate that is not finite or beyond
  *  OJ_FLAT_MOST makes it a feature that joins nothing, counted: both NaN as
  *  empty (that is how WKB writes POINT EMPTY), anything else as not finite. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
-                                                      int64_t fid, double x,
-                                                      double y,
-                                                      struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
+                                            int64_t fid, double x, double y,
+                                            struct oj_error *err);
 
 /* Building a feature of any shape: begin, then parts, rings and vertices in
  * order, then end. On an error inside, oj_flat_buf_drop() restores the state
@@ -172,44 +170,41 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
  * OJ_FLAT_MOST, and counts; a point part that is NaN NaN is an empty one.
  * Nothing is reordered, merged or reoriented. begin turns a short form into the
  * long one. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_begin(struct oj_flat_buf *buf,
-                                                  int64_t fid,
-                                                  struct oj_error *err);
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
-                                                 enum oj_part_kind kind,
-                                                 struct oj_error *err);
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
-                                                 struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
+                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
+                                       enum oj_part_kind kind,
+                                       struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
+                                       struct oj_error *err);
 
 /** Room for n more vertices of the current ring; *x and *y point at them. The
  *  caller fills all n. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf,
-                                                     int64_t n, double **x,
-                                                     double **y,
-                                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
+                                           double **x, double **y,
+                                           struct oj_error *err);
 /** Adds part number part of flat, which is in the long form, with its rings
  *  and vertices. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_flat_buf_copy_part(struct oj_flat_buf *buf, const struct oj_flat *flat,
-                      int64_t part, struct oj_error *err);
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
-                                                struct oj_error *err);
-OJ_EXPORT void oj_flat_buf_drop(struct oj_flat_buf *buf);
+OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
+                                            const struct oj_flat *flat,
+                                            int64_t part, struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
+                                      struct oj_error *err);
+void oj_flat_buf_drop(struct oj_flat_buf *buf);
 
 /** Adds a copy of a feature of flat, in either form, with this FID. On failure
  *  buf has the features it had. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
-                                                 const struct oj_flat *flat,
-                                                 int64_t feature, int64_t fid,
-                                                 struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
+                                       const struct oj_flat *flat,
+                                       int64_t feature, int64_t fid,
+                                       struct oj_error *err);
 
 /** Takes the parts from those features >= first that have a coordinate which is
  *  not finite or beyond OJ_FLAT_MOST, and returns how many it took: for
  *  coordinates that were changed in place after end (a reprojection). Not added
  * to counts. In the short form NaN NaN still means that there was no geometry
  * before. */
-OJ_EXPORT int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
-                                              int64_t first);
+int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first);
 
 /** Some consecutive features of a layer, as a layer of their own. Owner of
  *  offsets; zeroed memory is a valid empty one and may be used again. */
@@ -222,25 +217,25 @@ struct oj_flat_slice
 
 /** Makes slice->flat the n features of flat from first on. It is valid as long
  *  as flat is. O(parts and rings of these features). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_slice_make(const struct oj_flat *flat,
-                                                   int64_t first, int64_t n,
-                                                   struct oj_flat_slice *slice,
-                                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_slice_make(const struct oj_flat *flat,
+                                         int64_t first, int64_t n,
+                                         struct oj_flat_slice *slice,
+                                         struct oj_error *err);
 
 /** Frees what a slice owns; it is a valid empty one afterwards. */
-OJ_EXPORT void oj_flat_slice_free(struct oj_flat_slice *slice);
+void oj_flat_slice_free(struct oj_flat_slice *slice);
 
 /** counts of one batch onto the sum of all. */
-OJ_EXPORT void oj_flat_counts_add(struct oj_flat_counts *sum,
-                                  const struct oj_flat_counts *counts);
+void oj_flat_counts_add(struct oj_flat_counts *sum,
+                        const struct oj_flat_counts *counts);
 
 /** Checks what the engine relies on: offsets start at 0, never decrease and end
  *  at their counts; kinds are valid; points have one vertex, lines two or more
  *  (one is taken as a point-like segment), polygon rings are closed; parts
  *  have finite coordinates, none beyond OJ_FLAT_MOST. O(vertices). For arrays
  * that a caller of the library made. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_flat_check(const struct oj_flat *flat,
-                                              struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_check(const struct oj_flat *flat,
+                                    struct oj_error *err);
 
 #ifdef __cplusplus
 }

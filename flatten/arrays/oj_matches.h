@@ -74,24 +74,23 @@ struct oj_matches
 /** Makes room for n_rows rows and n_entries entries, list form or not, and sets
  *  n_rows, n_entries and clears the counts; contents are not initialised.
  *  offset is NULL after this in one-to-one form; lists are not scattered. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_matches_reserve(struct oj_matches *matches,
-                                                   int64_t n_rows,
-                                                   int64_t n_entries, int lists,
-                                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_matches_reserve(struct oj_matches *matches,
+                                         int64_t n_rows, int64_t n_entries,
+                                         int lists, struct oj_error *err);
 
 /** Makes room for n_entries entries, of which the first n_used are kept; counts
  *  stay as they are. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_matches_grow(struct oj_matches *matches,
-                                                int64_t n_used,
-                                                int64_t n_entries,
-                                                struct oj_error *err);
+OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
+                                      int64_t n_used, int64_t n_entries,
+                                      struct oj_error *err);
 
 /** As oj_matches_reserve(), for scattered lists. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_matches_reserve_scattered(struct oj_matches *matches, int64_t n_rows,
-                             int64_t n_entries, struct oj_error *err);
+OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
+                                                   int64_t n_rows,
+                                                   int64_t n_entries,
+                                                   struct oj_error *err);
 
-OJ_EXPORT void oj_matches_free(struct oj_matches *matches);
+void oj_matches_free(struct oj_matches *matches);
 
 /** First and one-past-last entry of row, in either form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)

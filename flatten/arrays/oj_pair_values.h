@@ -52,10 +52,10 @@ oj_pair_values_matches(const struct oj_pair_values *values,
 }
 
 /** Makes room for n entries of one value; contents are not initialised. */
-OJ_MUST_USE OJ_EXPORT oj_status
-oj_pair_values_reserve(struct oj_pair_values *values, enum oj_pair_value which,
-                       int64_t n, struct oj_error *err);
+OJ_MUST_USE oj_status oj_pair_values_reserve(struct oj_pair_values *values,
+                                             enum oj_pair_value which,
+                                             int64_t n, struct oj_error *err);
 
-OJ_EXPORT void oj_pair_values_free(struct oj_pair_values *values);
+void oj_pair_values_free(struct oj_pair_values *values);
 
 #endif

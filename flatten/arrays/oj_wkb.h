@@ -20,31 +20,30 @@
  * are broken, OJ_ERR_UNSUPPORTED for curves, surfaces and triangles (types
  * 8 to 17), which somebody has to turn into lines and polygons first. On
  * failure buf has the features it had. O(n). */
-OJ_MUST_USE OJ_EXPORT oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
-                                           const uint8_t *wkb, size_t n,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
+                                 const uint8_t *wkb, size_t n,
+                                 struct oj_error *err);
 
 /** The parts of wkb only, between oj_flat_buf_begin() and
  * oj_flat_buf_end(); may be called several times for one feature. On
  * failure the caller drops the feature. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
-                                                 const uint8_t *wkb, size_t n,
-                                                 struct oj_error *err);
+OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
+                                       const uint8_t *wkb, size_t n,
+                                       struct oj_error *err);
 
 /** 1 when OGR would write these bytes again after it has read them: ISO types,
  *  little-endian throughout, members of one dimension, no curve or surface,
  *  nothing empty, and nothing but the geometry. The bytes are not trusted. */
-OJ_EXPORT int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
+int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
 /** Bytes of a feature as ISO WKB; 0: it has no parts. One part gives a point, a
  *  line string or a polygon, or with multi its multi type; several of one kind
  *  give that, of several kinds a collection. */
-OJ_EXPORT int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature,
-                              int multi);
+int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi);
 
 /** Writes these bytes, little-endian. */
-OJ_EXPORT void oj_wkb_write(const struct oj_flat *flat, int64_t feature,
-                            int multi, uint8_t *to);
+void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
+                  uint8_t *to);
 
 /** Where x starts if wkb is one plain point with n bytes of the length its
  * type asks for, little-endian, 2-D; NULL for anything else. */

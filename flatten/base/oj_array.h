@@ -16,20 +16,20 @@ extern "C" {
 /** Uninitialised array of n elements of size bytes, 64-byte aligned.
  *  n == 0 gives a valid pointer.  NULL when out of memory, n < 0 or overflow.
  *  Free with oj_free(). */
-OJ_EXPORT void *oj_malloc(int64_t n, size_t size);
+void *oj_malloc(int64_t n, size_t size);
 
 /** The same, zeroed. */
-OJ_EXPORT void *oj_calloc(int64_t n, size_t size);
+void *oj_calloc(int64_t n, size_t size);
 
 /** Accepts NULL. */
-OJ_EXPORT void oj_free(void *array);
+void oj_free(void *array);
 
 /** Makes *array (elements of size bytes, n_used in use, *capacity allocated)
  *  hold at least n_needed elements; grows by half.  On failure both are
  *  unchanged. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_reserve(void *array_pointer, int64_t n_used,
-                                           int64_t n_needed, int64_t *capacity,
-                                           size_t size, struct oj_error *err);
+OJ_MUST_USE oj_status oj_reserve(void *array_pointer, int64_t n_used,
+                                 int64_t n_needed, int64_t *capacity,
+                                 size_t size, struct oj_error *err);
 
 /** oj_reserve() of an array of its own type, from a function that returns a
  *  status: returns it when there is no memory. */
@@ -40,7 +40,7 @@ OJ_MUST_USE OJ_EXPORT oj_status oj_reserve(void *array_pointer, int64_t n_used,
 /** Tests only: the n-th allocation from now on (1 = the next) and all after it
  *  fail; 0 switches this off. Process-wide. Returns the number of allocations
  *  counted since the last call. */
-OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
+int64_t oj_alloc_fail_at(int64_t n);
 
 /** Allocates an array and returns OJ_ERR_NOMEM from the enclosing function
  *  when that fails.  For functions that own nothing yet; others test for NULL
@@ -64,7 +64,7 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
 
 /** OJ_ERR_NOMEM, with the megabytes of n elements of size bytes and what a user
  *  can do. */
-OJ_EXPORT oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
+oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
 
 #ifdef __cplusplus
 }

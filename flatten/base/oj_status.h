@@ -16,6 +16,7 @@ extern "C" {
 #if defined(__GNUC__)
 #define OJ_MUST_USE __attribute__((warn_unused_result))
 #define OJ_PRINTF(f, a) __attribute__((format(printf, f, a)))
+/* Of a module that is loaded by name: its entry. */
 #define OJ_EXPORT __attribute__((visibility("default")))
 #else
 #define OJ_MUST_USE
@@ -50,20 +51,19 @@ struct oj_error
 
 /** Writes the text and returns status, so that failing is one statement:
  *  return oj_fail(err, OJ_ERR_ARG, "..."). err may be NULL. */
-OJ_EXPORT oj_status oj_fail(struct oj_error *err, oj_status status,
-                            const char *format, ...) OJ_PRINTF(3, 4);
+oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
+                  ...) OJ_PRINTF(3, 4);
 
 /** OJ_ERR_CANCELLED, in the words that users see. */
-OJ_EXPORT oj_status oj_fail_cancelled(struct oj_error *err);
+oj_status oj_fail_cancelled(struct oj_error *err);
 
 /** The same when a caller's cancel flag is not 0, else OJ_OK; cancel NULL:
  *  there is none.  Another thread or a signal handler may raise it at any
  *  time. */
-OJ_MUST_USE OJ_EXPORT oj_status oj_check_cancel(const int *cancel,
-                                                struct oj_error *err);
+OJ_MUST_USE oj_status oj_check_cancel(const int *cancel, struct oj_error *err);
 
 /** Short English name of a status: "out of memory". Never NULL. */
-OJ_EXPORT const char *oj_status_name(oj_status status);
+const char *oj_status_name(oj_status status);
 
 /** Returns from the enclosing function when call does not give OJ_OK. */
 #define OJ_TRY(call)                                                           \

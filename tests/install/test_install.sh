@@ -74,12 +74,12 @@ END
 
 # The same by Arrow streams of two files.
 if pkg-config --atleast-version=3.6 gdal; then
-    read -ra gdal < <(gdal-config --cflags --libs | tr '\n' ' ')
+    read -ra gdal < <(pkg-config --cflags --libs gdal)
     "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/samples/join_arrow.c" \
         "${flags[@]}" "${gdal[@]}" -Wl,-rpath,"${library%/*}" \
         -o "$prefix/join_arrow"
-    printf 'WKT\n"POLYGON((0 0,50 0,50 50,0 50,0 0))"\n' >"$prefix/lots.csv"
-    printf 'WKT\n%s\n' '"POINT(10 10)"' '"POINT(500 0)"' '"POINT(60 20)"' \
+    printf 'WKT,n\n"POLYGON((0 0,50 0,50 50,0 50,0 0))",1\n' >"$prefix/lots.csv"
+    printf 'WKT,n\n"POINT(10 10)",1\n"POINT(500 0)",2\n"POINT(60 20)",3\n' \
         >"$prefix/pickups.csv"
     for layer in lots pickups; do
         ogr2ogr -q -lco SPATIAL_INDEX=NO "$prefix/$layer.fgb" \

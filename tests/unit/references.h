@@ -3,8 +3,8 @@
 #ifndef REFERENCES_H
 #define REFERENCES_H
 
-#include "../../algs/relation/oj_engine.h"
 #include "../../algs/engine/oj_join.h"
+#include "../../algs/relation/oj_engine.h"
 #include "owned.h"
 
 #include <check.h>
