@@ -20,13 +20,12 @@ mkdir -p "$build"
 quietly() { # prints the output of a command only when it fails
     "$@" >"$build/run.log" 2>&1 || { cat "$build/run.log"; return 1; }
 }
-# The CUDA module for the GPU that is here; without one for the oldest, which is
-# soonest compiled.
+# The CUDA module for the GPU that is here; without one for one architecture.
 architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
     2>/dev/null | head -1 | tr -dc 0-9 || true)
 echo "building in $build"
 quietly cmake -S "$here" -B "$build" "${generator[@]}" \
-    "-DOGRJOIN_CUDA_ARCHITECTURES=${architecture:-75}"
+    "-DOGRJOIN_CUDA_ARCHITECTURES=${architecture:-90}"
 quietly cmake --build "$build" -j "$(nproc)"
 [ -d "$OGRJOIN_TEST_DATA" ] ||
     echo "no folder $OGRJOIN_TEST_DATA: tests on its layers are skipped"

@@ -5,6 +5,7 @@
 #include "../base/cpu_threads.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Rows of a slice, at least. */
@@ -379,21 +380,27 @@ static oj_status find_view(const struct geometry_column *c, int64_t row,
     return OJ_OK;
 }
 
+static oj_status find_wkb(const struct geometry_column *c, int64_t row,
+                          const uint8_t **bytes, size_t *n,
+                          struct oj_error *err)
+{
+    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
+    int64_t at;
+    if (c->layout->storage == ARROW_BINARY_VIEW)
+        return find_view(c, row, bytes, n, err);
+    at = offset_at(c->offset, is_large, c->first + row);
+    *bytes = c->bytes + at;
+    *n = (size_t)(offset_at(c->offset, is_large, c->first + row + 1) - at);
+    return OJ_OK;
+}
+
 static oj_status add_wkb(const struct geometry_column *c,
                          struct oj_flat_buf *buf, int64_t row, int64_t fid,
                          struct oj_error *err)
 {
-    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
     const uint8_t *bytes;
     size_t n;
-    if (c->layout->storage == ARROW_BINARY_VIEW)
-        OJ_TRY(find_view(c, row, &bytes, &n, err));
-    else
-    {
-        int64_t at = offset_at(c->offset, is_large, c->first + row);
-        bytes = c->bytes + at;
-        n = (size_t)(offset_at(c->offset, is_large, c->first + row + 1) - at);
-    }
+    OJ_TRY(find_wkb(c, row, &bytes, &n, err));
     return oj_wkb_add(buf, fid, bytes, n, err);
 }
 
@@ -569,19 +576,93 @@ static oj_status view_points(const struct geometry_column *c,
     return OJ_OK;
 }
 
-static oj_status try_in_place(struct arrow_features *features,
-                              const struct geometry_column *c, int *fits,
-                              struct oj_error *err)
+struct point_reading
+{
+    const struct geometry_column *column;
+    double *x, *y;
+    const int *cancel;
+    atomic_int has_others;
+};
+
+/* Nothing is joined by a point whose coordinates are not taken. */
+static void put_point(const uint8_t *xy, double *x, double *y)
+{
+    *x = *y = NAN;
+    if (xy == NULL)
+        return;
+    *x = oj_wkb_double(xy);
+    *y = oj_wkb_double(xy + 8);
+    if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
+        *x = *y = NAN;
+}
+
+static oj_status read_points(int64_t i, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct point_reading *p = user;
+    int64_t n = p->column->n_rows, end = (i + 1) * SLICE_ROWS;
+    (void)thread;
+    OJ_TRY(oj_check_cancel(p->cancel, err));
+    if (atomic_load(&p->has_others))
+        return OJ_OK;
+    for (int64_t row = i * SLICE_ROWS; row < end && row < n; row++)
+    {
+        const uint8_t *bytes = NULL;
+        size_t n_bytes;
+        if (is_valid(p->column, row))
+        {
+            OJ_TRY(find_wkb(p->column, row, &bytes, &n_bytes, err));
+            bytes = oj_wkb_plain_point(bytes, n_bytes);
+            if (bytes == NULL)
+            {
+                atomic_store(&p->has_others, 1);
+                return OJ_OK;
+            }
+        }
+        put_point(bytes, &p->x[row], &p->y[row]);
+    }
+    return OJ_OK;
+}
+
+/* WKB that is all of single points, two-dimensional, or NULL. */
+static oj_status read_wkb_points(const struct geometry_column *c,
+                                 struct arrow_features *features, int n_threads,
+                                 const int *cancel, int *fits,
+                                 struct oj_error *err)
+{
+    struct oj_flat *flat = &features->flat;
+    struct point_reading p = {.column = c, .cancel = cancel};
+    int64_t n = c->n_rows;
+    OJ_NEW(features->made.x, n, err);
+    OJ_NEW(features->made.y, n, err);
+    p.x = features->made.x;
+    p.y = features->made.y;
+    atomic_init(&p.has_others, 0);
+    OJ_TRY(oj_parallel_try(n_threads, (n + SLICE_ROWS - 1) / SLICE_ROWS, 1,
+                           read_points, &p, err));
+    *fits = !atomic_load(&p.has_others);
+    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices = n;
+    flat->part_kinds = OJ_PART_POINT;
+    flat->x = p.x;
+    flat->y = p.y;
+    return OJ_OK;
+}
+
+static oj_status try_whole(struct arrow_features *features,
+                           const struct geometry_column *c, int n_threads,
+                           const int *cancel, int *fits, struct oj_error *err)
 {
     const struct arrow_layout *layout = c->layout;
-    oj_status status;
+    oj_status status = OJ_OK;
     *fits = 0;
-    if (features->n_rows > 0 || c->n_rows == 0 || c->n_coordinates == 0 ||
-        layout->storage != ARROW_COORDINATES || layout->is_interleaved ||
-        c->valid != NULL || c->outer_valid != NULL)
+    if (features->n_rows > 0 || c->n_rows == 0)
         return OJ_OK;
-    status = layout->n_lists == 0 ? view_points(c, features, fits)
-                                  : view_lists(c, features, fits, err);
+    if (layout->storage != ARROW_COORDINATES)
+        status = read_wkb_points(c, features, n_threads, cancel, fits, err);
+    else if (c->n_coordinates > 0 && !layout->is_interleaved &&
+             c->valid == NULL && c->outer_valid == NULL)
+        status = layout->n_lists == 0 ? view_points(c, features, fits)
+                                      : view_lists(c, features, fits, err);
     if (status != OJ_OK || !*fits)
     {
         oj_flat_buf_free(&features->made);
@@ -600,13 +681,13 @@ static void release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* What was used in place is copied, since more comes. */
-static oj_status copy_in_use(struct arrow_features *features,
-                             struct oj_error *err)
+/* What was a layer alone is copied, since more comes. */
+static oj_status copy_whole(struct arrow_features *features,
+                            struct oj_error *err)
 {
     struct oj_flat_buf *slice;
     oj_status status = OJ_OK;
-    if (features->in_use.release == NULL)
+    if (!features->is_whole)
         return OJ_OK;
     OJ_ROOM(features->slice, 0, 1, features->cap_slices, err);
     slice = &features->slice[0];
@@ -618,6 +699,7 @@ static oj_status copy_in_use(struct arrow_features *features,
     release(&features->in_use);
     oj_flat_buf_free(&features->made);
     memset(&features->flat, 0, sizeof features->flat);
+    features->is_whole = 0;
     return status;
 }
 
@@ -635,15 +717,16 @@ static oj_status add_array(struct arrow_features *features,
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a layer of more than %d features is not possible",
                        INT32_MAX);
-    OJ_TRY(try_in_place(features, &column, &fits, err));
-    if (fits)
+    OJ_TRY(try_whole(features, &column, n_threads, cancel, &fits, err));
+    features->is_whole |= fits;
+    if (fits && layout->storage == ARROW_COORDINATES)
     {
         features->in_use = *array;
         array->release = NULL;
     }
-    else if (column.n_rows > 0)
+    if (!fits && column.n_rows > 0)
     {
-        OJ_TRY(copy_in_use(features, err));
+        OJ_TRY(copy_whole(features, err));
         OJ_TRY(add_slices(features, &column, n_threads, cancel, err));
     }
     features->n_rows += column.n_rows;
@@ -765,7 +848,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
 {
     struct oj_flat_buf *first;
     oj_status status = OJ_OK;
-    if (features->in_use.release != NULL)
+    if (features->is_whole)
         return OJ_OK;
     if (features->n_slices == 1)
     {

@@ -3,9 +3,10 @@
  *  array 0 --slices, in parallel--> bufs --\
  *  array 1 --slices, in parallel--> bufs ---+--in parallel--> one layer
  *
- *  or, of one array of separated coordinates that a layer can take as they are:
+ *  or, of one array that a layer can take as it is:
  *
- *  array 0 --> x, y in place, offsets as int64
+ *  separated coordinates --> x, y in place, offsets as int64
+ *  WKB of single points  --in parallel--> x, y
  */
 #ifndef ARROW_FEATURES_H
 #define ARROW_FEATURES_H
@@ -22,6 +23,7 @@ struct arrow_features
 
     struct oj_flat_buf made;  /**< what of flat is owned */
     struct ArrowArray in_use; /**< coordinates of flat; release NULL: none */
+    int is_whole;             /**< flat is there, of one array */
     struct oj_flat flat;      /**< after arrow_features_end() */
 };
 

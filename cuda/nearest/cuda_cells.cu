@@ -1,4 +1,4 @@
-#include "cuda_cells.h"
+#include "cuda_cells.cuh"
 
 #include "../device/cuda_work.cuh"
 

@@ -4,7 +4,7 @@
 #define CUDA_CELLS_SPLIT_CUH
 
 #include "../device/oj_cuda.h"
-#include "oj_near_split.h"
+#include "cuda_near_split.cuh"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
 #define OJ_CELLS_SHORT 59

@@ -7,7 +7,7 @@
 #include "../device/cuda_threads.h"
 #include "../points/cuda_point_batch.cuh"
 #include "../within/cuda_point_query.cuh"
-#include "cuda_cells.h"
+#include "cuda_cells.cuh"
 
 /* A join at any distance: cells reach so many mean distances of segments. Of
  * points all over 735,488 lots, waters and parks between them, 6.4 in 100 are

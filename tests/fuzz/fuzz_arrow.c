@@ -16,8 +16,6 @@ static void require(int holds, const char *what)
     }
 }
 
-#define ck_assert_int_eq(a, b) require((a) == (b), #a)
-
 #include "../unit/api/arrow_rows.h"
 
 static int64_t n_bytes_seen;

@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static inline void rows_must(oj_status status)
+{
+    if (status != OJ_OK)
+        abort();
+}
+
 enum
 {
     MOST_ROWS = 40,
@@ -226,21 +232,20 @@ static inline void flatten_row(const struct arrow_rows *rows, int row,
     int64_t v = rows->vertex[rows->ring[first]];
     if (rows->kind == OJ_PART_POINT && end == first + 1)
     {
-        ck_assert_int_eq(
-            oj_flat_buf_add_point(buf, fid, rows->x[v], rows->y[v], NULL),
-            OJ_OK);
+        rows_must(
+            oj_flat_buf_add_point(buf, fid, rows->x[v], rows->y[v], NULL));
         return;
     }
-    ck_assert_int_eq(oj_flat_buf_begin(buf, fid, NULL), OJ_OK);
+    rows_must(oj_flat_buf_begin(buf, fid, NULL));
     for (int64_t p = first; p < end; p++)
     {
-        ck_assert_int_eq(oj_flat_buf_part(buf, rows->kind, NULL), OJ_OK);
+        rows_must(oj_flat_buf_part(buf, rows->kind, NULL));
         for (int64_t r = rows->ring[p]; r < rows->ring[p + 1]; r++)
         {
             double *x, *y;
             int64_t n = rows->vertex[r + 1] - rows->vertex[r];
-            ck_assert_int_eq(oj_flat_buf_ring(buf, NULL), OJ_OK);
-            ck_assert_int_eq(oj_flat_buf_vertices(buf, n, &x, &y, NULL), OJ_OK);
+            rows_must(oj_flat_buf_ring(buf, NULL));
+            rows_must(oj_flat_buf_vertices(buf, n, &x, &y, NULL));
             for (int64_t k = 0; k < n; k++)
             {
                 x[k] = rows->x[rows->vertex[r] + k];
@@ -248,7 +253,7 @@ static inline void flatten_row(const struct arrow_rows *rows, int row,
             }
         }
     }
-    ck_assert_int_eq(oj_flat_buf_end(buf, NULL), OJ_OK);
+    rows_must(oj_flat_buf_end(buf, NULL));
 }
 
 static inline void put_view(uint8_t *view, const uint8_t *bytes, int32_t n,

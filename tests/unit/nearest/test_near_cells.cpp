@@ -6,7 +6,7 @@
 #include "../random_numbers.h"
 #include "../run_tests.h"
 
-#include "../../../cuda/nearest/oj_near_split.h"
+#include "../../../cuda/nearest/cuda_near_split.cuh"
 
 static double pick_number(void)
 {

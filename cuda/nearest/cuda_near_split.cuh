@@ -1,5 +1,5 @@
-/** How the lists of oj_near_cell.h are made: what of a node's list the parts of
- *  the node need.
+/** How the lists of cuda_near_cell.cuh are made: what of a node's list the
+ * parts of the node need.
  *
  *  Every number here is in single precision in the frame of a node: from its
  *  middle, in halves of its side, so that it reaches from -1 to 1 and its
@@ -23,10 +23,10 @@
  *  2^-20 of the finest cell's side; 2^-12 is added for it.
  *  Source: ours.
  */
-#ifndef OJ_NEAR_SPLIT_H
-#define OJ_NEAR_SPLIT_H
+#ifndef CUDA_NEAR_SPLIT_CUH
+#define CUDA_NEAR_SPLIT_CUH
 
-#include "oj_near_cell.h"
+#include "cuda_near_cell.cuh"
 
 /** Children a row at most, and of a node at most. */
 #define OJ_NEAR_FAN 4

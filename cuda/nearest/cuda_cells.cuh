@@ -1,4 +1,4 @@
-/** The cells of the nearest segment (oj_near_cell.h), built on a device.
+/** The cells of the nearest segment (cuda_near_cell.cuh), built on a device.
  *
  *  Rounds of all nodes that have a list, from the root down.  In a round each
  *  node learns how far the nearest segment of each child can be at most, then
@@ -10,12 +10,12 @@
  *  order is not the same in every run; answers do not depend on it.  A node
  *  that finds no room for its children stays a leaf.
  */
-#ifndef CUDA_CELLS_H
-#define CUDA_CELLS_H
+#ifndef CUDA_CELLS_CUH
+#define CUDA_CELLS_CUH
 
 #include "../device/oj_cuda.h"
 
-#include "oj_near_split.h"
+#include "cuda_near_split.cuh"
 
 struct oj_cuda_cells
 {

@@ -1,8 +1,8 @@
 /** The nearest segment of a point, by cells of a quadtree over a square.
  *
  *  A leaf of the tree lists every segment that can be nearest to some point of
- *  it (oj_near_split.h makes the lists), as four small integers relative to the
- *  middle of the cell and as the number of the segment:
+ *  it (cuda_near_split.cuh makes the lists), as four small integers relative to
+ * the middle of the cell and as the number of the segment:
  *
  *  directory [4^level]   header of the smallest node around each of its squares
  *  tree      headers; the children of a node follow each other, row by row
@@ -36,8 +36,8 @@
  *
  *  Source: ours; upper bounds of cells as in the research notes of the design.
  */
-#ifndef OJ_NEAR_CELL_H
-#define OJ_NEAR_CELL_H
+#ifndef CUDA_NEAR_CELL_CUH
+#define CUDA_NEAR_CELL_CUH
 
 #include "../../algs/kernels/oj_segment.h"
 
