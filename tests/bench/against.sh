@@ -92,7 +92,7 @@ GeoPackage, sums by zone        | wall_run | join -op contains -agg count,sum(fa
 GeoPackage, lots in zones       | wall_run | join -op within out.gpkg lots.gpkg zones.gpkg
 '
 
-# What is not the same in two runs: seconds, and files with random names. For
+# What is not the same in two runs: seconds, files with random names, versions. For
 # standard output and error, summaries and tables of -benchmark.
 masks='
 s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? s\b/# s/g
@@ -100,6 +100,7 @@ s/"seconds": \{[^}]*\}/"seconds": #/
 s/^(.{42} +[0-9]+ +[0-9]+)( +[0-9.]+| +-){7}/\1 #/
 s/^("[^"]*",[a-z_]+,[0-9]+,[0-9]+,[0-9]+)(,[0-9.]*){7}/\1,#/
 s/ogrjoin-[0-9a-zA-Z]{6}\b/ogrjoin-#/g
+s/("version": |^ogrjoin )"?[0-9]+\.[0-9]+\.[0-9]+/\1#/
 '
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; exit 64; }
