@@ -761,21 +761,28 @@ static void copy_shifted(int64_t *to, const int64_t *from, int64_t n,
         to[i] = from[i] + shift;
 }
 
+/* from may be NULL where there is nothing. */
+static void copy_items(void *to, const void *from, int64_t n, size_t size)
+{
+    if (n > 0)
+        memcpy(to, from, (size_t)n * size);
+}
+
 static void copy_slice(int64_t i, int thread, void *user)
 {
     const struct joined_slices *all = user;
     const struct oj_flat_buf *from = &all->slice[i], *at = &all->first[i];
     struct oj_flat_buf *to = all->to;
     (void)thread;
-    memcpy(to->fid + at->n_features, from->fid,
-           (size_t)from->n_features * sizeof *to->fid);
-    memcpy(to->x + at->n_vertices, from->x,
-           (size_t)from->n_vertices * sizeof *to->x);
-    memcpy(to->y + at->n_vertices, from->y,
-           (size_t)from->n_vertices * sizeof *to->y);
+    copy_items(to->fid + at->n_features, from->fid, from->n_features,
+               sizeof *to->fid);
+    copy_items(to->x + at->n_vertices, from->x, from->n_vertices,
+               sizeof *to->x);
+    copy_items(to->y + at->n_vertices, from->y, from->n_vertices,
+               sizeof *to->y);
     if (!to->long_form)
         return;
-    memcpy(to->part_kind + at->n_parts, from->part_kind, (size_t)from->n_parts);
+    copy_items(to->part_kind + at->n_parts, from->part_kind, from->n_parts, 1);
     copy_shifted(to->part_offset + at->n_features + 1, from->part_offset + 1,
                  from->n_features, at->n_parts);
     copy_shifted(to->ring_offset + at->n_parts + 1, from->ring_offset + 1,
