@@ -6,7 +6,7 @@
 set(OJ_CUDA_SOURCES
   cuda/device/cuda_device.cu
   cuda/device/cuda_threads.cu
-  cuda/device/cuda_workers.cu
+  cuda/device/cuda_worker_status.cu
   cuda/device/cuda_stage.cu
   cuda/device/cuda_copy.cu
   cuda/device/cuda_layer.cu
@@ -21,19 +21,19 @@ set(OJ_CUDA_SOURCES
   cuda/tree/cuda_tree.cu
   cuda/points/cuda_tree_joins.cu
   cuda/shapes/cuda_box_pairs.cu
-  cuda/shapes/cuda_meet_side.cu
+  cuda/shapes/cuda_meet_prepare.cu
   cuda/shapes/cuda_meet.cu
   cuda/shapes/cuda_screen.cu
   cuda/index/cuda_columns.cu
   cuda/index/cuda_family.cu
   cuda/index/cuda_row_order.cu
   cuda/points/cuda_close_points.cu
-  cuda/points/cuda_point_pairs.cu
+  cuda/points/cuda_points_in_boxes.cu
   cuda/points/cuda_near_points.cu
   cuda/device/cuda_values.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_batches.cu
-  cuda/index/cuda_tally.cu
+  cuda/index/cuda_feature_sums.cu
   cuda/index/cuda_counts.cu
   cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)

@@ -542,7 +542,7 @@ static oj_status begin_merge(const struct oj_held *held, int64_t first, int n,
     return OJ_OK;
 }
 
-static oj_status skip_merged(const struct oj_held *held, struct oj_error *err)
+static oj_status advance_top(const struct oj_held *held, struct oj_error *err)
 {
     struct runs *runs = held->runs;
     struct cursor *c = &runs->cursor[runs->heap[0]];
@@ -569,7 +569,7 @@ static oj_status merge_step(const struct oj_held *held, struct runs *longer,
             const struct cursor *c = &runs->cursor[runs->heap[0]];
             OJ_TRY(put(longer, c->value.row, c->word + c->at - c->n_words,
                        c->n_words, err));
-            OJ_TRY(skip_merged(held, err));
+            OJ_TRY(advance_top(held, err));
         }
         OJ_TRY(end_run(longer, err));
     }
@@ -632,7 +632,7 @@ const struct oj_held_value *oj_held_peek(const struct oj_held *held)
 oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
 {
     if (held->runs != NULL)
-        return skip_merged(held, err);
+        return advance_top(held, err);
     take_next(held);
     return OJ_OK;
 }

@@ -10,7 +10,7 @@
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
 #include "../relation/oj_point_rule.h"
-#include "oj_overlapping_points.h"
+#include "oj_points_in_overlapping_parts.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -876,9 +876,11 @@ static oj_status ask_module(struct oj_join *join, const struct oj_flat *input,
     return fail_sums(join, request != NULL, err);
 }
 
-static oj_status sum_pairs(struct oj_join *join, const struct oj_flat *input,
-                           const struct oj_sum_request *request, int64_t *words,
-                           int64_t *n_pairs, struct oj_error *err)
+static oj_status sum_pairs_on_gpu(struct oj_join *join,
+                                  const struct oj_flat *input,
+                                  const struct oj_sum_request *request,
+                                  int64_t *words, int64_t *n_pairs,
+                                  struct oj_error *err)
 {
     oj_status status;
     if (!join->uses_gpu || has_left_out(join, input))
@@ -902,7 +904,7 @@ static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
     OJ_TRY(prepare_batch(join, input, err));
     if (!has_left_out(join, input))
         OJ_TRY(settle_by_batch(join, input, err));
-    return sum_pairs(join, input, NULL, count, n_pairs, err);
+    return sum_pairs_on_gpu(join, input, NULL, count, n_pairs, err);
 }
 
 oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
@@ -936,7 +938,7 @@ static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
                                   join->args.options.n_threads, &request,
                                   &words, err));
     join->n_sum_words = request.n_words;
-    OJ_TRY(sum_pairs(join, input, &request, words, n_pairs, err));
+    OJ_TRY(sum_pairs_on_gpu(join, input, &request, words, n_pairs, err));
     return oj_aggregates_add_sums(aggregates, &request, err);
 }
 

@@ -1,6 +1,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_points.h"
+#include "../base/oj_point_quadrants.h"
 #include "../relation/oj_engine.h"
 #include "cpu_nearest.h"
 

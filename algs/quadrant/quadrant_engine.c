@@ -17,7 +17,7 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../base/cpu_threads.h"
 #include "../base/oj_boxes.h"
-#include "../base/oj_points.h"
+#include "../base/oj_point_quadrants.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_quadrant.h"
 #include "../pairs/oj_pairs.h"

@@ -27,7 +27,7 @@
  */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_points.h"
+#include "../base/oj_point_quadrants.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
@@ -388,7 +388,8 @@ static double diagonal(const struct oj_box *box)
 
 /* A window that holds k features for every row within spread of this one:
  * those that the last had, which was nearby. */
-static oj_status find_enough(struct box_batch *run, int64_t row, double spread)
+static oj_status bound_kth_distance(struct box_batch *run, int64_t row,
+                                    double spread)
 {
     double farthest = 0.0;
     run->enough = INFINITY;
@@ -415,7 +416,7 @@ static oj_status first_reach(struct box_batch *run, const struct oj_box *box,
     *reach = most;
     if (!index->is_wide)
         return OJ_OK;
-    OJ_TRY(find_enough(run, row, diagonal(box)));
+    OJ_TRY(bound_kth_distance(run, row, diagonal(box)));
     *reach = index->reach + oj_box_distance(box, &index->boxes.all);
     if (run->enough <= 2.0 * *reach)
         *reach = run->enough;

@@ -43,7 +43,7 @@ static int is_near(const char *folder, size_t n, const char *place,
 
 /* The folder of the library, or of the program that holds it, which is known by
  * what it was called: found in PATH, without a folder. Returns its length. */
-static size_t find_folder(char path[PATH_SIZE])
+static size_t find_own_folder(char path[PATH_SIZE])
 {
     const char *slash;
     Dl_info info;
@@ -75,7 +75,7 @@ static void find_module(char path[PATH_SIZE])
                  strchr(named, '/') == NULL ? "./" : "", named);
         return;
     }
-    n = find_folder(folder);
+    n = find_own_folder(folder);
     for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++)
     {
         if (is_near(folder, n, places[i], path))

@@ -322,7 +322,8 @@ static double last_below(const struct oj_edge_frame *f, int32_t row)
 }
 
 /* 1 when every column has its reference point. */
-static OJ_CLONES int has_columns(const struct oj_edge_frame *borrowed)
+static OJ_CLONES int
+columns_have_references(const struct oj_edge_frame *borrowed)
 {
     const struct oj_edge_frame f = *borrowed;
     int32_t n_wrong = 0;
@@ -341,5 +342,5 @@ int oj_edge_references(const struct oj_edge_frame *f, double *below)
             return 0;
         below[row] = y;
     }
-    return has_columns(f);
+    return columns_have_references(f);
 }

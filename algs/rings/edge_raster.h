@@ -14,7 +14,7 @@
 #define EDGE_RASTER_H
 
 #include "../../flatten/base/oj_status.h"
-#include "cpu_ring_edges.h"
+#include "cpu_point_in_ring.h"
 #include "edge_frame.h"
 
 /** 64 cells side by side, a bit each. */

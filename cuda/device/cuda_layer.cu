@@ -1,6 +1,6 @@
 #include "cuda_copy.h"
+#include "cuda_cub.cuh"
 #include "cuda_offsets.cuh"
-#include "cuda_scratch.cuh"
 
 #include <math.h>
 #include <string.h>

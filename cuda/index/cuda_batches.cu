@@ -1,5 +1,5 @@
 #include "../../flatten/base/oj_array.h"
-#include "../device/cuda_workers.h"
+#include "../device/cuda_worker_status.h"
 #include "../device/oj_streamed.h"
 #include "cuda_index.h"
 

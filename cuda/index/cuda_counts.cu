@@ -1,5 +1,5 @@
+#include "cuda_feature_sums.h"
 #include "cuda_index.h"
-#include "cuda_tally.h"
 
 #include "../../flatten/base/oj_array.h"
 

@@ -147,7 +147,7 @@ extern const struct oj_cuda_family oj_cuda_points_in_polygons;
 /** Points and points: within a distance of the join's, equal;
  *  cuda_close_points.cu */
 extern const struct oj_cuda_family oj_cuda_close_points;
-/** Points in the envelopes of features; cuda_point_pairs.cu */
+/** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
 /** nearest of points among points, with conditions or at any distance;
  *  cuda_near_points.cu */

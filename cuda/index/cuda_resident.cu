@@ -1,5 +1,5 @@
+#include "cuda_feature_sums.h"
 #include "cuda_index.h"
-#include "cuda_tally.h"
 
 /* Points, answers and counts that stay on the device: the index's first. */
 

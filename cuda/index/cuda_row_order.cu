@@ -4,8 +4,8 @@
  * that do not fit are sorted by the whole device. */
 #include "cuda_row_order.h"
 
+#include "../device/cuda_cub.cuh"
 #include "../device/cuda_offsets.cuh"
-#include "../device/cuda_scratch.cuh"
 
 #include <cub/device/device_segmented_sort.cuh>
 

@@ -1,8 +1,8 @@
 #include "cuda_cells.cuh"
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_parallel_for.cuh"
 
-#include "cuda_cells_split.cuh"
+#include "cuda_cells_kernels.cuh"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
 
 #include "../device/oj_cuda.h"
 
-#include "cuda_near_split.cuh"
+#include "cuda_near_cell_split.cuh"
 
 struct oj_cuda_cells
 {

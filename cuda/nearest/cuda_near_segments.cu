@@ -253,7 +253,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 {
     const struct oj_tree_side *side =
         &((const struct near_segments_index *)index)->side.side;
-    return visit_by_tree(
+    return visit_in_tree_order(
         index, stream, points, &side->segments,
         [&](const struct oj_cuda_array<int32_t> &order)
         {

@@ -246,7 +246,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 {
     const struct oj_near_others *others =
         &((const struct near_points_index *)index)->others;
-    return visit_by_tree(
+    return visit_in_tree_order(
         index, stream, points, &others->tree,
         [&](const struct oj_cuda_array<int32_t> &order)
         {

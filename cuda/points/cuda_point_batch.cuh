@@ -3,9 +3,9 @@
 #ifndef CUDA_POINT_BATCH_CUH
 #define CUDA_POINT_BATCH_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_parallel_for.cuh"
+#include "../index/cuda_feature_sums_add.cuh"
 #include "../index/cuda_row_order.h"
-#include "../index/cuda_value_sums.cuh"
 #include "../tree/cuda_tree.h"
 
 struct point_batch
@@ -91,11 +91,11 @@ visit_in_order(const struct oj_cuda_index *index, cudaStream_t stream,
 
 /* The same in the order of tree. */
 template <typename Launch>
-static oj_status visit_by_tree(const struct oj_cuda_index *index,
-                               cudaStream_t stream,
-                               const struct oj_cuda_points *points,
-                               const struct oj_device_tree *tree, Launch launch,
-                               const char *doing, struct oj_error *err)
+static oj_status
+visit_in_tree_order(const struct oj_cuda_index *index, cudaStream_t stream,
+                    const struct oj_cuda_points *points,
+                    const struct oj_device_tree *tree, Launch launch,
+                    const char *doing, struct oj_error *err)
 {
     return visit_in_order(
         index, stream, points,

@@ -141,7 +141,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
     if (oj_relation_gives_lists(&self->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
-    return visit_by_tree(
+    return visit_in_tree_order(
         self, stream, points, &self->side.segments.tree,
         [&](const struct oj_cuda_array<int32_t> &order)
         {

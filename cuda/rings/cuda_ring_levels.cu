@@ -1,7 +1,7 @@
 #include "cuda_ring_levels.h"
 
-#include "../device/cuda_scratch.cuh"
-#include "cuda_ring_kernels.cuh"
+#include "../device/cuda_cub.cuh"
+#include "cuda_ring_level_kernels.cuh"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "cuda_ring_start.h"
 
-#include "../device/cuda_scratch.cuh"
+#include "../device/cuda_cub.cuh"
 #include "cuda_ring_windows.cuh"
 
 #include <string.h>

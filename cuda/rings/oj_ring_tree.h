@@ -14,7 +14,8 @@
  *     slot -> leaf { code, first, n }
  *                          |
  *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
- *     edge    [ 0 1 2 3     4 5          ]             (see oj_ring_edge.h)
+ *     edge    [ 0 1 2 3     4 5          ]             (see
+ * oj_ring_packed_edge.h)
  *
  *  A unit is a feature or a part of one, to which all its rings belong by
  *  even-odd. A unit may have several records in a leaf; their states belong
@@ -23,7 +24,7 @@
 #ifndef OJ_RING_TREE_H
 #define OJ_RING_TREE_H
 
-#include "oj_ring_edge.h"
+#include "oj_ring_packed_edge.h"
 
 enum oj_ring_units
 {

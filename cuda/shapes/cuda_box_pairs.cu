@@ -1,4 +1,4 @@
-#include "../device/cuda_scratch.cuh"
+#include "../device/cuda_cub.cuh"
 #include "cuda_meet.h"
 
 #include <string.h>

@@ -7,9 +7,9 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
-#include "../device/cuda_scratch.cuh"
+#include "../device/cuda_cub.cuh"
 #include "../device/cuda_threads.h"
-#include "../device/cuda_workers.h"
+#include "../device/cuda_worker_status.h"
 #include "../index/cuda_index.h"
 #include "cuda_meet.h"
 

@@ -1,6 +1,6 @@
 #include "cuda_tree.h"
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_parallel_for.cuh"
 
 #include <string.h>
 

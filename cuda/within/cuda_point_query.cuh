@@ -4,7 +4,7 @@
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_parallel_for.cuh"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256

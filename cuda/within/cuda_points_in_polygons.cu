@@ -1,5 +1,5 @@
 #include "../../algs/relation/oj_point_rule.h"
-#include "../index/cuda_value_sums.cuh"
+#include "../index/cuda_feature_sums_add.cuh"
 #include "cuda_point_query.cuh"
 
 struct polygons_index : oj_cuda_index

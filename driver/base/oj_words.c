@@ -120,7 +120,7 @@ static int is_plain(const char *word)
     return word[0] != '\0' && word[strspn(word, letters)] == '\0';
 }
 
-static char *put_word(char *out, const char *word)
+static char *put_quoted_word(char *out, const char *word)
 {
     if (is_plain(word))
     {
@@ -155,7 +155,7 @@ oj_status oj_words_join(const char *const *words, char **text,
     {
         if (i > 0)
             *out++ = ' ';
-        out = put_word(out, words[i]);
+        out = put_quoted_word(out, words[i]);
     }
     *out = '\0';
     *text = line;

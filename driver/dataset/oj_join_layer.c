@@ -6,7 +6,7 @@
 #include "../../flatten/write/oj_row_cursor.h"
 #include "../base/oj_driver.h"
 #include "../base/oj_message.h"
-#include "../base/oj_sql_words.h"
+#include "../base/oj_sql_inspect.h"
 #include "../base/oj_words.h"
 #include "../rows/oj_pass.h"
 #include "../source/oj_where.h"

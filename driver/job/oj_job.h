@@ -13,7 +13,7 @@
 #include "../source/oj_sides.h"
 #include "../source/oj_source.h"
 #include "oj_join_cache.h"
-#include "oj_join_files.h"
+#include "oj_source_files.h"
 #include "oj_tiled_join.h"
 
 /** What becomes of the batches of a stream. */

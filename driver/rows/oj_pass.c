@@ -25,20 +25,20 @@ static void end_hearing(const struct oj_pass *pass)
 }
 
 /* What the calling thread had before it worked on the pass. */
-struct stretch
+struct entered_pass
 {
     const int *flag;
     struct oj_message_sink sink;
 };
 
-static void begin_stretch(struct oj_pass *pass, struct stretch *stretch)
+static void enter_pass(struct oj_pass *pass, struct entered_pass *stretch)
 {
     stretch->flag = oj_cancel_use(&pass->cancel);
     oj_pass_hear(pass, &stretch->sink);
 }
 
-static void end_stretch(const struct oj_pass *pass,
-                        const struct stretch *stretch)
+static void leave_pass(const struct oj_pass *pass,
+                       const struct entered_pass *stretch)
 {
     end_hearing(pass);
     oj_cancel_use(stretch->flag);
@@ -234,13 +234,13 @@ static oj_status check_fields(const struct oj_source *source, char ***before,
 
 static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
 {
-    struct stretch stretch;
+    struct entered_pass stretch;
     oj_status status;
-    begin_stretch(pass, &stretch);
+    enter_pass(pass, &stretch);
     status = oj_job_open_shared(pass->command, &pass->job, err);
     if (status == OJ_OK)
         status = oj_rows_plan(&pass->job, &pass->rows, err);
-    end_stretch(pass, &stretch);
+    leave_pass(pass, &stretch);
     pass->job.messages = &pass->messages;
     if (status == OJ_OK)
         status = check_fields(&pass->job.input, &pass->fields[0], err);
@@ -404,13 +404,13 @@ static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
 /* What the calling thread gives to those of the pipeline. */
 static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
 {
-    struct stretch stretch;
+    struct entered_pass stretch;
     oj_status status;
     if (pass->command == NULL)
         return OJ_OK;
-    begin_stretch(pass, &stretch);
+    enter_pass(pass, &stretch);
     status = set_filters(pass, err);
-    end_stretch(pass, &stretch);
+    leave_pass(pass, &stretch);
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
     return status;
@@ -651,13 +651,13 @@ static void ask_input(const struct oj_pass *pass, int force, int64_t *n,
 oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
                             OGREnvelope *extent, struct oj_error *err)
 {
-    struct stretch stretch;
+    struct entered_pass stretch;
     oj_status status;
-    begin_stretch(pass, &stretch);
+    enter_pass(pass, &stretch);
     status = set_filters(pass, err);
     if (status == OJ_OK)
         ask_input(pass, force, n, extent);
-    end_stretch(pass, &stretch);
+    leave_pass(pass, &stretch);
     return status;
 }
 
@@ -692,12 +692,12 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
                       struct oj_answer *answer, int *there,
                       struct oj_error *err)
 {
-    struct stretch stretch;
+    struct entered_pass stretch;
     oj_status status;
     *there = 0;
-    begin_stretch(pass, &stretch);
+    enter_pass(pass, &stretch);
     status = one(pass, fid, answer, there, err);
-    end_stretch(pass, &stretch);
+    leave_pass(pass, &stretch);
     pass->is_broken = status != OJ_OK;
     return status;
 }

@@ -61,8 +61,8 @@ static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
 }
 
 /* Texts begin with their length, so that "a", "bc" is not "ab", "c". */
-static oj_status add_text(struct oj_classes *c, const char *text, size_t n,
-                          struct oj_error *err)
+static oj_status append_text_key(struct oj_classes *c, const char *text,
+                                 size_t n, struct oj_error *err)
 {
     uint64_t length = n;
     OJ_TRY(add_bytes(c, &length, sizeof length, err));
@@ -71,9 +71,9 @@ static oj_status add_text(struct oj_classes *c, const char *text, size_t n,
 
 /* A number is its integer where it is one, else its bits, which then are never
  * those of an integer's key: the first byte says which. */
-static oj_status add_number(struct oj_classes *c, OGRFieldType type,
-                            const struct oj_value *value, int *is_null,
-                            struct oj_error *err)
+static oj_status append_number_key(struct oj_classes *c, OGRFieldType type,
+                                   const struct oj_value *value, int *is_null,
+                                   struct oj_error *err)
 {
     const double two_to_63 = 9223372036854775808.0;
     double real = type == OFTReal ? value->raw.Real : 0.0;
@@ -95,9 +95,10 @@ static oj_status add_number(struct oj_classes *c, OGRFieldType type,
 }
 
 /* The value as OGR writes it. */
-static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
-                             int side, const struct oj_value *value,
-                             struct oj_error *err)
+static oj_status append_written_key(struct oj_classes *c,
+                                    struct field_pair *pair, int side,
+                                    const struct oj_value *value,
+                                    struct oj_error *err)
 {
     const struct oj_class_field *field = &pair->side[side];
     const char *text;
@@ -109,7 +110,7 @@ static oj_status add_written(struct oj_classes *c, struct field_pair *pair,
     /* GDAL 3.4 takes values without const, and does not change them. */
     OGR_F_SetFieldRaw(pair->scratch[side], 0, (OGRField *)&value->raw);
     text = OGR_F_GetFieldAsString(pair->scratch[side], 0);
-    return add_text(c, text, strlen(text), err);
+    return append_text_key(c, text, strlen(text), err);
 }
 
 void oj_row_values_get(const struct oj_row_values *values, int64_t row,
@@ -139,13 +140,13 @@ static oj_status add_key(struct oj_classes *c, int side,
         if (*is_null)
             break;
         if (pair->as_number)
-            OJ_TRY(add_number(c, field->type, &value, is_null, err));
+            OJ_TRY(append_number_key(c, field->type, &value, is_null, err));
         else if (field->type != OFTString)
-            OJ_TRY(add_written(c, pair, side, &value, err));
+            OJ_TRY(append_written_key(c, pair, side, &value, err));
         else
         {
             text = oj_value_bytes(&value, OFTString, &n);
-            OJ_TRY(add_text(c, text, (size_t)n, err));
+            OJ_TRY(append_text_key(c, text, (size_t)n, err));
         }
     }
     return OJ_OK;

@@ -1,7 +1,7 @@
 #include "oj_where.h"
 
 #include "../../flatten/read/oj_value.h"
-#include "../base/oj_sql_words.h"
+#include "../base/oj_sql_inspect.h"
 
 #include <ctype.h>
 #include <string.h>

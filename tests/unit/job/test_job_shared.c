@@ -2,7 +2,7 @@
  * one's own does. */
 #include "shared_jobs.h"
 
-#include "../../../driver/base/oj_sql_words.h"
+#include "../../../driver/base/oj_sql_inspect.h"
 
 /* ---- who shares --------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * that hold them, paths in them, and which words are none of a dataset. */
 #include "../run_tests.h"
 
-#include "../../../driver/base/oj_sql_words.h"
+#include "../../../driver/base/oj_sql_inspect.h"
 #include "../../../driver/base/oj_words.h"
 #include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"

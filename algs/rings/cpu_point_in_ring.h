@@ -5,8 +5,8 @@
  * (kernels/oj_ring.h). So all answers are the same, whichever instructions a
  * processor has.
  */
-#ifndef CPU_RING_EDGES_H
-#define CPU_RING_EDGES_H
+#ifndef CPU_POINT_IN_RING_H
+#define CPU_POINT_IN_RING_H
 
 #include "../kernels/oj_ring.h"
 

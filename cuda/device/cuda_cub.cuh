@@ -1,6 +1,6 @@
 /** Calls of CUB: each is asked how much memory it wants, gets it and works. */
-#ifndef CUDA_SCRATCH_CUH
-#define CUDA_SCRATCH_CUH
+#ifndef CUDA_CUB_CUH
+#define CUDA_CUB_CUH
 
 #include "cuda_stage.h"
 

@@ -1,4 +1,4 @@
-#include "oj_points.h"
+#include "oj_point_quadrants.h"
 #include "../../flatten/base/oj_array.h"
 #include "../kernels/oj_morton.h"
 #include "oj_radix.h"

@@ -5,8 +5,8 @@
  *  that are in its box, part by part.  The pairs are then put among those of
  *  the engine, in their order. Source: ours.
  */
-#ifndef OJ_OVERLAPPING_POINTS_H
-#define OJ_OVERLAPPING_POINTS_H
+#ifndef OJ_POINTS_IN_OVERLAPPING_PARTS_H
+#define OJ_POINTS_IN_OVERLAPPING_PARTS_H
 
 #include "../relation/oj_engine.h"
 

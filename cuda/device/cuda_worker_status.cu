@@ -1,4 +1,4 @@
-#include "cuda_workers.h"
+#include "cuda_worker_status.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /** Memory for sums by join feature on one device (struct oj_cuda_tally). */
-#ifndef CUDA_TALLY_H
-#define CUDA_TALLY_H
+#ifndef CUDA_FEATURE_SUMS_H
+#define CUDA_FEATURE_SUMS_H
 
 #include "cuda_family.h"
 

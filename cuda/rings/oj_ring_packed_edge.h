@@ -18,8 +18,8 @@
  *  sure, or D and E have, the edge and the way lie apart; where both pairs have
  *  opposite ones they cross inside both.
  */
-#ifndef OJ_RING_EDGE_H
-#define OJ_RING_EDGE_H
+#ifndef OJ_RING_PACKED_EDGE_H
+#define OJ_RING_PACKED_EDGE_H
 
 #include "oj_ring_cell.h"
 

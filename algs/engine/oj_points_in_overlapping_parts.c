@@ -1,4 +1,4 @@
-#include "oj_overlapping_points.h"
+#include "oj_points_in_overlapping_parts.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"

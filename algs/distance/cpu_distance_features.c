@@ -1,4 +1,4 @@
-#include "cpu_features.h"
+#include "cpu_distance_features.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_threads.h"

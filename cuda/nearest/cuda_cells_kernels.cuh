@@ -1,10 +1,10 @@
 /** Kernels of a round of oj_cuda_cells_build(): nodes become leaves or
  *  children. */
-#ifndef CUDA_CELLS_SPLIT_CUH
-#define CUDA_CELLS_SPLIT_CUH
+#ifndef CUDA_CELLS_KERNELS_CUH
+#define CUDA_CELLS_KERNELS_CUH
 
 #include "../device/oj_cuda.h"
-#include "cuda_near_split.cuh"
+#include "cuda_near_cell_split.cuh"
 
 /** Lists up to these lengths are short, or long; the others are huge. */
 #define OJ_CELLS_SHORT 59

@@ -1,4 +1,4 @@
-#include "cpu_ring_edges.h"
+#include "cpu_point_in_ring.h"
 
 #include "../base/cpu_vector.h"
 

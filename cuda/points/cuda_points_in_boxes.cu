@@ -194,7 +194,7 @@ static oj_status add_all(const struct oj_cuda_index *index, cudaStream_t stream,
                          struct oj_error *err)
 {
     const struct envelopes *side = &((const struct pairs_index *)index)->side;
-    return visit_by_tree(
+    return visit_in_tree_order(
         index, stream, points, &side->tree,
         [&](const struct oj_cuda_array<int32_t> &order)
         {

@@ -1,7 +1,7 @@
 /** What the workers of a batch share, each of which takes chunk after chunk:
  *  whether they go on, and the first failure. */
-#ifndef CUDA_WORKERS_H
-#define CUDA_WORKERS_H
+#ifndef CUDA_WORKER_STATUS_H
+#define CUDA_WORKER_STATUS_H
 
 #include "oj_cuda.h"
 

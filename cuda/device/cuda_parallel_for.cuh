@@ -1,9 +1,9 @@
 /** A piece of work on a stream of a device: memory that goes back at its end
  *  whatever failed, and kernels with a thread for each of n things. */
-#ifndef CUDA_WORK_CUH
-#define CUDA_WORK_CUH
+#ifndef CUDA_PARALLEL_FOR_CUH
+#define CUDA_PARALLEL_FOR_CUH
 
-#include "cuda_scratch.cuh"
+#include "cuda_cub.cuh"
 
 #define OJ_CUDA_EACH_BLOCK 256
 

@@ -1,4 +1,4 @@
-#include "cuda_tally.h"
+#include "cuda_feature_sums.h"
 
 #define BLOCK 256
 

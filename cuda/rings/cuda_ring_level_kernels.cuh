@@ -1,7 +1,7 @@
 /** Kernels of one level of the tree of cells over rings; cuda_ring_levels.cu
  *  runs them. */
-#ifndef CUDA_RING_KERNELS_CUH
-#define CUDA_RING_KERNELS_CUH
+#ifndef CUDA_RING_LEVEL_KERNELS_CUH
+#define CUDA_RING_LEVEL_KERNELS_CUH
 
 #include "cuda_ring_tree.h"
 

@@ -1,4 +1,4 @@
-#include "oj_sql_words.h"
+#include "oj_sql_inspect.h"
 
 #include <cpl_string.h>
 
