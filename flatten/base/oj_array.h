@@ -39,8 +39,8 @@ OJ_MUST_USE oj_status oj_reserve(void *array_pointer, int64_t n_used,
 
 /** Tests only: the n-th allocation from now on (1 = the next) and all after it
  *  fail; 0 switches this off. Process-wide. Returns the number of allocations
- *  counted since the last call. */
-int64_t oj_alloc_fail_at(int64_t n);
+ *  counted since the last call. The emulated CUDA module shows its own. */
+OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
 
 /** Allocates an array and returns OJ_ERR_NOMEM from the enclosing function
  *  when that fails.  For functions that own nothing yet; others test for NULL

@@ -16,7 +16,7 @@ extern "C" {
 #if defined(__GNUC__)
 #define OJ_MUST_USE __attribute__((warn_unused_result))
 #define OJ_PRINTF(f, a) __attribute__((format(printf, f, a)))
-/* Of a module that is loaded by name: its entry. */
+/* Of what is looked up by name in a module: its entry, mostly. */
 #define OJ_EXPORT __attribute__((visibility("default")))
 #else
 #define OJ_MUST_USE
