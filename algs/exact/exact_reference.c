@@ -224,19 +224,6 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
     return place;
 }
 
-static struct exact_place place_of_crossing(const struct exact_segment *first,
-                                            const struct exact_segment *second,
-                                            int exponent)
-{
-    struct oj_box a = box_of(first), b = box_of(second);
-    struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
-                                 fmin(a.x1, b.x1), fmin(a.y1, b.y1)},
-                                first,
-                                second,
-                                exponent};
-    return place;
-}
-
 /* out = (b - a) x (p - a): > 0 where p is left of the segment. */
 static void side_of_vertex(struct oj_integer *out,
                            const struct exact_segment *s, double px, double py,
@@ -286,6 +273,38 @@ static void make_place(const struct exact_place *place, struct oj_integer *x,
     oj_integer_negate(x);
     oj_integer_negate(y);
     oj_integer_negate(w);
+}
+
+/* Narrows bounds to those of x / w * 2^exponent. */
+static void narrow(double *low, double *high, const struct oj_integer *x,
+                   const struct oj_integer *w, int exponent)
+{
+    double mantissa, value, error;
+    int own;
+    oj_integer_ratio(x, w, &mantissa, &own);
+    value = ldexp(mantissa, own + exponent);
+    error = fabs(value) * 0x1p-49 + 0x1p-1070;
+    if (!isfinite(value))
+        return;
+    *low = fmax(*low, value - error);
+    *high = fmin(*high, value + error);
+}
+
+static struct exact_place place_of_crossing(const struct exact_segment *first,
+                                            const struct exact_segment *second,
+                                            int exponent)
+{
+    struct oj_box a = box_of(first), b = box_of(second);
+    struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
+                                 fmin(a.x1, b.x1), fmin(a.y1, b.y1)},
+                                first,
+                                second,
+                                exponent};
+    struct oj_integer x, y, w;
+    make_place(&place, &x, &y, &w);
+    narrow(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
+    narrow(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
+    return place;
 }
 
 /* Orders pointers to places by x, then by y. */

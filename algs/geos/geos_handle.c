@@ -1,9 +1,6 @@
 #include "geos_handle.h"
 
-#include "../../flatten/base/oj_library_texts.h"
-
 #include <stdio.h>
-#include <string.h>
 
 static void keep_message(const char *message, void *user)
 {
@@ -20,28 +17,6 @@ oj_status oj_geos_handle_open(struct oj_geos_handle *handle,
         return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
     GEOSContext_setErrorMessageHandler_r(handle->geos, keep_message, handle);
     return OJ_OK;
-}
-
-void oj_geos_handle_ask(struct oj_geos_handle *handle)
-{
-    handle->message[0] = '\0';
-}
-
-/* Every refusal of GEOS's own has a text. */
-enum oj_geos_verdict oj_geos_handle_reason(const struct oj_geos_handle *handle)
-{
-    return handle->message[0] == '\0' ||
-                   strstr(handle->message, OJ_TEXT_NO_MEMORY) != NULL
-               ? OJ_GEOS_OUT_OF_MEMORY
-               : OJ_GEOS_CANNOT_SAY;
-}
-
-oj_status oj_geos_handle_fail(const struct oj_geos_handle *handle,
-                              struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
-                   handle->message[0] != '\0' ? handle->message
-                                              : "out of memory");
 }
 
 void oj_geos_handle_close(struct oj_geos_handle *handle)

@@ -27,7 +27,6 @@ struct oj_box_library
     void (*free)(void *tree); /**< accepts NULL */
 };
 
-extern const struct oj_box_library oj_geos_tree;
 extern const struct oj_box_library oj_spatialindex_tree;
 
 #endif
