@@ -1,12 +1,13 @@
 #include "oj_aggregate.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
 #include "../base/oj_exact_sum.h"
 #include "../kernels/oj_limbs.h"
-#include "oj_sum_request.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 __extension__ typedef __int128 s128;
@@ -48,6 +49,12 @@ struct column_state
     int sorted;   /* place of the store of all values, in order; < 0: none */
 };
 
+struct text
+{
+    char *bytes;
+    int64_t n, capacity;
+};
+
 /* Values of one column that are held, and what was made of those of a row. */
 struct store
 {
@@ -57,11 +64,10 @@ struct store
     const char *separator; /* by place: all its aggregates are one */
     int64_t row;           /* what follows is of this row; -1: of none */
     int64_t n_unique;
-    uint64_t middle[2];       /* by number: the one or two in the middle */
-    uint64_t mode;            /* by number */
-    char *text, *other;       /* the mode by bytes, or the joined text */
-    int64_t n_text, cap_text; /* of text */
-    int64_t n_other, cap_other;
+    uint64_t middle[2]; /* by number: the one or two in the middle */
+    uint64_t mode;      /* by number */
+    struct text text;   /* the mode by bytes, or the joined text */
+    struct text other;  /* by bytes: whose equals are counted */
 };
 
 struct oj_aggregates
@@ -339,8 +345,8 @@ void oj_aggregates_close(struct oj_aggregates *a)
     for (int i = 0; i < a->n_stores; i++)
     {
         oj_held_close(a->stores[i].held);
-        oj_free(a->stores[i].text);
-        oj_free(a->stores[i].other);
+        oj_free(a->stores[i].text.bytes);
+        oj_free(a->stores[i].other.bytes);
     }
     oj_free(a->rows);
     oj_free(a->sum_words);
@@ -668,18 +674,139 @@ int64_t *oj_aggregates_counts(struct oj_aggregates *a)
     return a->words == 1 ? (int64_t *)a->rows : NULL;
 }
 
+/* Rows that a thread looks at at once. */
+#define ROWS_AT_ONCE 65536
+
+/* What the values of a column are like. */
+struct reach
+{
+    const struct oj_aggregate_column *column;
+    int is_integer, wants_sum;
+    /* 2^low is in no value cut, and all are below 2^-minus_high */
+    _Atomic int low, minus_high;
+    _Atomic int any_null, any_odd;
+    _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
+};
+
+static void lower(_Atomic int *least, int value)
+{
+    int old = atomic_load(least);
+    while (value < old && !atomic_compare_exchange_weak(least, &old, value))
+        continue;
+}
+
+static void look_at_reals(struct reach *reach, int64_t first, int64_t end)
+{
+    const struct oj_aggregate_column *column = reach->column;
+    int low = INT_MAX, minus_high = INT_MAX;
+    for (int64_t i = first; i < end; i++)
+    {
+        uint64_t bits, m;
+        int e, low_bit, high_bit;
+        if (column->is_null != NULL && column->is_null[i])
+            continue;
+        memcpy(&bits, &column->real[i], sizeof bits);
+        if ((bits >> 52 & 0x7ff) == 0x7ff)
+        {
+            atomic_store(&reach->any_odd, 1);
+            continue;
+        }
+        oj_limbs_split(bits, &m, &e);
+        if (m == 0)
+            continue;
+        low_bit = e + __builtin_ctzll(m);
+        high_bit = e + 64 - __builtin_clzll(m);
+        low = low_bit < low ? low_bit : low;
+        minus_high = -high_bit < minus_high ? -high_bit : minus_high;
+    }
+    lower(&reach->low, low);
+    lower(&reach->minus_high, minus_high);
+}
+
+static void look_at_rows(int64_t first, int64_t end, void *user)
+{
+    struct reach *reach = user;
+    const struct oj_aggregate_column *column = reach->column;
+    uint64_t integers = 0;
+    int any_null = 0;
+    for (int64_t i = first; column->is_null != NULL && i < end; i++)
+        any_null |= column->is_null[i];
+    atomic_fetch_or(&reach->any_null, any_null);
+    if (reach->wants_sum && !reach->is_integer)
+        look_at_reals(reach, first, end);
+    for (int64_t i = first; reach->wants_sum && reach->is_integer && i < end;
+         i++)
+    {
+        int64_t x = column->integer[i];
+        if (column->is_null == NULL || !column->is_null[i])
+            integers |= (uint64_t)(x < 0 ? ~x : x);
+    }
+    atomic_fetch_or(&reach->integers, integers);
+}
+
+static int take_sum_words(struct oj_sum_request *request, int n)
+{
+    int at = request->n_words;
+    request->n_words += n;
+    return n > 0 ? at : 0;
+}
+
+/* Sums of column c, over n rows of from: looks at all values to learn how many
+ * limbs they need. */
+static void ask_sum(const struct oj_aggregates *a, int c,
+                    const struct oj_aggregate_column *from, int64_t n,
+                    int n_threads, struct oj_sum_request *request)
+{
+    struct oj_sum_column *column = &request->column[c];
+    struct reach reach = {.column = from,
+                          .is_integer = a->plan.types[c] == OJ_AGG_INTEGER,
+                          .wants_sum = a->columns[c].sum >= 0 ||
+                                       a->columns[c].long_sum >= 0,
+                          .low = INT_MAX,
+                          .minus_high = INT_MAX};
+    int n_bits;
+    if (reach.wants_sum || from->is_null != NULL)
+        oj_parallel_slices(n_threads > 0 ? n_threads : 1, n, ROWS_AT_ONCE,
+                           look_at_rows, &reach);
+    column->is_integer = reach.is_integer;
+    if (reach.any_null)
+    {
+        column->is_null = from->is_null;
+        column->n_at = take_sum_words(request, 1);
+    }
+    if (!reach.wants_sum)
+        return;
+    if (reach.is_integer)
+    {
+        column->n_limbs = reach.integers >> 31 == 0 ? 1 : 2;
+        column->value = (const uint64_t *)(const void *)from->integer;
+    }
+    else
+    {
+        if (reach.low < INT_MAX)
+        {
+            n_bits = -reach.minus_high - reach.low;
+            column->base = reach.low;
+            column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
+        }
+        column->value = (const uint64_t *)(const void *)from->real;
+        column->odd_at = take_sum_words(request, reach.any_odd ? 3 : 0);
+    }
+    column->limb_at = take_sum_words(request, column->n_limbs);
+}
+
 oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
                                  const struct oj_aggregate_column *columns,
                                  int64_t n, int n_threads,
                                  struct oj_sum_request *request,
                                  int64_t **words, struct oj_error *err)
 {
-    int wants_sum[OJ_SUM_MOST_COLUMNS];
     int64_t n_words;
+    memset(request, 0, sizeof *request);
+    request->n_words = 1;
+    request->n_columns = a->plan.n_columns;
     for (int c = 0; c < a->plan.n_columns; c++)
-        wants_sum[c] = a->columns[c].sum >= 0 || a->columns[c].long_sum >= 0;
-    oj_sum_request_make(a->plan.n_columns, a->plan.types, wants_sum, columns, n,
-                        n_threads, request);
+        ask_sum(a, c, &columns[c], n, n_threads, request);
     n_words = a->n_rows * request->n_words;
     OJ_TRY(oj_reserve(&a->sum_words, 0, n_words, &a->cap_sum_words, WORD, err));
     if (n_words > 0)
@@ -802,13 +929,13 @@ int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
 
 /* ---- held values -------------------------------------------------------- */
 
-static oj_status append(char **text, int64_t *n_text, int64_t *capacity,
-                        const char *bytes, int64_t n, struct oj_error *err)
+static oj_status append(struct text *text, const char *bytes, int64_t n,
+                        struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(text, *n_text, *n_text + n + 1, capacity, 1, err));
+    OJ_ROOM(text->bytes, text->n, text->n + n + 1, text->capacity, err);
     if (n > 0)
-        memcpy(*text + *n_text, bytes, (size_t)n);
-    *n_text += n;
+        memcpy(text->bytes + text->n, bytes, (size_t)n);
+    text->n += n;
     return OJ_OK;
 }
 
@@ -848,54 +975,51 @@ static oj_status read_numbers(struct store *store, int64_t n_values,
     return OJ_OK;
 }
 
-/* other: the value whose equals are being counted; text: the mode so far. */
+/* The most frequent value, of several the first. */
 static oj_status read_bytes(struct store *store, struct oj_error *err)
 {
-    const struct oj_held_value *value;
+    struct text *other = &store->other, text;
     int64_t n_equal = 0, n_most = 0;
-    for (; (value = peek(store)) != NULL;)
+    for (;;)
     {
-        if (n_equal == 0 || value->n_bytes != store->n_other ||
-            memcmp(value->bytes, store->other, (size_t)value->n_bytes) != 0)
+        const struct oj_held_value *value = peek(store);
+        if (value == NULL || n_equal == 0 ||
+            oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
+                             other->n) != 0)
         {
-            store->n_unique++;
-            n_equal = 0;
-            store->n_other = 0;
-            OJ_TRY(append(&store->other, &store->n_other, &store->cap_other,
-                          value->bytes, value->n_bytes, err));
-        }
-        if (++n_equal > n_most)
-        {
-            if (n_most == 0 || store->n_text != store->n_other ||
-                memcmp(store->text, store->other, (size_t)store->n_text) != 0)
+            if (n_equal > n_most)
             {
-                store->n_text = 0;
-                OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                              store->other, store->n_other, err));
+                n_most = n_equal;
+                text = store->text;
+                store->text = *other;
+                *other = text;
             }
-            n_most = n_equal;
+            if (value == NULL)
+                return OJ_OK;
+            store->n_unique++;
+            n_equal = other->n = 0;
+            OJ_TRY(append(other, value->bytes, value->n_bytes, err));
         }
+        n_equal++;
         OJ_TRY(oj_held_skip(store->held, err));
     }
-    return OJ_OK;
 }
 
 static oj_status read_joined(struct store *store, struct oj_error *err)
 {
     const struct oj_held_value *value;
+    struct text *text = &store->text;
     int64_t n_separator = (int64_t)strlen(store->separator);
-    store->n_text = 0;
+    text->n = 0;
     for (int64_t i = 0; (value = peek(store)) != NULL; i++)
     {
         if (i > 0)
-            OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                          store->separator, n_separator, err));
-        if (store->n_text + value->n_bytes + n_separator >= INT_MAX)
+            OJ_TRY(append(text, store->separator, n_separator, err));
+        if (text->n + value->n_bytes + n_separator >= INT_MAX)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "the concatenated values of one row are longer "
                            "than 2 GB");
-        OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                      value->bytes, value->n_bytes, err));
+        OJ_TRY(append(text, value->bytes, value->n_bytes, err));
         OJ_TRY(oj_held_skip(store->held, err));
     }
     return OJ_OK;
@@ -968,8 +1092,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
 static void take_text(const struct store *store,
                       struct oj_aggregate_value *value)
 {
-    value->bytes = store->n_text > 0 ? store->text : "";
-    value->n_bytes = store->n_text;
+    value->bytes = store->text.n > 0 ? store->text.bytes : "";
+    value->n_bytes = store->text.n;
 }
 
 static oj_status sorted_of(struct oj_aggregates *a,
