@@ -275,76 +275,10 @@ static int sign_of(double v)
     return (v > 0.0) - (v < 0.0);
 }
 
-/* a - b = high + low exactly. */
-static void two_difference(double a, double b, double *high, double *low)
-{
-    double part;
-    *high = a - b;
-    part = a - *high;
-    *low = (a - (*high + part)) + (part - b);
-}
-
-static int expansion_sign(const double *e, int n)
-{
-    for (int i = n - 1; i >= 0; i--)
-    {
-        if (e[i] != 0.0)
-            return sign_of(e[i]);
-    }
-    return 0;
-}
-
 /* 0 when products with v may underflow. */
 static int is_safe(double v)
 {
     return v == 0.0 || fabs(v) > 1e-140;
-}
-
-static int exact_cross(const struct oj_edge *e, const struct oj_edge *f);
-
-static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
-{
-    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
-            e->by == f->by) ||
-           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
-            e->by == f->ay);
-}
-
-/* The sign of the cross product of the directions of two edges. */
-static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
-{
-    double left = (e->bx - e->ax) * (f->by - f->ay);
-    double right = (e->by - e->ay) * (f->bx - f->ax);
-    double det = left - right, size = fabs(left) + fabs(right);
-    double u[2], v[2], expansion[34], high, low;
-    int n = 0;
-    if (size > 1e-280 && fabs(det) > 1e-15 * size)
-        return sign_of(det);
-    if (is_same_edge(e, f)) /* the borders of neighbours */
-        return 0;
-    if (!is_safe(e->bx - e->ax) || !is_safe(e->by - e->ay) ||
-        !is_safe(f->bx - f->ax) || !is_safe(f->by - f->ay))
-        return exact_cross(e, f);
-    for (int side = 0; side < 2; side++)
-    {
-        if (side == 0)
-        {
-            two_difference(e->bx, e->ax, &u[1], &u[0]);
-            two_difference(f->by, f->ay, &v[1], &v[0]);
-        }
-        else
-        {
-            two_difference(e->ay, e->by, &u[1], &u[0]);
-            two_difference(f->bx, f->ax, &v[1], &v[0]);
-        }
-        for (int i = 0; i < 4; i++)
-        {
-            oj_two_product(u[i >> 1], v[i & 1], &high, &low);
-            n = oj_grow_expansion(n, expansion, low);
-            n = oj_grow_expansion(n, expansion, high);
-        }
-    }
-    return expansion_sign(expansion, n);
 }
 
 /* --- a crossing and an edge ----------------------------------------------- */
@@ -395,6 +329,30 @@ static int orientation(const struct oj_edge *e, double x, double y)
          is_safe(e->by - y)))
         return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
     return exact_cross(e, &from_a);
+}
+
+static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
+            e->by == f->by) ||
+           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
+            e->by == f->ay);
+}
+
+/* The sign of the cross product of the directions of two edges that have a
+ * point in common: where an end of f lies off the line of e, its side says. */
+static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
+{
+    double left = (e->bx - e->ax) * (f->by - f->ay);
+    double right = (e->by - e->ay) * (f->bx - f->ax);
+    double det = left - right, size = fabs(left) + fabs(right);
+    int side;
+    if (size > 1e-280 && fabs(det) > 1e-15 * size)
+        return sign_of(det);
+    if (is_same_edge(e, f)) /* the borders of neighbours */
+        return 0;
+    side = orientation(e, f->bx, f->by);
+    return side != 0 ? side : -orientation(e, f->ax, f->ay);
 }
 
 /* On which side of edge e the point is in which p and q cross.  With the point
