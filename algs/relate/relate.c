@@ -118,7 +118,7 @@ static void add_apart(struct relate *r, int figure, double x, double y,
     else if (is_kind(f, OJ_PART_LINE))
     {
         add(m, figure, OJ_PLACE_INTERIOR, other, 1);
-        if (oj_spots_have(f->end, f->n_ends, x, y))
+        if (oj_spots_have(&f->ends, x, y))
             add(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
@@ -169,8 +169,9 @@ static oj_status take_vertices(struct relate *r, int figure,
                                struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
-    for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
-        OJ_TRY(take_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    const struct oj_spot *spot = f->spots.spot;
+    for (int64_t i = 0; i < f->spots.n && !is_decided(r); i++)
+        OJ_TRY(take_vertex(r, figure, spot[i].x, spot[i].y, err));
     /* simple shapes have no dots */
     for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
         OJ_TRY(take_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));

@@ -24,42 +24,37 @@ static int compare_spots(const void *left, const void *right)
     return (a->y > b->y) - (a->y < b->y);
 }
 
-static void sort_spots(struct oj_spot *spot, int64_t n)
-{
-    if (n > 1)
-        qsort(spot, (size_t)n, sizeof *spot, compare_spots);
-}
-
-int oj_spots_have(const struct oj_spot *spot, int64_t n, double x, double y)
+int oj_spots_have(const struct oj_spots *spots, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
-    return n > 0 && bsearch(&wanted, spot, (size_t)n, sizeof *spot,
-                            compare_spots) != NULL;
+    return spots->n > 0 && bsearch(&wanted, spots->spot, (size_t)spots->n,
+                                   sizeof wanted, compare_spots) != NULL;
 }
 
 /* Sorts them, and keeps one of each place; odd_only: only of those that are
  * there an odd number of times. */
-static int64_t merge_spots(struct oj_spot *spot, int64_t n, int odd_only)
+static void merge_spots(struct oj_spots *spots, int odd_only)
 {
-    int64_t n_kept = 0, end;
-    sort_spots(spot, n);
+    struct oj_spot *spot = spots->spot;
+    int64_t n = spots->n, end;
+    if (n > 1)
+        qsort(spot, (size_t)n, sizeof *spot, compare_spots);
+    spots->n = 0;
     for (int64_t i = 0; i < n; i = end)
     {
         end = i + 1;
-        while (end < n && spot[end].x == spot[i].x && spot[end].y == spot[i].y)
+        while (end < n && compare_spots(&spot[end], &spot[i]) == 0)
             end++;
         if (!odd_only || (end - i) % 2 != 0)
-            spot[n_kept++] = spot[i];
+            spot[spots->n++] = spot[i];
     }
-    return n_kept;
 }
 
-static oj_status add_spot(struct oj_spot **spot, int64_t *n, int64_t *capacity,
-                          double x, double y, struct oj_error *err)
+static oj_status add_spot(struct oj_spots *spots, double x, double y,
+                          struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(spot, *n, *n + 1, capacity, sizeof **spot, err));
-    (*spot)[*n].x = x;
-    (*spot)[(*n)++].y = y;
+    OJ_ROOM(spots->spot, spots->n, spots->n + 1, spots->capacity, err);
+    spots->spot[spots->n++] = (struct oj_spot){x, y};
     return OJ_OK;
 }
 
@@ -72,16 +67,9 @@ static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
     const double *x = f->shape->flat->x, *y = f->shape->flat->y;
     for (int64_t v = first; v + 1 < end; v++)
     {
-        struct oj_edge *e = &f->edge[f->n_edges];
-        if (x[v] == x[v + 1] && y[v] == y[v + 1])
-            continue;
-        e->ax = x[v];
-        e->ay = y[v];
-        e->bx = x[v + 1];
-        e->by = y[v + 1];
-        e->group = group;
-        e->kind = (uint8_t)kind;
-        f->n_edges++;
+        if (x[v] != x[v + 1] || y[v] != y[v + 1])
+            f->edge[f->n_edges++] = (struct oj_edge){
+                x[v], y[v], x[v + 1], y[v + 1], group, (uint8_t)kind};
     }
 }
 
@@ -92,29 +80,23 @@ static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
     int64_t before = f->n_edges;
     add_edges(f, first, end, OJ_EDGE_LINE, 0);
     if (f->n_edges == before)
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots, x[first],
-                        y[first], err);
+        return add_spot(&f->spots, x[first], y[first], err);
     if (x[first] == x[end - 1] && y[first] == y[end - 1])
         return OJ_OK;
-    OJ_TRY(
-        add_spot(&f->end, &f->n_ends, &f->cap_ends, x[first], y[first], err));
-    return add_spot(&f->end, &f->n_ends, &f->cap_ends, x[end - 1], y[end - 1],
-                    err);
+    OJ_TRY(add_spot(&f->ends, x[first], y[first], err));
+    return add_spot(&f->ends, x[end - 1], y[end - 1], err);
 }
 
 static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
                           struct oj_error *err)
 {
     int64_t before = f->n_edges;
-    struct oj_dot *dot;
     add_edges(f, first, end, OJ_EDGE_RING, f->n_groups - 1);
     if (f->n_edges > before)
         return OJ_OK;
     OJ_ROOM(f->dot, f->n_dots, f->n_dots + 1, f->cap_dots, err);
-    dot = &f->dot[f->n_dots++];
-    dot->at.x = f->shape->flat->x[first];
-    dot->at.y = f->shape->flat->y[first];
-    dot->group = f->n_groups - 1;
+    f->dot[f->n_dots++] = (struct oj_dot){
+        {f->shape->flat->x[first], f->shape->flat->y[first]}, f->n_groups - 1};
     return OJ_OK;
 }
 
@@ -128,8 +110,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     if (flat->part_kind[part] == OJ_PART_LINE)
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
     if (flat->part_kind[part] == OJ_PART_POINT)
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots, flat->x[first],
-                        flat->y[first], err);
+        return add_spot(&f->spots, flat->x[first], flat->y[first], err);
     if (!f->is_nice || f->n_groups == 0)
         f->n_groups++;
     for (; ring < end_ring; ring++)
@@ -143,12 +124,11 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
     const struct oj_shape *shape = f->shape;
     OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
     if (oj_flat_is_points(shape->flat))
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots,
-                        shape->flat->x[shape->first_vertex],
+        return add_spot(&f->spots, shape->flat->x[shape->first_vertex],
                         shape->flat->y[shape->first_vertex], err);
     for (int64_t p = 0; p < shape->n_parts; p++)
         OJ_TRY(add_part(f, shape->first_part + p, err));
-    f->n_ends = merge_spots(f->end, f->n_ends, 1);
+    merge_spots(&f->ends, 1);
     return OJ_OK;
 }
 
@@ -216,7 +196,7 @@ enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
     if (f->shape->kinds != OJ_PART_LINE &&
         atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
         return oj_shape_locate(f->shape, px, py);
-    if (oj_spots_have(f->spot, f->n_spots, px, py))
+    if (oj_spots_have(&f->spots, px, py))
         return OJ_ON_BOUNDARY;
     for (int64_t k = 0; k < n; k++)
     {
@@ -238,7 +218,7 @@ static oj_status lay_out(struct oj_figure *f, const struct oj_shape *shape,
     f->shape = shape;
     f->flat = NULL;
     f->is_nice = is_nice;
-    f->n_edges = f->n_spots = f->n_ends = f->n_dots = 0;
+    f->n_edges = f->spots.n = f->ends.n = f->n_dots = 0;
     f->n_groups = 0;
     f->has_flat = 0;
     f->box = shape->box;
@@ -260,11 +240,10 @@ static oj_status settle_spots(struct oj_figure *f, struct oj_error *err)
         if (f->is_nice || f->encloses[f->dot[i].group])
             f->dot[n_kept++] = f->dot[i];
         else
-            OJ_TRY(add_spot(&f->spot, &f->n_spots, &f->cap_spots,
-                            f->dot[i].at.x, f->dot[i].at.y, err));
+            OJ_TRY(add_spot(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
     }
     f->n_dots = n_kept;
-    f->n_spots = merge_spots(f->spot, f->n_spots, 0);
+    merge_spots(&f->spots, 0);
     return OJ_OK;
 }
 
@@ -718,11 +697,11 @@ static enum oj_matrix_place place_of_node(const struct node_round *r,
     if (r->n_rings > 0)
         return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
                                                 : OJ_PLACE_BOUNDARY;
-    n_ends += is_exact && oj_spots_have(f->end, f->n_ends, node->x, node->y);
+    n_ends += is_exact && oj_spots_have(&f->ends, node->x, node->y);
     if (n_ends % 2 != 0)
         return OJ_PLACE_BOUNDARY;
     if (r->n_lines > 0 || r->n_flat_ends > 0 ||
-        (is_exact && oj_spots_have(f->spot, f->n_spots, node->x, node->y)))
+        (is_exact && oj_spots_have(&f->spots, node->x, node->y)))
         return OJ_PLACE_INTERIOR;
     return OJ_PLACE_EXTERIOR;
 }
@@ -1062,8 +1041,8 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
 void oj_figure_free(struct oj_figure *f)
 {
     oj_free(f->edge);
-    oj_free(f->spot);
-    oj_free(f->end);
+    oj_free(f->spots.spot);
+    oj_free(f->ends.spot);
     oj_free(f->dot);
     oj_free(f->encloses);
     oj_free(f->bands.first);
