@@ -442,22 +442,6 @@ static int ray_meets(const struct exact_segment *s, struct exact_point *point)
     return point_side(s, point) == (s->by > s->ay ? 1 : -1);
 }
 
-/* parity [n_parts]: of the polygons' segments, first to end - 1, that the ray
- * from point to the right passes through. */
-static void cast_ray(const struct exact_pair *pair, int64_t first, int64_t end,
-                     struct exact_point *point, uint8_t *parity)
-{
-    struct oj_box ray = point->bounds;
-    ray.x1 = INFINITY;
-    memset(parity, 0, (size_t)pair->n_parts);
-    for (int64_t s; (s = next_near(pair, &ray, &first, end)) >= 0;)
-    {
-        int64_t part = pair->segment[s].part;
-        if (pair->part[part].kind == OJ_PART_POLYGON)
-            parity[part] ^= (uint8_t)ray_meets(&pair->segment[s], point);
-    }
-}
-
 /* --- the arrangement ------------------------------------------------------ */
 
 /* The arrangement of two features: their segments cut at all nodes, which are
@@ -734,11 +718,22 @@ static enum oj_matrix_place place_of(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* Casts the ray of a point of which no ring, line or dot is known yet. */
+/* Begins with a point of which no ring, line or dot is known yet: casts the ray
+ * from it to the right. */
 static void begin_point(struct exact_arrangement *a, struct exact_point *point)
 {
-    memset(a->on_ring, 0, (size_t)a->pair.n_parts);
-    cast_ray(&a->pair, 0, a->pair.n_segments, point, a->parity);
+    const struct exact_pair *pair = &a->pair;
+    struct oj_box ray = point->bounds;
+    ray.x1 = INFINITY;
+    memset(a->on_ring, 0, (size_t)pair->n_parts);
+    memset(a->parity, 0, (size_t)pair->n_parts);
+    for (int64_t at = 0, s;
+         (s = next_near(pair, &ray, &at, pair->n_segments)) >= 0;)
+    {
+        int64_t part = pair->segment[s].part;
+        if (a->is_area[part])
+            a->parity[part] ^= (uint8_t)ray_meets(&pair->segment[s], point);
+    }
 }
 
 /* One piece, records first to end - 1. Bits 0 and 1 of covers[s]: areas of side
@@ -767,7 +762,7 @@ static void look_at_piece(struct exact_arrangement *a, int64_t first,
     for (int64_t part = 0; part < a->pair.n_parts; part++)
     {
         int side = a->pair.part[part].side;
-        if (!a->parity[part] || a->on_ring[part] || !a->is_area[part])
+        if (!a->parity[part] || a->on_ring[part])
             continue;
         around[side].is_inside = 1;
         covers[side] = 3;
@@ -853,7 +848,7 @@ static void look_at_node(struct exact_arrangement *a, int64_t first,
     for (int64_t part = 0; part < a->pair.n_parts; part++)
     {
         struct around *of = &around[a->pair.part[part].side];
-        if (!a->parity[part] || !a->is_area[part])
+        if (!a->parity[part])
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
@@ -1059,36 +1054,8 @@ static void measure(struct nearness *n, const struct exact_segment *s,
     measure_point(n, s->bx, s->by, t);
 }
 
-/* Where no ring, line or point of one side meets one of the other, these are
- * all inside an area of the other or all outside, ring by ring: their first
- * vertices say which. */
-static oj_status find_area(struct nearness *n, struct oj_error *err)
-{
-    const struct exact_pair *pair = &n->pair;
-    int64_t middle = pair->n_of_input;
-    uint8_t *parity;
-    OJ_NEW(parity, pair->n_parts, err);
-    for (int64_t i = 0; i < pair->n_segments && !is_zero(n); i++)
-    {
-        const struct exact_segment *s = &pair->segment[i];
-        struct exact_place place =
-            place_of_vertex(s->ax, s->ay, pair->exponent);
-        struct exact_point point;
-        if (i > 0 && s->part == s[-1].part && s->ax == s[-1].bx &&
-            s->ay == s[-1].by)
-            continue; /* of one ring */
-        set_point(&point, &place, NULL);
-        cast_ray(pair, i < middle ? middle : 0,
-                 i < middle ? pair->n_segments : middle, &point, parity);
-        if (memchr(parity, 1, (size_t)pair->n_parts) != NULL)
-            take_zero(n);
-    }
-    oj_free(parity);
-    return OJ_OK;
-}
-
-static oj_status find_least(struct nearness *n, enum oj_distance_to distance_to,
-                            struct oj_error *err)
+/* Of the segments of one side to those of the other. */
+static oj_status find_least(struct nearness *n, struct oj_error *err)
 {
     const struct exact_pair *pair = &n->pair;
     n->is_found = 0;
@@ -1107,7 +1074,7 @@ static oj_status find_least(struct nearness *n, enum oj_distance_to distance_to,
             near = oj_box_around(&box, n->bound);
         }
     }
-    return distance_to == OJ_TO_INTERIOR ? find_area(n, err) : OJ_OK;
+    return OJ_OK;
 }
 
 /* *order: the distance of the features, compared with (a + b) / 2. */
@@ -1116,6 +1083,7 @@ static oj_status compare(const struct oj_flat *input, int64_t row,
                          enum oj_distance_to distance_to, double a, double b,
                          int *order, struct oj_error *err)
 {
+    struct oj_matrix matrix = oj_matrix_empty();
     struct nearness n;
     struct oj_integer sum, other, squared;
     oj_status status;
@@ -1124,9 +1092,13 @@ static oj_status compare(const struct oj_flat *input, int64_t row,
     lower(&n.pair.exponent, a);
     lower(&n.pair.exponent, b);
     if (status == OJ_OK)
-        status = find_least(&n, distance_to, err);
+        status = find_least(&n, err);
+    if (status == OJ_OK && distance_to == OJ_TO_INTERIOR && !is_zero(&n))
+        status = oj_exact_matrix(input, row, join_side, feature, &matrix, err);
     if (status == OJ_OK)
     {
+        if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
+            take_zero(&n); /* one is in an area of the other */
         /* 4 distance^2 and (a + b)^2, both times below */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);

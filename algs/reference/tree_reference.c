@@ -18,6 +18,9 @@
  *  Collective: the rows of a quadrant share one query, with the quadrant's box
  *  grown, and each takes the candidates in its own window.
  *
+ *  On the sphere, which GEOS does not know, boxes and windows are those of a
+ *  projection, and plain_sphere.h measures.
+ *
  *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
  *  the row, where that pair could be in its answer.
  *
@@ -33,6 +36,7 @@
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 #include "box_tree.h"
+#include "plain_sphere.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,8 +177,9 @@ static const struct oj_box_library geos_library = {
 enum visit_order
 {
     VISIT_AS_GIVEN,
-    VISIT_SORTED,    /* in Morton order, with prepared geometries */
-    VISIT_COLLECTIVE /* in quadrants, one query for each */
+    VISIT_SORTED,     /* in Morton order, with prepared geometries */
+    VISIT_COLLECTIVE, /* in quadrants, one query for each */
+    VISIT_SPHERE      /* as given, on the sphere and without GEOS */
 };
 
 struct box_index
@@ -184,9 +189,10 @@ struct box_index
     void *tree; /* NULL: no feature has a box */
     struct oj_boxes boxes;
     struct oj_index_args args;
-    struct oj_geos_pairs *pairs;
-    int is_nearest, has_distance; /* as the relation says */
-    int takes_apart;              /* features however far apart may be pairs */
+    struct oj_geos_pairs *pairs;   /* not on the sphere */
+    struct oj_plain_sphere sphere; /* or this */
+    int is_nearest, has_distance;  /* as the relation says */
+    int takes_apart;               /* features however far apart may be pairs */
     int is_wide;  /* nearest: begin with a small window and grow it */
     double reach; /* the window to begin with, when wide */
     double most; /* greatest distance of any join feature's own; -1: none has */
@@ -205,9 +211,11 @@ struct box_batch
 {
     struct box_index *index;
     const struct oj_flat *input;
+    struct oj_plain_sphere sphere;
     struct oj_pair_filter filter;
     int of_points;           /* all rows are points or multipoints */
-    struct oj_box *box;      /* [rows] exact; empty: without parts */
+    struct oj_box *box;      /* [rows] exact, of a sphere's plane; empty:
+                                without parts */
     struct oj_points middle; /* of the boxes, in the order of visit */
     struct oj_box_found found;
     struct oj_ranking ranking;
@@ -254,7 +262,7 @@ static oj_status find(struct box_batch *run, const struct oj_box *window)
 }
 
 /* No pair of row counts beyond this; < 0: none counts at all. */
-static double reach_of_row(const struct box_batch *run, int64_t row)
+static double most_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
     if (!index->has_distance)
@@ -263,6 +271,14 @@ static double reach_of_row(const struct box_batch *run, int64_t row)
         return index->most;
     return oj_pair_max_distance(&index->args.relation, run->input, row,
                                 index->args.join_side, 0);
+}
+
+/* A distance as windows have it. */
+static double window_reach(const struct box_batch *run, double distance)
+{
+    return run->index->visit != VISIT_SPHERE || distance < 0.0
+               ? distance
+               : oj_plain_sphere_chord(distance);
 }
 
 static int envelopes_meet(const struct box_batch *run, int64_t row,
@@ -286,8 +302,12 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
         return OJ_GEOS_YES;
     if (!index->has_distance)
         return oj_geos_pairs_hold(index->pairs, row, feature);
-    verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
-    if (verdict != OJ_GEOS_YES)
+    if (index->visit == VISIT_SPHERE)
+        *distance =
+            oj_plain_sphere_metres(&run->sphere, row, &index->sphere, feature,
+                                   relation->distance_to == OJ_TO_INTERIOR);
+    else if ((verdict = oj_geos_pairs_distance(index->pairs, row, feature,
+                                               distance)) != OJ_GEOS_YES)
         return verdict;
     /* an infinite one has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&
@@ -347,8 +367,9 @@ static oj_status decide_found(struct box_batch *run, int64_t row,
 {
     const struct box_index *index = run->index;
     struct oj_box around = oj_box_around(&run->box[row], 0.0);
-    int is_plain = !index->is_nearest || (run->of_points && !index->is_wide);
-    run->ranking.max_distance = reach_of_row(run, row);
+    int is_plain = !index->is_nearest || index->visit == VISIT_SPHERE ||
+                   (run->of_points && !index->is_wide);
+    run->ranking.max_distance = most_of_row(run, row);
     oj_ranking_start(&run->ranking);
     run->refused.at_least = INFINITY;
     for (int64_t i = 0; i < run->found.n; i++)
@@ -405,7 +426,7 @@ static oj_status join_together(struct box_batch *run, int64_t first,
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = reach_of_row(run, row);
+        double reach = window_reach(run, most_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         if (reach >= 0.0)
             oj_box_add_box(&all, &window);
@@ -416,7 +437,7 @@ static oj_status join_together(struct box_batch *run, int64_t first,
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = reach_of_row(run, row);
+        double reach = window_reach(run, most_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         OJ_TRY(look(run));
         if (reach < 0.0)
@@ -434,7 +455,7 @@ static oj_status join_wide(struct box_batch *run, int64_t row)
 {
     struct box_index *index = run->index;
     const struct oj_box *box = &run->box[row], *all = &index->boxes.all;
-    double most = reach_of_row(run, row), kth = INFINITY;
+    double most = window_reach(run, most_of_row(run, row)), kth = INFINITY;
     double reach = fmin(index->reach + oj_box_distance(box, all), most);
     int is_settled = most < 0.0;
     if (is_settled)
@@ -446,6 +467,8 @@ static oj_status join_wide(struct box_batch *run, int64_t row)
         OJ_TRY(find(run, &window));
         OJ_TRY(decide_found(run, row, &window));
         kth = oj_ranking_kth_distance(&run->ranking);
+        if (kth < INFINITY)
+            kth = window_reach(run, kth);
         is_settled =
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
@@ -468,7 +491,9 @@ static oj_status list_rows(struct box_batch *run)
     OJ_NEW(list->row, input->n_features, run->err);
     for (int64_t row = 0; row < input->n_features; row++)
     {
-        struct oj_box box = oj_box_of_feature(input, row);
+        struct oj_box box = run->index->visit == VISIT_SPHERE
+                                ? oj_plain_sphere_box(&run->sphere, row)
+                                : oj_box_of_feature(input, row);
         run->box[row] = box;
         if (oj_box_is_empty(&box))
             continue;
@@ -506,6 +531,10 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
 {
     const struct box_index *index = run->index;
     double start = oj_clock_seconds(), listed;
+    if (index->visit == VISIT_SPHERE)
+        OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
+    else
+        oj_geos_pairs_set_input(index->pairs, run->input);
     OJ_TRY(list_rows(run));
     if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
@@ -536,14 +565,17 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     run.err = err;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
+    if (run.index->visit == VISIT_SPHERE && !run.of_points)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "on the sphere distances are measured from points");
     OJ_TRY(oj_pair_filter_make(&run.index->args.relation, input,
                                run.index->args.join_side, &run.filter, err));
     run.ranking =
         oj_ranking_make(&run.index->args.relation, run.index->args.tie_rank);
     oj_answers_start(&run.answers, run.index->args.options.max_batch_pairs,
                      input->n_features, 1);
-    oj_geos_pairs_set_input(run.index->pairs, input);
     status = join_all(&run, out);
+    oj_plain_sphere_free(&run.sphere);
     oj_points_free(&run.middle);
     oj_ranking_free(&run.ranking);
     oj_answers_free(&run.answers);
@@ -561,8 +593,30 @@ static void free_index(struct oj_index *wrapped)
         return;
     index->library->free(index->tree);
     oj_geos_pairs_close(index->pairs);
+    oj_plain_sphere_free(&index->sphere);
     oj_boxes_free(&index->boxes);
     oj_free(index);
+}
+
+/* The boxes of features on the sphere, in its plane. */
+static oj_status make_sphere(struct box_index *index, struct oj_error *err)
+{
+    struct oj_boxes *boxes = &index->boxes;
+    int64_t n = index->args.join_side->n_features;
+    OJ_TRY(oj_plain_sphere_make(&index->sphere, index->args.join_side, err));
+    OJ_NEW(boxes->box, n, err);
+    boxes->n = n;
+    boxes->all = oj_box_empty();
+    for (int64_t i = 0; i < n; i++)
+    {
+        boxes->box[i] = oj_plain_sphere_box(&index->sphere, i);
+        if (oj_box_is_empty(&boxes->box[i]))
+            continue;
+        boxes->n_boxes++;
+        oj_box_add_box(&boxes->all, &boxes->box[i]);
+    }
+    boxes->spacing = 2.0 / sqrt((double)boxes->n_boxes + 1.0);
+    return OJ_OK;
 }
 
 /* The tree, and what GEOS is asked with. */
@@ -570,14 +624,23 @@ static oj_status build(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     const double *own = index->args.join_side->max_distance;
-    OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
+    double reach = relation->max_distance;
+    if (index->visit == VISIT_SPHERE)
+        OJ_TRY(make_sphere(index, err));
+    else
+    {
+        OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
+        OJ_TRY(oj_geos_pairs_open(relation, index->args.join_side,
+                                  index->visit == VISIT_SORTED, &index->pairs,
+                                  err));
+    }
     if (index->boxes.n_boxes > 0)
         OJ_TRY(index->library->build(&index->boxes, &index->tree, err));
-    OJ_TRY(oj_geos_pairs_open(relation, index->args.join_side,
-                              index->visit == VISIT_SORTED, &index->pairs,
-                              err));
+    if (index->visit == VISIT_SPHERE && reach < INFINITY)
+        reach = oj_plain_sphere_chord(reach);
     index->is_nearest = relation->op == OJ_OP_NEAREST;
     index->has_distance =
+        index->visit == VISIT_SPHERE ||
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
     index->takes_apart =
         !index->has_distance && !oj_relation_needs_contact(relation);
@@ -600,7 +663,10 @@ static oj_status make_index(const struct oj_box_library *library,
     double start = oj_clock_seconds();
     struct box_index *index;
     oj_status status;
-    if (args->relation.metric != OJ_METRIC_PLANAR)
+    if (visit == VISIT_SPHERE && args->relation.metric != OJ_METRIC_SPHERE)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend sphere only measures on the sphere");
+    if (visit != VISIT_SPHERE && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "
                        "plane only, not on the sphere",
@@ -634,6 +700,7 @@ static oj_status make_index(const struct oj_box_library *library,
 
 TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)
+TREE_ENGINE(sphere, geos_library, VISIT_SPHERE)
 #ifdef OJ_SPATIALINDEX
 TREE_ENGINE(spatialindex, oj_spatialindex_tree, VISIT_AS_GIVEN)
 TREE_ENGINE(spatialindex_collective, oj_spatialindex_tree, VISIT_COLLECTIVE)
