@@ -79,18 +79,15 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
                              struct oj_pair_stage **out, struct oj_error *err)
 {
     struct oj_pair_stage *stage;
-    stage = oj_calloc(1, sizeof *stage);
-    if (stage == NULL)
-        return oj_fail_nomem(err, 1, sizeof *stage);
+    OJ_NEW_ZEROED(stage, 1, err);
     stage->request = *request;
     stage->n_workers =
         request->n_threads > 0 ? request->n_threads : oj_cpu_count();
     stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
     if (stage->worker == NULL)
     {
-        int n_workers = stage->n_workers;
         oj_free(stage);
-        return oj_fail_nomem(err, n_workers, sizeof *stage->worker);
+        return oj_fail_nomem(err, 1, sizeof *stage->worker);
     }
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].stage = stage;
@@ -239,7 +236,8 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
           oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
           struct oj_error *err)
 {
-    int64_t n = entries->n_entries, first = INT64_MAX;
+    int64_t n = entries->n_entries;
+    int64_t first = stage->text[0] == '\0' ? INT64_MAX : -1; /* is known */
     stage->entries = entries;
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
@@ -253,14 +251,11 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
-        if (worker->first_undecided < first && stage->text[0] == '\0')
-            first = worker->first_undecided;
         stage->n_undecided += worker->n_undecided;
-    }
-    for (int i = 0; first < INT64_MAX && i < stage->n_workers; i++)
-    {
-        if (stage->worker[i].first_undecided == first)
-            memcpy(stage->text, stage->worker[i].text, sizeof stage->text);
+        if (worker->first_undecided >= first)
+            continue;
+        first = worker->first_undecided;
+        memcpy(stage->text, worker->text, sizeof stage->text);
     }
     return OJ_OK;
 }

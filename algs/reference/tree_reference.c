@@ -321,8 +321,7 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
 static oj_status take_undecided(struct box_batch *run, int64_t row,
                                 int32_t feature, double at_least)
 {
-    const int32_t *tie_rank = run->index->args.tie_rank;
-    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
+    int32_t rank = oj_tie_rank(run->index->args.tie_rank, feature);
     char *text = run->stats->undecided_text;
     if (text[0] == '\0')
         snprintf(text, sizeof run->stats->undecided_text, "%s",
