@@ -148,42 +148,14 @@ static void compare_runs(const struct part_side *a, int64_t run_a,
     }
 }
 
-/* The pair of runs with the nearest boxes gives a bound that spares most other
- * pairs. */
-static double bound_of(const struct part_side *a, const struct part_side *b)
-{
-    struct nearest_best best = {.distance = INFINITY};
-    double least = INFINITY;
-    int64_t run_a = 0, run_b = 0;
-    if (a->n_runs == 1 && b->n_runs == 1)
-        return INFINITY;
-    for (int64_t i = 0; i < a->n_runs; i++)
-    {
-        for (int64_t j = 0; j < b->n_runs; j++)
-        {
-            double d = oj_box_distance(&a->of->box[i], &b->of->box[j]);
-            if (d >= least)
-                continue;
-            least = d;
-            run_a = i;
-            run_b = j;
-        }
-    }
-    compare_runs(a, run_a, b, run_b, &best);
-    return best.distance;
-}
-
 /* Segments of the parts at hand against each other: *best is replaced when they
  * are nearer. */
 static void compare_parts(const struct part_side *a, const struct part_side *b,
                           struct nearest_best *best)
 {
-    struct nearest_best here = {.distance = INFINITY};
+    struct nearest_best here = {.distance = best->distance};
     if (oj_box_distance(&a->all, &b->all) > best->distance)
         return;
-    here.distance = bound_of(a, b);
-    if (!(here.distance < best->distance))
-        here.distance = best->distance;
     for (int64_t i = 0; i < a->n_runs; i++)
     {
         for (int64_t j = 0; j < b->n_runs; j++)

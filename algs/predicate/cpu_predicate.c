@@ -2,7 +2,7 @@
  *
  *  rows in an order that keeps neighbours together -> shapes -> features whose
  *  boxes pass (cpu_shapes.h), or what a screen has found in their place -> pair
- *  filter -> our kernels (cpu_meet.h) -> the matrix of what they leave
+ *  filter -> our kernels (cpu_shapes.h) -> the matrix of what they leave
  *  (relate.h) -> answers
  */
 #include "../../flatten/base/oj_array.h"
@@ -18,7 +18,6 @@
 #include "../relation/oj_matrix.h"
 #include "../relation/oj_point_rule.h"
 #include "../relation/oj_screen.h"
-#include "../shapes/cpu_meet.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -722,7 +721,7 @@ static int is_open(const struct predicate_index *index, uint8_t said)
     return said != OJ_SAID_APART;
 }
 
-/* The screen's word on a pair without contact of edges is that of cpu_meet.c
+/* The screen's word on a pair without contact of edges is that of cpu_shapes.c
  * where polygons of several rings are nice. */
 static oj_status take_if_nice(const struct predicate_batch *b,
                               struct predicate_worker *w,

@@ -35,11 +35,46 @@
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
-#include "box_tree.h"
 #include "plain_sphere.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#ifdef OJ_SPATIALINDEX
+#include <spatialindex/capi/sidx_api.h>
+#endif
+
+/* --- trees of boxes ---------------------------------------------------------
+ */
+
+/* Features found by a query. Owner; zeroed memory is a valid empty one. */
+struct box_found
+{
+    int64_t n, capacity;
+    int32_t *feature;
+};
+
+static oj_status add_found(struct box_found *found, int64_t feature,
+                           struct oj_error *err)
+{
+    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
+    found->feature[found->n++] = (int32_t)feature;
+    return OJ_OK;
+}
+
+/* A library's tree of boxes. */
+struct box_library
+{
+    /* The tree of those boxes that are not empty, of which there is one at
+     * least; boxes outlive it. */
+    oj_status (*build)(const struct oj_boxes *boxes, void **tree,
+                       struct oj_error *err);
+    /* Adds to found the features whose box intersects window. */
+    oj_status (*query)(void *tree, const struct oj_box *window,
+                       struct box_found *found, struct oj_error *err);
+    void (*free)(void *tree); /* accepts NULL */
+};
 
 /* --- GEOS's STRtree ------------------------------------------------------- */
 
@@ -52,7 +87,7 @@ struct geos_tree
     GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
     const struct oj_boxes *boxes;
     /* of the query that is running */
-    struct oj_box_found *found;
+    struct box_found *found;
     oj_status found_status;
     struct oj_error *found_err;
 };
@@ -85,13 +120,12 @@ static void take_item(void *item, void *user)
     struct geos_tree *tree = user;
     const struct oj_box *box = item;
     if (tree->found_status == OJ_OK)
-        tree->found_status = oj_box_found_add(
-            tree->found, box - tree->boxes->box, tree->found_err);
+        tree->found_status =
+            add_found(tree->found, box - tree->boxes->box, tree->found_err);
 }
 
 static oj_status query_geos_tree(void *opened, const struct oj_box *window,
-                                 struct oj_box_found *found,
-                                 struct oj_error *err)
+                                 struct box_found *found, struct oj_error *err)
 {
     struct geos_tree *tree = opened;
     GEOSGeometry *diagonal = make_diagonal(tree->handle.geos, window);
@@ -123,7 +157,7 @@ static void free_geos_tree(void *opened)
 static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
 {
     const struct oj_boxes *boxes = tree->boxes;
-    struct oj_box_found found = {0, 0, NULL};
+    struct box_found found = {0, 0, NULL};
     GEOSContextHandle_t geos;
     oj_status status;
     OJ_TRY(oj_geos_handle_open(&tree->handle, err));
@@ -167,8 +201,124 @@ static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
     return status;
 }
 
-static const struct oj_box_library geos_library = {
+static const struct box_library geos_library = {
     build_geos_tree, query_geos_tree, free_geos_tree};
+
+/* --- libspatialindex -------------------------------------------------------
+
+ * The papers' serial baseline: an R-tree, bulk-loaded, in memory.  Source:
+ * Zhang, You, Gruenwald 2012, section 4.1. */
+
+#ifdef OJ_SPATIALINDEX /* the library for other programs is made without */
+
+/* What the stream of boxes has got to.  The library's callback has no user
+ * pointer; loading begins and ends within one call, so one place per thread
+ * will do. */
+struct stream
+{
+    const struct oj_boxes *boxes;
+    int64_t next;
+    double low[2], high[2];
+};
+static _Thread_local struct stream *loading;
+
+/* The bulk loader sorts more than a million boxes through files that it makes
+ * in the current folder. */
+static oj_status fail_spatialindex(struct oj_error *err)
+{
+    char *text = Error_GetLastErrorMsg();
+    oj_status status = OJ_ERR_INTERNAL;
+    const char *hint = "";
+    if (text == NULL || strstr(text, OJ_TEXT_NO_MEMORY) != NULL)
+        status = OJ_ERR_NOMEM;
+    else if (strstr(text, OJ_TEXT_NO_LOADER_FILE) != NULL)
+    {
+        status = OJ_ERR_IO;
+        hint = " (it needs to write to the current folder)";
+    }
+    status = oj_fail(err, status, "libspatialindex: %s%s",
+                     text != NULL ? text : "out of memory", hint);
+    free(text);
+    return status;
+}
+
+/* 0: a box was handed over; -1: no more. */
+static int read_next(int64_t *id, double **low, double **high,
+                     uint32_t *dimension, const uint8_t **data, size_t *length)
+{
+    struct stream *stream = loading;
+    const struct oj_box *box;
+    while (stream->next < stream->boxes->n &&
+           oj_box_is_empty(&stream->boxes->box[stream->next]))
+        stream->next++;
+    if (stream->next >= stream->boxes->n)
+        return -1;
+    box = &stream->boxes->box[stream->next];
+    stream->low[0] = box->x0;
+    stream->low[1] = box->y0;
+    stream->high[0] = box->x1;
+    stream->high[1] = box->y1;
+    *id = stream->next++;
+    *low = stream->low;
+    *high = stream->high;
+    *dimension = 2;
+    *data = NULL;
+    *length = 0;
+    return 0;
+}
+
+static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
+                                    struct oj_error *err)
+{
+    struct stream stream = {boxes, 0, {0.0, 0.0}, {0.0, 0.0}};
+    IndexPropertyH properties = IndexProperty_Create();
+    IndexH tree = NULL;
+    if (properties == NULL)
+        return fail_spatialindex(err);
+    /* R*-tree in memory; capacities stay the library's own (100 and 100) */
+    if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
+        IndexProperty_SetDimension(properties, 2) == RT_None &&
+        IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
+        IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
+    {
+        loading = &stream;
+        tree = Index_CreateWithStream(properties, read_next);
+        loading = NULL;
+    }
+    IndexProperty_Destroy(properties);
+    if (tree == NULL)
+        return fail_spatialindex(err);
+    *out = tree;
+    return OJ_OK;
+}
+
+static oj_status query_spatialindex(void *tree, const struct oj_box *window,
+                                    struct box_found *found,
+                                    struct oj_error *err)
+{
+    double low[2] = {window->x0, window->y0};
+    double high[2] = {window->x1, window->y1};
+    int64_t *ids = NULL;
+    uint64_t n = 0;
+    oj_status status = OJ_OK;
+    if (Index_Intersects_id(tree, low, high, 2, &ids, &n) != RT_None)
+        return fail_spatialindex(err);
+    for (uint64_t i = 0; i < n && status == OJ_OK; i++)
+        status = add_found(found, ids[i], err);
+    Index_Free(ids);
+    return status;
+}
+
+static void free_spatialindex(void *tree)
+{
+    if (tree != NULL)
+        Index_Destroy(tree);
+}
+
+static const struct box_library spatialindex_library = {
+    build_spatialindex, query_spatialindex, free_spatialindex};
+
+#endif
 
 /* --- a batch ---------------------------------------------------------------
  */
@@ -184,7 +334,7 @@ enum visit_order
 
 struct box_index
 {
-    const struct oj_box_library *library;
+    const struct box_library *library;
     enum visit_order visit;
     void *tree; /* NULL: no feature has a box */
     struct oj_boxes boxes;
@@ -217,7 +367,7 @@ struct box_batch
     struct oj_box *box;      /* [rows] exact, of a sphere's plane; empty:
                                 without parts */
     struct oj_points middle; /* of the boxes, in the order of visit */
-    struct oj_box_found found;
+    struct box_found found;
     struct oj_ranking ranking;
     struct oj_answers answers;
     struct refused refused; /* of the row at hand */
@@ -226,14 +376,6 @@ struct box_batch
     struct oj_stats *stats;
     struct oj_error *err;
 };
-
-oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
-                           struct oj_error *err)
-{
-    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
-    found->feature[found->n++] = (int32_t)feature;
-    return OJ_OK;
-}
 
 static oj_status look(const struct box_batch *run)
 {
@@ -251,7 +393,7 @@ static oj_status find(struct box_batch *run, const struct oj_box *window)
     for (int64_t i = 0; index->takes_apart && i < boxes->n; i++)
     {
         if (!oj_box_is_empty(&boxes->box[i]))
-            OJ_TRY(oj_box_found_add(&run->found, i, run->err));
+            OJ_TRY(add_found(&run->found, i, run->err));
     }
     if (!index->takes_apart)
         OJ_TRY(
@@ -653,7 +795,7 @@ static oj_status build(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_index(const struct oj_box_library *library,
+static oj_status make_index(const struct box_library *library,
                             enum visit_order visit, const char *name,
                             const struct oj_index_args *args,
                             struct oj_index **out, struct oj_stats *stats,
@@ -701,6 +843,6 @@ TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)
 TREE_ENGINE(sphere, geos_library, VISIT_SPHERE)
 #ifdef OJ_SPATIALINDEX
-TREE_ENGINE(spatialindex, oj_spatialindex_tree, VISIT_AS_GIVEN)
-TREE_ENGINE(spatialindex_collective, oj_spatialindex_tree, VISIT_COLLECTIVE)
+TREE_ENGINE(spatialindex, spatialindex_library, VISIT_AS_GIVEN)
+TREE_ENGINE(spatialindex_collective, spatialindex_library, VISIT_COLLECTIVE)
 #endif

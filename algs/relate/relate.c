@@ -1,7 +1,6 @@
 #include "relate.h"
 
 #include "../kernels/oj_cross.h"
-#include "../shapes/cpu_meet.h"
 
 #include <string.h>
 

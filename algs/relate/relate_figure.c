@@ -4,7 +4,6 @@
 #include "../base/cpu_vector.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_cross.h"
-#include "../shapes/cpu_meet.h"
 
 #include <limits.h>
 #include <stdatomic.h>
