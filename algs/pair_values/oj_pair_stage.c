@@ -100,13 +100,18 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
+/* GEOS with the join side, and with the batch, where there is one. */
 static oj_status need_geos(struct pair_stage_worker *worker,
                            struct oj_error *err)
 {
-    if (worker->geos != NULL)
-        return OJ_OK;
-    return oj_geos_pairs_open(NULL, worker->stage->join_side.whole, 0,
-                              &worker->geos, err);
+    const struct oj_pair_stage *stage = worker->stage;
+    if (worker->geos == NULL)
+        OJ_TRY(oj_geos_pairs_open(NULL, stage->join_side.whole, 0,
+                                  &worker->geos, err));
+    if (!worker->has_input)
+        oj_geos_pairs_set_input(worker->geos, stage->input.whole);
+    worker->has_input = 1;
+    return OJ_OK;
 }
 
 /* Where parts of a join feature overlap, the area of their union. */
@@ -145,6 +150,7 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     {
         oj_geos_pairs_close(stage->worker[i].geos);
         stage->worker[i].geos = NULL;
+        stage->worker[i].has_input = 0;
     }
     if (is_on_sphere(stage) && wants_points(&stage->request))
     {
@@ -262,23 +268,13 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-static oj_status need_input(struct pair_stage_worker *worker,
-                            struct oj_error *err)
-{
-    OJ_TRY(need_geos(worker, err));
-    if (!worker->has_input)
-        oj_geos_pairs_set_input(worker->geos, worker->stage->input.whole);
-    worker->has_input = 1;
-    return OJ_OK;
-}
-
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
 static oj_status add_common(struct pair_stage_worker *worker,
                             struct oj_flat_buf *shapes, int *is_there,
                             struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
-    OJ_TRY(need_input(worker, err));
+    OJ_TRY(need_geos(worker, err));
     verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
                                        worker->feature, shapes);
     *is_there = verdict == OJ_GEOS_YES;
@@ -330,10 +326,9 @@ static oj_status measure_common(struct pair_stage_worker *worker, double *area,
 static double percent_of(const struct pair_stage_worker *worker,
                          double area_of_row, double area, double length)
 {
-    double whole = area_of_row;
-    if (whole > 0.0)
-        return 100.0 * area / whole;
-    whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    double whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    if (area_of_row > 0.0)
+        return 100.0 * area / area_of_row;
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
@@ -354,22 +349,17 @@ static void set_value(const struct pair_stage_worker *worker,
 static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
                                  double length, struct oj_error *err)
 {
-    double whole = (double)NAN, percent = (double)NAN;
-    if (!isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT))
-    {
-        OJ_TRY(need_input(worker, err));
-        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &whole, err));
-        percent = percent_of(worker, whole, area, length);
-    }
-    set_value(worker, OJ_PAIR_OVERLAP_PERCENT, percent);
-    whole = (double)NAN;
+    double of_row = (double)NAN, of_feature = (double)NAN;
+    int wants_percent = !isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT);
+    OJ_TRY(need_geos(worker, err));
+    if (wants_percent)
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
     if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
-    {
-        OJ_TRY(need_geos(worker, err));
-        OJ_TRY(
-            oj_geos_pairs_area(worker->geos, 0, worker->feature, &whole, err));
-    }
-    set_value(worker, OJ_PAIR_JOIN_AREA, whole);
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
+                                  err));
+    set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
+              wants_percent ? percent_of(worker, of_row, area, length) : NAN);
+    set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     return OJ_OK;
 }
 
