@@ -43,9 +43,7 @@ struct kept
     struct prepared *locator; /* [n_locators] of the rings */
     int64_t n_locators;       /* 0: none asked for yet; 1 for all polygon parts
                                  together, or one for each part */
-    struct prepared beside;   /* the union of a few parts */
-    int64_t n_beside, part_beside[MOST_BESIDE]; /* which; n 0: none yet */
-    struct oj_box *box; /* [n_components] widened; NULL: not made yet */
+    struct oj_box *box;       /* [n_components] widened; NULL: not made yet */
 };
 
 /* The features of one side as GEOS geometries, made when they are first asked
@@ -338,7 +336,6 @@ static void drop(struct geos_side *side, struct kept *kept)
     if (kept->feature < 0)
         return;
     drop_prepared(side->geos, &kept->whole);
-    drop_prepared(side->geos, &kept->beside);
     for (int64_t i = 0; i < kept->n_locators; i++)
         drop_prepared(side->geos, &kept->locator[i]);
     oj_free(kept->locator);
@@ -447,27 +444,12 @@ static const struct oj_box *component_boxes(const struct geos_side *side,
 
 /* ---- the union of the parts ---------------------------------------------- */
 
-/* So many parts have their boxes compared each with each. */
-#define FEW_PARTS 64
-
-/* How many polygon parts a feature has; *are_apart: 1 when the boxes of all of
- * them, of which there are few, do not meet. */
-static int64_t count_polygons(const struct oj_flat *flat, int64_t feature,
-                              const struct oj_box *box, int *are_apart)
+static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
 {
-    int64_t first = flat->part_offset[feature], n_polygons = 0;
-    int64_t n = flat->part_offset[feature + 1] - first;
-    const uint8_t *kind = flat->part_kind + first;
-    *are_apart = n <= FEW_PARTS;
-    for (int64_t i = 0; i < n; i++)
-    {
-        n_polygons += kind[i] == OJ_PART_POLYGON;
-        for (int64_t j = 0; j < i && *are_apart; j++)
-            *are_apart = kind[i] != OJ_PART_POLYGON ||
-                         kind[j] != OJ_PART_POLYGON ||
-                         !oj_box_intersects(&box[i], &box[j]);
-    }
-    return n_polygons;
+    int64_t n = 0, part = flat->part_offset[feature];
+    for (; part < flat->part_offset[feature + 1]; part++)
+        n += flat->part_kind[part] == OJ_PART_POLYGON;
+    return n;
 }
 
 /* 1 when the polygon parts are apart, or touch in points, which is asked of
@@ -475,18 +457,10 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature,
  * not; -1: memory is out. */
 static int look_whether_apart(const struct geos_side *side, struct kept *kept)
 {
-    const struct oj_box *box;
     GEOSGeometry *polygons = NULL;
-    int are_apart;
     char is_valid;
     if (side->rings_as_lines || (kept->kinds & OJ_PART_POLYGON) == 0 ||
-        kept->n_components < 2)
-        return 1;
-    box = component_boxes(side, kept);
-    if (box == NULL)
-        return -1;
-    if (count_polygons(side->flat, kept->feature, box, &are_apart) < 2 ||
-        are_apart)
+        kept->n_components < 2 || count_polygons(side->flat, kept->feature) < 2)
         return 1;
     if (kept->kinds != OJ_PART_POLYGON)
     {
@@ -693,28 +667,6 @@ get_locator(const struct asked_polygon *asked, int64_t i)
     return prepare_geometry(asked->side->geos, one);
 }
 
-/* The prepared union of n of the locators' parts, ascending: what is around a
- * point that lies on the boundaries of just these, without the nodes that
- * others would bring, which are rounded. */
-static const GEOSPreparedGeometry *
-unite_beside(const struct asked_polygon *asked, const int64_t *part, int64_t n)
-{
-    const struct geos_side *side = asked->side;
-    struct kept *kept = asked->kept;
-    size_t size = (size_t)n * sizeof *part;
-    if (kept->n_beside == n && memcmp(kept->part_beside, part, size) == 0)
-        return kept->beside.prepared;
-    drop_prepared(side->geos, &kept->beside);
-    kept->beside.geometry =
-        unite(side->geos, make_polygons(side, kept->feature, part, n));
-    kept->n_beside = 0;
-    if (prepare_geometry(side->geos, &kept->beside) == NULL)
-        return NULL;
-    kept->n_beside = n;
-    memcpy(kept->part_beside, part, size);
-    return kept->beside.prepared;
-}
-
 static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
                                       const GEOSPreparedGeometry *locator,
                                       const GEOSGeometry *point,
@@ -749,16 +701,25 @@ static enum oj_geos_verdict locate_beside(const struct asked_polygon *asked,
                                           enum oj_location *where)
 {
     struct oj_geos_pairs *pairs = asked->pairs;
-    if (get_whole(asked->side, asked->kept) == asked->kept->geometry)
+    const struct geos_side *side = asked->side;
+    struct kept *kept = asked->kept;
+    struct prepared beside = {NULL, NULL};
+    enum oj_geos_verdict located;
+    if (get_whole(side, kept) == kept->geometry)
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
         return OJ_GEOS_CANNOT_SAY; /* there is no union */
     }
-    return locate_by(pairs,
-                     n <= MOST_BESIDE ? unite_beside(asked, part, n)
-                                      : prepare_whole(asked->side, asked->kept),
-                     point, where);
+    if (n > MOST_BESIDE)
+        return locate_by(pairs, prepare_whole(side, kept), point, where);
+    /* without the nodes that other parts would bring, which are rounded */
+    beside.geometry =
+        unite(side->geos, make_polygons(side, kept->feature, part, n));
+    located =
+        locate_by(pairs, prepare_geometry(side->geos, &beside), point, where);
+    drop_prepared(side->geos, &beside);
+    return located;
 }
 
 /* Parts that overlap are asked one by one: a point inside of one is inside,
