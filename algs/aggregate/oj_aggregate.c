@@ -32,9 +32,10 @@ enum
  *  column has values. */
 struct chosen
 {
-    int64_t fid, place; /* first, last */
-    uint64_t number;    /* min, max: as number_order(); else the bits */
-    char *bytes;        /* [capacity], owned */
+    int64_t key[2]; /* what decides: first, last: FID and place; min, max: the
+                       number in order, unless bytes do */
+    uint64_t bits;  /* of the number */
+    char *bytes;    /* [capacity], owned */
     int64_t n_bytes, capacity;
 };
 
@@ -167,12 +168,38 @@ static int find_store(struct oj_aggregates *a, int column,
     return a->n_stores++;
 }
 
-/* 1 for what has a state of its own, besides that of its column: a value that
- * is chosen, or a weighted sum. */
+/* What a kind of aggregate takes and keeps. */
+enum
+{
+    OF_NUMBERS = 1, /* values are numbers */
+    OF_TEXTS = 2,   /* or texts, held by place */
+    SINGLE = 4,     /* a state of its own, besides that of its column: a value
+                       that is chosen, or a weighted sum */
+    SUMMED = 8,     /* the sum of its column */
+    SQUARED = 16, /* that, of numbers as reals, and the sum of their squares */
+    SORTED = 32   /* all values of its column, in order */
+};
+
+static const unsigned char traits[] = {
+    [OJ_AGG_COUNT] = 0,
+    [OJ_AGG_COUNT_VALUES] = 0,
+    [OJ_AGG_SUM] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MEAN] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MIN] = SINGLE,
+    [OJ_AGG_MAX] = SINGLE,
+    [OJ_AGG_MEDIAN] = OF_NUMBERS | SORTED,
+    [OJ_AGG_STDDEV] = OF_NUMBERS | SQUARED,
+    [OJ_AGG_FIRST] = SINGLE,
+    [OJ_AGG_LAST] = SINGLE,
+    [OJ_AGG_MODE] = SORTED,
+    [OJ_AGG_UNIQUE] = SORTED,
+    [OJ_AGG_CONCAT] = OF_TEXTS,
+    [OJ_AGG_WEIGHTED_SUM] = OF_NUMBERS | SINGLE,
+};
+
 static int is_single(enum oj_aggregate_kind kind)
 {
-    return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
-           kind == OJ_AGG_LAST || kind == OJ_AGG_WEIGHTED_SUM;
+    return (traits[kind] & SINGLE) != 0;
 }
 
 static int take_words(struct oj_aggregates *a, int n)
@@ -192,52 +219,33 @@ static void keep(struct oj_aggregates *a, int *at, int n)
 static void plan_state(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
-    enum oj_aggregate_type type = OJ_AGG_INTEGER;
-    struct column_state *column = NULL;
-    if (what->kind != OJ_AGG_COUNT)
-    {
-        column = &a->columns[what->column];
-        type = a->plan.types[what->column];
-        keep(a, &column->n, 1);
-    }
+    const int sum_words = WORDS_OF(struct oj_exact_sum);
+    enum oj_aggregate_type type;
+    struct column_state *column;
+    unsigned of = traits[what->kind];
+    if (what->kind == OJ_AGG_COUNT)
+        return;
+    type = a->plan.types[what->column];
+    column = &a->columns[what->column];
+    keep(a, &column->n, 1);
     a->n_single += is_single(what->kind);
-    switch (what->kind)
-    {
-        case OJ_AGG_SUM:
-        case OJ_AGG_MEAN:
-            if (type == OJ_AGG_INTEGER)
-                keep(a, &column->long_sum, WORDS_OF(s128));
-            else
-                keep(a, &column->sum, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_STDDEV:
-            keep(a, &column->sum, WORDS_OF(struct oj_exact_sum));
-            keep(a, &column->squares, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_MIN:
-        case OJ_AGG_MAX:
-        case OJ_AGG_FIRST:
-        case OJ_AGG_LAST:
-            a->state[i] = take_words(a, WORDS_OF(struct chosen));
-            break;
-        case OJ_AGG_WEIGHTED_SUM:
-            a->state[i] = take_words(a, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_MEDIAN:
-        case OJ_AGG_MODE:
-        case OJ_AGG_UNIQUE:
-            column->sorted = find_store(
-                a, what->column,
-                type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER,
-                NULL);
-            break;
-        case OJ_AGG_CONCAT:
-            a->state[i] =
-                find_store(a, what->column, OJ_HELD_BY_PLACE, what->separator);
-            break;
-        default:
-            break;
-    }
+    if ((of & SUMMED) && type == OJ_AGG_INTEGER)
+        keep(a, &column->long_sum, WORDS_OF(s128));
+    else if (of & (SUMMED | SQUARED))
+        keep(a, &column->sum, sum_words);
+    if (of & SQUARED)
+        keep(a, &column->squares, sum_words);
+    if (of & SINGLE)
+        a->state[i] = take_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
+                                        ? sum_words
+                                        : WORDS_OF(struct chosen));
+    if (of & SORTED)
+        column->sorted = find_store(
+            a, what->column,
+            type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
+    if (of & OF_TEXTS)
+        a->state[i] =
+            find_store(a, what->column, OJ_HELD_BY_PLACE, what->separator);
 }
 
 static oj_status check_plan(const struct oj_aggregate_plan *plan,
@@ -246,19 +254,15 @@ static oj_status check_plan(const struct oj_aggregate_plan *plan,
     for (int i = 0; i < plan->n_aggregates; i++)
     {
         const struct oj_aggregate *what = &plan->aggregates[i];
-        enum oj_aggregate_kind kind = what->kind;
-        enum oj_aggregate_type type;
-        if (kind == OJ_AGG_COUNT)
+        int is_bytes;
+        if (what->kind == OJ_AGG_COUNT)
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d has no column", i);
-        type = plan->types[what->column];
-        if (type == OJ_AGG_BYTES &&
-            (kind == OJ_AGG_SUM || kind == OJ_AGG_MEAN ||
-             kind == OJ_AGG_MEDIAN || kind == OJ_AGG_STDDEV ||
-             kind == OJ_AGG_WEIGHTED_SUM))
+        is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
+        if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs numbers", i);
-        if (type != OJ_AGG_BYTES && kind == OJ_AGG_CONCAT)
+        if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs texts", i);
     }
     return OJ_OK;
@@ -484,20 +488,13 @@ value_at(enum oj_aggregate_type type, const struct oj_aggregate_column *column,
 static int is_better(enum oj_aggregate_kind kind, enum oj_aggregate_type type,
                      const struct chosen *old, const struct chosen *one)
 {
-    int c;
-    if (kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST)
-    {
-        c = (one->fid > old->fid) - (one->fid < old->fid);
-        if (c == 0)
-            c = (one->place > old->place) - (one->place < old->place);
-        return kind == OJ_AGG_FIRST ? c < 0 : c > 0;
-    }
-    if (type == OJ_AGG_BYTES)
+    int c = (one->key[0] > old->key[0]) - (one->key[0] < old->key[0]);
+    if (c == 0)
+        c = (one->key[1] > old->key[1]) - (one->key[1] < old->key[1]);
+    if (type == OJ_AGG_BYTES && (kind == OJ_AGG_MIN || kind == OJ_AGG_MAX))
         c = oj_bytes_compare(one->bytes, one->n_bytes, old->bytes,
                              old->n_bytes);
-    else
-        c = (one->number > old->number) - (one->number < old->number);
-    return kind == OJ_AGG_MIN ? c < 0 : c > 0;
+    return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
 /* Makes one the choice of aggregate i where it is better than what there is, if
@@ -519,9 +516,8 @@ static oj_status keep_better(struct oj_aggregates *a, uint64_t *state, int i,
         if (one->n_bytes > 0)
             memcpy(old->bytes, one->bytes, (size_t)one->n_bytes);
     }
-    old->fid = one->fid;
-    old->place = one->place;
-    old->number = one->number;
+    memcpy(old->key, one->key, sizeof old->key);
+    old->bits = one->bits;
     old->n_bytes = one->n_bytes;
     return OJ_OK;
 }
@@ -534,7 +530,7 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     enum oj_aggregate_type type = a->plan.types[what->column];
     const int32_t at = pairs->at[p];
-    const struct oj_aggregate_value value =
+    struct oj_aggregate_value value =
         value_at(type, &pairs->columns[what->column], at);
     struct chosen one = {0};
     if (value.is_null)
@@ -545,19 +541,22 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    if (what->kind == OJ_AGG_FIRST || what->kind == OJ_AGG_LAST)
-    {
-        one.fid = pairs->fid[at];
-        one.place = pairs->place[at];
-    }
     one.bytes = (char *)value.bytes; /* only read */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
-        one.number = number_order(type, &value);
-    else if (type == OJ_AGG_INTEGER)
-        one.number = (uint64_t)value.integer;
+    {
+        uint64_t number = number_order(type, &value);
+        one.key[0] = (int64_t)(number ^ sign_bit);
+        number_value(type, number, &value); /* one of all that are equal */
+    }
     else
-        memcpy(&one.number, &value.real, sizeof one.number);
+    {
+        one.key[0] = pairs->fid[at];
+        one.key[1] = pairs->place[at];
+    }
+    memcpy(&one.bits,
+           type == OJ_AGG_INTEGER ? (const void *)&value.integer : &value.real,
+           sizeof one.bits);
     return keep_better(a, state, i, &one, err);
 }
 
@@ -1115,21 +1114,13 @@ static oj_status sorted_of(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-static void chosen_of(const struct chosen *chosen, enum oj_aggregate_kind kind,
-                      enum oj_aggregate_type type,
+static void chosen_of(const struct chosen *chosen,
                       struct oj_aggregate_value *value)
 {
-    if (type == OJ_AGG_BYTES)
-    {
-        value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
-        value->n_bytes = chosen->n_bytes;
-    }
-    else if (kind == OJ_AGG_MIN || kind == OJ_AGG_MAX)
-        number_value(type, chosen->number, value);
-    else if (type == OJ_AGG_INTEGER)
-        value->integer = (int64_t)chosen->number;
-    else
-        memcpy(&value->real, &chosen->number, sizeof value->real);
+    value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
+    value->n_bytes = chosen->n_bytes;
+    value->integer = (int64_t)chosen->bits;
+    memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
 /* Where there are n > 0 values. */
@@ -1166,8 +1157,7 @@ static oj_status result_of(struct oj_aggregates *a, const uint64_t *state,
         case OJ_AGG_UNIQUE:
             return sorted_of(a, what, row, n, value, err);
         default:
-            chosen_of((const void *)(state + a->state[i]), what->kind,
-                      a->plan.types[what->column], value);
+            chosen_of((const void *)(state + a->state[i]), value);
             return OJ_OK;
     }
 }
