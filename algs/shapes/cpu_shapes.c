@@ -706,7 +706,9 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
     const struct oj_edge_grid *cells = swap ? cells_a : cells_b;
     if (cells != NULL && small->n_vertices <= SMALL_VERTICES)
     {
-        struct oj_edge_window w = oj_cells_window(cells, &small->box);
+        const struct oj_box *s = &small->box;
+        struct oj_edge_window w =
+            oj_frame_window(&cells->frame, s->x0, s->y0, s->x1, s->y1);
         int64_t n_cells =
             (int64_t)(w.column1 - w.column0 + 1) * (w.row1 - w.row0 + 1);
         if (n_cells <= 4 * small->n_vertices)
@@ -762,11 +764,6 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
     enum oj_location window =
         oj_cells_locate_box(is_b ? of_b : of_a, large, &small->box);
     unsigned many;
-    if (window == OJ_ON_BOUNDARY && of_a != NULL && of_b != NULL)
-    {
-        window = oj_cells_locate_box(is_b ? of_a : of_b, small, &large->box);
-        is_b = !is_b;
-    }
     if (window == OJ_INSIDE)
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
@@ -776,9 +773,9 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
         *rests_on |= many & (is_b ? 2u : 1u);
         return 0;
     }
-    if ((many == 0 && begins_in(small, large)) ||
+    if (begins_in(small, large) ||
         oj_shapes_contact(small, large, OJ_TOUCHING) != OJ_APART ||
-        (many != 0 && begins_in(small, large)) || begins_in(large, small))
+        begins_in(large, small))
         return 1;
     *rests_on |= many;
     return 0;

@@ -197,12 +197,6 @@ oj_shape_cells(const struct oj_shape *shape)
     return cells != NULL && cells->n_words > 0 ? cells : NULL;
 }
 
-static inline struct oj_edge_window
-oj_cells_window(const struct oj_edge_grid *cells, const struct oj_box *box)
-{
-    return oj_frame_window(&cells->frame, box->x0, box->y0, box->x1, box->y1);
-}
-
 /** Where a box, which meets that of polygon, lies in it: OJ_INSIDE or
  * OJ_OUTSIDE when all of it does, seen from the polygon's cells alone; else
  *  OJ_ON_BOUNDARY.  cells: NULL: none. */
