@@ -15,6 +15,7 @@
 #include "../../flatten/base/oj_status.h"
 
 #include <geos_c.h>
+#include <stdio.h>
 
 /** Owner; zeroed memory is a closed one. */
 struct oj_geos_handle
@@ -23,12 +24,32 @@ struct oj_geos_handle
     char message[256];        /**< the last text; who asks sets it to "" */
 };
 
+static inline void oj_geos_keep_message(const char *message, void *user)
+{
+    struct oj_geos_handle *handle = user;
+    snprintf(handle->message, sizeof handle->message, "%s", message);
+}
+
 /** OJ_ERR_NOMEM when GEOS does not start; handle is closed then. */
-OJ_MUST_USE oj_status oj_geos_handle_open(struct oj_geos_handle *handle,
-                                          struct oj_error *err);
+OJ_MUST_USE static inline oj_status
+oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
+{
+    handle->message[0] = '\0';
+    handle->geos = GEOS_init_r();
+    if (handle->geos == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+    GEOSContext_setErrorMessageHandler_r(handle->geos, oj_geos_keep_message,
+                                         handle);
+    return OJ_OK;
+}
 
 /** What was made through the handle is to be destroyed before. Accepts a closed
  *  one. */
-void oj_geos_handle_close(struct oj_geos_handle *handle);
+static inline void oj_geos_handle_close(struct oj_geos_handle *handle)
+{
+    if (handle->geos != NULL)
+        GEOS_finish_r(handle->geos);
+    handle->geos = NULL;
+}
 
 #endif

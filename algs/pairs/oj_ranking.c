@@ -14,14 +14,11 @@
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
-    struct oj_ranking ranking;
-    memset(&ranking, 0, sizeof ranking);
-    ranking.k = relation->k;
-    ranking.keep_ties = relation->ties == OJ_TIES_ALL;
-    ranking.max_distance = relation->max_distance;
-    ranking.tie_rank = tie_rank;
-    ranking.bound = relation->max_distance;
-    return ranking;
+    return (struct oj_ranking){.k = relation->k,
+                               .keep_ties = relation->ties == OJ_TIES_ALL,
+                               .max_distance = relation->max_distance,
+                               .tie_rank = tie_rank,
+                               .bound = relation->max_distance};
 }
 
 void oj_ranking_start(struct oj_ranking *ranking)

@@ -953,15 +953,9 @@ static oj_status screened_to_matches(const struct predicate_batch *rows,
                                      struct oj_matches *out,
                                      struct oj_error *err)
 {
-    struct screened_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.rows = rows;
-    b.pairs = &rows->index->screened;
-    b.out = out;
-    atomic_init(&b.has_open, 0);
-    atomic_init(&b.asks_shapes, 0);
-    status = join_screened(&b, err);
+    struct screened_batch b = {
+        .rows = rows, .pairs = &rows->index->screened, .out = out};
+    oj_status status = join_screened(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);
     for (int t = 0; b.order != NULL && t < rows->index->options.n_threads; t++)
@@ -1102,13 +1096,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct predicate_index *index = (void *)wrapped;
-    struct predicate_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.index = index;
-    b.input = input;
-    status = run_batch(&b, out, stats, err);
+    struct predicate_batch b = {.index = (void *)wrapped, .input = input};
+    oj_status status = run_batch(&b, out, stats, err);
     oj_free(b.x);
     oj_free(b.y);
     oj_order_free(&b.order);

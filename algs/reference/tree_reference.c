@@ -697,23 +697,19 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct box_batch run;
+    struct box_index *index = (void *)wrapped;
+    struct box_batch run = {
+        .index = index, .input = input, .stats = stats, .err = err};
     oj_status status;
-    memset(&run, 0, sizeof run);
-    run.index = (void *)wrapped;
-    run.input = input;
-    run.stats = stats;
-    run.err = err;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-    if (run.index->visit == VISIT_SPHERE && !run.of_points)
+    if (index->visit == VISIT_SPHERE && !run.of_points)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "on the sphere distances are measured from points");
-    OJ_TRY(oj_pair_filter_make(&run.index->args.relation, input,
-                               run.index->args.join_side, &run.filter, err));
-    run.ranking =
-        oj_ranking_make(&run.index->args.relation, run.index->args.tie_rank);
-    oj_answers_start(&run.answers, run.index->args.options.max_batch_pairs,
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
+                               index->args.join_side, &run.filter, err));
+    run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
+    oj_answers_start(&run.answers, index->args.options.max_batch_pairs,
                      input->n_features, 1);
     status = join_all(&run, out);
     oj_plain_sphere_free(&run.sphere);

@@ -189,17 +189,14 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
 oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
                         int n_threads, struct oj_error *err)
 {
-    struct shapes_build b;
-    struct oj_order order;
+    int is_points = oj_flat_is_points(flat);
+    struct oj_order order = {0};
+    struct shapes_build b = {.side = side,
+                             .order = is_points ? &side->points : &order};
     oj_status status;
-    memset(side, 0, sizeof *side);
-    memset(&b, 0, sizeof b);
-    memset(&order, 0, sizeof order);
-    side->flat = flat;
-    b.side = side;
-    b.order = oj_flat_is_points(flat) ? &side->points : &order;
-    status = oj_flat_is_points(flat) ? build_points(&b, n_threads, err)
-                                     : build_shapes(&b, n_threads, err);
+    *side = (struct oj_shape_side){.flat = flat};
+    status = is_points ? build_points(&b, n_threads, err)
+                       : build_shapes(&b, n_threads, err);
     oj_order_free(&order);
     oj_free(b.box);
     oj_free(b.tree_box);
