@@ -1,6 +1,6 @@
 #include "oj_pick.h"
 
-#include "../pairs/oj_ranking.h"
+#include "../pairs/oj_row_order.h"
 
 #include <math.h>
 #include <string.h>

@@ -21,13 +21,6 @@
 extern "C" {
 #endif
 
-/** The place of a feature in tie order; tie_rank: [features], or NULL: the
- *  ordinal. */
-static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
-{
-    return tie_rank != NULL ? tie_rank[feature] : feature;
-}
-
 struct oj_candidate
 {
     double distance;

@@ -2,7 +2,6 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_vector.h"
-#include "oj_ranking.h"
 
 #include <string.h>
 

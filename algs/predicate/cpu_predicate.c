@@ -18,6 +18,7 @@
 #include "../relation/oj_matrix.h"
 #include "../relation/oj_point_rule.h"
 #include "../relation/oj_screen.h"
+#include "../shapes/cpu_shapes.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -34,6 +34,7 @@
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
+#include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
 #include "plain_sphere.h"
 
