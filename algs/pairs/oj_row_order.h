@@ -6,6 +6,8 @@
 #include "../../flatten/base/oj_status.h"
 #include "../base/oj_radix.h"
 
+#include <stddef.h>
+
 /** The place of a feature in tie order; tie_rank: [features], or NULL: the
  *  ordinal. */
 static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
