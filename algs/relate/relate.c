@@ -27,14 +27,6 @@ static void add(struct oj_matrix *matrix, int figure, enum oj_matrix_place own,
         oj_matrix_add(matrix, other, own, dimension);
 }
 
-/* The place of a figure (0: input) in a row of the matrix. */
-static char at(const struct relate *r, int figure, enum oj_matrix_place own,
-               enum oj_matrix_place other)
-{
-    return r->matrix->at[figure == 0 ? 3 * (int)own + (int)other
-                                     : 3 * (int)other + (int)own];
-}
-
 /* 1 when what is in the matrix, to which more is only added, decides. */
 static int is_decided(const struct relate *r)
 {
@@ -146,10 +138,9 @@ static oj_status take_simple_vertex(struct relate *r, int figure, double x,
 /* 1 when points of f outside of the other's box have nothing to add. */
 static int is_known_outside(const struct relate *r, int figure)
 {
-    const struct oj_figure *f = r->side[figure];
-    return f->n_groups > 0 &&
-           at(r, figure, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR) == '2' &&
-           at(r, figure, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR) == '1';
+    const char *m = r->matrix->at;
+    return r->side[figure]->n_groups > 0 && m[figure == 0 ? 2 : 6] == '2' &&
+           m[figure == 0 ? 5 : 7] == '1';
 }
 
 /* One vertex; the short way is for two simple shapes. */
