@@ -1,12 +1,13 @@
 #include "oj_aggregate.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/cpu_threads.h"
 #include "../base/oj_exact_sum.h"
 #include "../kernels/oj_limbs.h"
-#include "oj_sum_request.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 __extension__ typedef __int128 s128;
@@ -31,9 +32,10 @@ enum
  *  column has values. */
 struct chosen
 {
-    int64_t fid, place; /* first, last */
-    uint64_t number;    /* min, max: as number_order(); else the bits */
-    char *bytes;        /* [capacity], owned */
+    int64_t key[2]; /* what decides: first, last: FID and place; min, max: the
+                       number in order, unless bytes do */
+    uint64_t bits;  /* of the number */
+    char *bytes;    /* [capacity], owned */
     int64_t n_bytes, capacity;
 };
 
@@ -48,6 +50,12 @@ struct column_state
     int sorted;   /* place of the store of all values, in order; < 0: none */
 };
 
+struct text
+{
+    char *bytes;
+    int64_t n, capacity;
+};
+
 /* Values of one column that are held, and what was made of those of a row. */
 struct store
 {
@@ -57,11 +65,10 @@ struct store
     const char *separator; /* by place: all its aggregates are one */
     int64_t row;           /* what follows is of this row; -1: of none */
     int64_t n_unique;
-    uint64_t middle[2];       /* by number: the one or two in the middle */
-    uint64_t mode;            /* by number */
-    char *text, *other;       /* the mode by bytes, or the joined text */
-    int64_t n_text, cap_text; /* of text */
-    int64_t n_other, cap_other;
+    uint64_t middle[2]; /* by number: the one or two in the middle */
+    uint64_t mode;      /* by number */
+    struct text text;   /* the mode by bytes, or the joined text */
+    struct text other;  /* by bytes: whose equals are counted */
 };
 
 struct oj_aggregates
@@ -161,12 +168,38 @@ static int find_store(struct oj_aggregates *a, int column,
     return a->n_stores++;
 }
 
-/* 1 for what has a state of its own, besides that of its column: a value that
- * is chosen, or a weighted sum. */
+/* What a kind of aggregate takes and keeps. */
+enum
+{
+    OF_NUMBERS = 1, /* values are numbers */
+    OF_TEXTS = 2,   /* or texts, held by place */
+    SINGLE = 4,     /* a state of its own, besides that of its column: a value
+                       that is chosen, or a weighted sum */
+    SUMMED = 8,     /* the sum of its column */
+    SQUARED = 16, /* that, of numbers as reals, and the sum of their squares */
+    SORTED = 32   /* all values of its column, in order */
+};
+
+static const unsigned char traits[] = {
+    [OJ_AGG_COUNT] = 0,
+    [OJ_AGG_COUNT_VALUES] = 0,
+    [OJ_AGG_SUM] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MEAN] = OF_NUMBERS | SUMMED,
+    [OJ_AGG_MIN] = SINGLE,
+    [OJ_AGG_MAX] = SINGLE,
+    [OJ_AGG_MEDIAN] = OF_NUMBERS | SORTED,
+    [OJ_AGG_STDDEV] = OF_NUMBERS | SQUARED,
+    [OJ_AGG_FIRST] = SINGLE,
+    [OJ_AGG_LAST] = SINGLE,
+    [OJ_AGG_MODE] = SORTED,
+    [OJ_AGG_UNIQUE] = SORTED,
+    [OJ_AGG_CONCAT] = OF_TEXTS,
+    [OJ_AGG_WEIGHTED_SUM] = OF_NUMBERS | SINGLE,
+};
+
 static int is_single(enum oj_aggregate_kind kind)
 {
-    return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
-           kind == OJ_AGG_LAST || kind == OJ_AGG_WEIGHTED_SUM;
+    return (traits[kind] & SINGLE) != 0;
 }
 
 static int take_words(struct oj_aggregates *a, int n)
@@ -186,52 +219,33 @@ static void keep(struct oj_aggregates *a, int *at, int n)
 static void plan_state(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
-    enum oj_aggregate_type type = OJ_AGG_INTEGER;
-    struct column_state *column = NULL;
-    if (what->kind != OJ_AGG_COUNT)
-    {
-        column = &a->columns[what->column];
-        type = a->plan.types[what->column];
-        keep(a, &column->n, 1);
-    }
+    const int sum_words = WORDS_OF(struct oj_exact_sum);
+    enum oj_aggregate_type type;
+    struct column_state *column;
+    unsigned of = traits[what->kind];
+    if (what->kind == OJ_AGG_COUNT)
+        return;
+    type = a->plan.types[what->column];
+    column = &a->columns[what->column];
+    keep(a, &column->n, 1);
     a->n_single += is_single(what->kind);
-    switch (what->kind)
-    {
-        case OJ_AGG_SUM:
-        case OJ_AGG_MEAN:
-            if (type == OJ_AGG_INTEGER)
-                keep(a, &column->long_sum, WORDS_OF(s128));
-            else
-                keep(a, &column->sum, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_STDDEV:
-            keep(a, &column->sum, WORDS_OF(struct oj_exact_sum));
-            keep(a, &column->squares, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_MIN:
-        case OJ_AGG_MAX:
-        case OJ_AGG_FIRST:
-        case OJ_AGG_LAST:
-            a->state[i] = take_words(a, WORDS_OF(struct chosen));
-            break;
-        case OJ_AGG_WEIGHTED_SUM:
-            a->state[i] = take_words(a, WORDS_OF(struct oj_exact_sum));
-            break;
-        case OJ_AGG_MEDIAN:
-        case OJ_AGG_MODE:
-        case OJ_AGG_UNIQUE:
-            column->sorted = find_store(
-                a, what->column,
-                type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER,
-                NULL);
-            break;
-        case OJ_AGG_CONCAT:
-            a->state[i] =
-                find_store(a, what->column, OJ_HELD_BY_PLACE, what->separator);
-            break;
-        default:
-            break;
-    }
+    if ((of & SUMMED) && type == OJ_AGG_INTEGER)
+        keep(a, &column->long_sum, WORDS_OF(s128));
+    else if (of & (SUMMED | SQUARED))
+        keep(a, &column->sum, sum_words);
+    if (of & SQUARED)
+        keep(a, &column->squares, sum_words);
+    if (of & SINGLE)
+        a->state[i] = take_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
+                                        ? sum_words
+                                        : WORDS_OF(struct chosen));
+    if (of & SORTED)
+        column->sorted = find_store(
+            a, what->column,
+            type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
+    if (of & OF_TEXTS)
+        a->state[i] =
+            find_store(a, what->column, OJ_HELD_BY_PLACE, what->separator);
 }
 
 static oj_status check_plan(const struct oj_aggregate_plan *plan,
@@ -240,19 +254,15 @@ static oj_status check_plan(const struct oj_aggregate_plan *plan,
     for (int i = 0; i < plan->n_aggregates; i++)
     {
         const struct oj_aggregate *what = &plan->aggregates[i];
-        enum oj_aggregate_kind kind = what->kind;
-        enum oj_aggregate_type type;
-        if (kind == OJ_AGG_COUNT)
+        int is_bytes;
+        if (what->kind == OJ_AGG_COUNT)
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d has no column", i);
-        type = plan->types[what->column];
-        if (type == OJ_AGG_BYTES &&
-            (kind == OJ_AGG_SUM || kind == OJ_AGG_MEAN ||
-             kind == OJ_AGG_MEDIAN || kind == OJ_AGG_STDDEV ||
-             kind == OJ_AGG_WEIGHTED_SUM))
+        is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
+        if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs numbers", i);
-        if (type != OJ_AGG_BYTES && kind == OJ_AGG_CONCAT)
+        if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
             return oj_fail(err, OJ_ERR_ARG, "aggregate %d needs texts", i);
     }
     return OJ_OK;
@@ -339,8 +349,8 @@ void oj_aggregates_close(struct oj_aggregates *a)
     for (int i = 0; i < a->n_stores; i++)
     {
         oj_held_close(a->stores[i].held);
-        oj_free(a->stores[i].text);
-        oj_free(a->stores[i].other);
+        oj_free(a->stores[i].text.bytes);
+        oj_free(a->stores[i].other.bytes);
     }
     oj_free(a->rows);
     oj_free(a->sum_words);
@@ -478,20 +488,13 @@ value_at(enum oj_aggregate_type type, const struct oj_aggregate_column *column,
 static int is_better(enum oj_aggregate_kind kind, enum oj_aggregate_type type,
                      const struct chosen *old, const struct chosen *one)
 {
-    int c;
-    if (kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST)
-    {
-        c = (one->fid > old->fid) - (one->fid < old->fid);
-        if (c == 0)
-            c = (one->place > old->place) - (one->place < old->place);
-        return kind == OJ_AGG_FIRST ? c < 0 : c > 0;
-    }
-    if (type == OJ_AGG_BYTES)
+    int c = (one->key[0] > old->key[0]) - (one->key[0] < old->key[0]);
+    if (c == 0)
+        c = (one->key[1] > old->key[1]) - (one->key[1] < old->key[1]);
+    if (type == OJ_AGG_BYTES && (kind == OJ_AGG_MIN || kind == OJ_AGG_MAX))
         c = oj_bytes_compare(one->bytes, one->n_bytes, old->bytes,
                              old->n_bytes);
-    else
-        c = (one->number > old->number) - (one->number < old->number);
-    return kind == OJ_AGG_MIN ? c < 0 : c > 0;
+    return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
 /* Makes one the choice of aggregate i where it is better than what there is, if
@@ -513,9 +516,8 @@ static oj_status keep_better(struct oj_aggregates *a, uint64_t *state, int i,
         if (one->n_bytes > 0)
             memcpy(old->bytes, one->bytes, (size_t)one->n_bytes);
     }
-    old->fid = one->fid;
-    old->place = one->place;
-    old->number = one->number;
+    memcpy(old->key, one->key, sizeof old->key);
+    old->bits = one->bits;
     old->n_bytes = one->n_bytes;
     return OJ_OK;
 }
@@ -528,7 +530,7 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     enum oj_aggregate_type type = a->plan.types[what->column];
     const int32_t at = pairs->at[p];
-    const struct oj_aggregate_value value =
+    struct oj_aggregate_value value =
         value_at(type, &pairs->columns[what->column], at);
     struct chosen one = {0};
     if (value.is_null)
@@ -539,19 +541,22 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    if (what->kind == OJ_AGG_FIRST || what->kind == OJ_AGG_LAST)
-    {
-        one.fid = pairs->fid[at];
-        one.place = pairs->place[at];
-    }
     one.bytes = (char *)value.bytes; /* only read */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
-        one.number = number_order(type, &value);
-    else if (type == OJ_AGG_INTEGER)
-        one.number = (uint64_t)value.integer;
+    {
+        uint64_t number = number_order(type, &value);
+        one.key[0] = (int64_t)(number ^ sign_bit);
+        number_value(type, number, &value); /* one of all that are equal */
+    }
     else
-        memcpy(&one.number, &value.real, sizeof one.number);
+    {
+        one.key[0] = pairs->fid[at];
+        one.key[1] = pairs->place[at];
+    }
+    memcpy(&one.bits,
+           type == OJ_AGG_INTEGER ? (const void *)&value.integer : &value.real,
+           sizeof one.bits);
     return keep_better(a, state, i, &one, err);
 }
 
@@ -668,18 +673,139 @@ int64_t *oj_aggregates_counts(struct oj_aggregates *a)
     return a->words == 1 ? (int64_t *)a->rows : NULL;
 }
 
+/* Rows that a thread looks at at once. */
+#define ROWS_AT_ONCE 65536
+
+/* What the values of a column are like. */
+struct reach
+{
+    const struct oj_aggregate_column *column;
+    int is_integer, wants_sum;
+    /* 2^low is in no value cut, and all are below 2^-minus_high */
+    _Atomic int low, minus_high;
+    _Atomic int any_null, any_odd;
+    _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
+};
+
+static void lower(_Atomic int *least, int value)
+{
+    int old = atomic_load(least);
+    while (value < old && !atomic_compare_exchange_weak(least, &old, value))
+        continue;
+}
+
+static void look_at_reals(struct reach *reach, int64_t first, int64_t end)
+{
+    const struct oj_aggregate_column *column = reach->column;
+    int low = INT_MAX, minus_high = INT_MAX;
+    for (int64_t i = first; i < end; i++)
+    {
+        uint64_t bits, m;
+        int e, low_bit, high_bit;
+        if (column->is_null != NULL && column->is_null[i])
+            continue;
+        memcpy(&bits, &column->real[i], sizeof bits);
+        if ((bits >> 52 & 0x7ff) == 0x7ff)
+        {
+            atomic_store(&reach->any_odd, 1);
+            continue;
+        }
+        oj_limbs_split(bits, &m, &e);
+        if (m == 0)
+            continue;
+        low_bit = e + __builtin_ctzll(m);
+        high_bit = e + 64 - __builtin_clzll(m);
+        low = low_bit < low ? low_bit : low;
+        minus_high = -high_bit < minus_high ? -high_bit : minus_high;
+    }
+    lower(&reach->low, low);
+    lower(&reach->minus_high, minus_high);
+}
+
+static void look_at_rows(int64_t first, int64_t end, void *user)
+{
+    struct reach *reach = user;
+    const struct oj_aggregate_column *column = reach->column;
+    uint64_t integers = 0;
+    int any_null = 0;
+    for (int64_t i = first; column->is_null != NULL && i < end; i++)
+        any_null |= column->is_null[i];
+    atomic_fetch_or(&reach->any_null, any_null);
+    if (reach->wants_sum && !reach->is_integer)
+        look_at_reals(reach, first, end);
+    for (int64_t i = first; reach->wants_sum && reach->is_integer && i < end;
+         i++)
+    {
+        int64_t x = column->integer[i];
+        if (column->is_null == NULL || !column->is_null[i])
+            integers |= (uint64_t)(x < 0 ? ~x : x);
+    }
+    atomic_fetch_or(&reach->integers, integers);
+}
+
+static int take_sum_words(struct oj_sum_request *request, int n)
+{
+    int at = request->n_words;
+    request->n_words += n;
+    return n > 0 ? at : 0;
+}
+
+/* Sums of column c, over n rows of from: looks at all values to learn how many
+ * limbs they need. */
+static void ask_sum(const struct oj_aggregates *a, int c,
+                    const struct oj_aggregate_column *from, int64_t n,
+                    int n_threads, struct oj_sum_request *request)
+{
+    struct oj_sum_column *column = &request->column[c];
+    struct reach reach = {.column = from,
+                          .is_integer = a->plan.types[c] == OJ_AGG_INTEGER,
+                          .wants_sum = a->columns[c].sum >= 0 ||
+                                       a->columns[c].long_sum >= 0,
+                          .low = INT_MAX,
+                          .minus_high = INT_MAX};
+    int n_bits;
+    if (reach.wants_sum || from->is_null != NULL)
+        oj_parallel_slices(n_threads > 0 ? n_threads : 1, n, ROWS_AT_ONCE,
+                           look_at_rows, &reach);
+    column->is_integer = reach.is_integer;
+    if (reach.any_null)
+    {
+        column->is_null = from->is_null;
+        column->n_at = take_sum_words(request, 1);
+    }
+    if (!reach.wants_sum)
+        return;
+    if (reach.is_integer)
+    {
+        column->n_limbs = reach.integers >> 31 == 0 ? 1 : 2;
+        column->value = (const uint64_t *)(const void *)from->integer;
+    }
+    else
+    {
+        if (reach.low < INT_MAX)
+        {
+            n_bits = -reach.minus_high - reach.low;
+            column->base = reach.low;
+            column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
+        }
+        column->value = (const uint64_t *)(const void *)from->real;
+        column->odd_at = take_sum_words(request, reach.any_odd ? 3 : 0);
+    }
+    column->limb_at = take_sum_words(request, column->n_limbs);
+}
+
 oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
                                  const struct oj_aggregate_column *columns,
                                  int64_t n, int n_threads,
                                  struct oj_sum_request *request,
                                  int64_t **words, struct oj_error *err)
 {
-    int wants_sum[OJ_SUM_MOST_COLUMNS];
     int64_t n_words;
+    memset(request, 0, sizeof *request);
+    request->n_words = 1;
+    request->n_columns = a->plan.n_columns;
     for (int c = 0; c < a->plan.n_columns; c++)
-        wants_sum[c] = a->columns[c].sum >= 0 || a->columns[c].long_sum >= 0;
-    oj_sum_request_make(a->plan.n_columns, a->plan.types, wants_sum, columns, n,
-                        n_threads, request);
+        ask_sum(a, c, &columns[c], n, n_threads, request);
     n_words = a->n_rows * request->n_words;
     OJ_TRY(oj_reserve(&a->sum_words, 0, n_words, &a->cap_sum_words, WORD, err));
     if (n_words > 0)
@@ -802,13 +928,13 @@ int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
 
 /* ---- held values -------------------------------------------------------- */
 
-static oj_status append(char **text, int64_t *n_text, int64_t *capacity,
-                        const char *bytes, int64_t n, struct oj_error *err)
+static oj_status append(struct text *text, const char *bytes, int64_t n,
+                        struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(text, *n_text, *n_text + n + 1, capacity, 1, err));
+    OJ_ROOM(text->bytes, text->n, text->n + n + 1, text->capacity, err);
     if (n > 0)
-        memcpy(*text + *n_text, bytes, (size_t)n);
-    *n_text += n;
+        memcpy(text->bytes + text->n, bytes, (size_t)n);
+    text->n += n;
     return OJ_OK;
 }
 
@@ -848,54 +974,51 @@ static oj_status read_numbers(struct store *store, int64_t n_values,
     return OJ_OK;
 }
 
-/* other: the value whose equals are being counted; text: the mode so far. */
+/* The most frequent value, of several the first. */
 static oj_status read_bytes(struct store *store, struct oj_error *err)
 {
-    const struct oj_held_value *value;
+    struct text *other = &store->other, text;
     int64_t n_equal = 0, n_most = 0;
-    for (; (value = peek(store)) != NULL;)
+    for (;;)
     {
-        if (n_equal == 0 || value->n_bytes != store->n_other ||
-            memcmp(value->bytes, store->other, (size_t)value->n_bytes) != 0)
+        const struct oj_held_value *value = peek(store);
+        if (value == NULL || n_equal == 0 ||
+            oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
+                             other->n) != 0)
         {
-            store->n_unique++;
-            n_equal = 0;
-            store->n_other = 0;
-            OJ_TRY(append(&store->other, &store->n_other, &store->cap_other,
-                          value->bytes, value->n_bytes, err));
-        }
-        if (++n_equal > n_most)
-        {
-            if (n_most == 0 || store->n_text != store->n_other ||
-                memcmp(store->text, store->other, (size_t)store->n_text) != 0)
+            if (n_equal > n_most)
             {
-                store->n_text = 0;
-                OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                              store->other, store->n_other, err));
+                n_most = n_equal;
+                text = store->text;
+                store->text = *other;
+                *other = text;
             }
-            n_most = n_equal;
+            if (value == NULL)
+                return OJ_OK;
+            store->n_unique++;
+            n_equal = other->n = 0;
+            OJ_TRY(append(other, value->bytes, value->n_bytes, err));
         }
+        n_equal++;
         OJ_TRY(oj_held_skip(store->held, err));
     }
-    return OJ_OK;
 }
 
 static oj_status read_joined(struct store *store, struct oj_error *err)
 {
     const struct oj_held_value *value;
+    struct text *text = &store->text;
     int64_t n_separator = (int64_t)strlen(store->separator);
-    store->n_text = 0;
+    text->n = 0;
     for (int64_t i = 0; (value = peek(store)) != NULL; i++)
     {
         if (i > 0)
-            OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                          store->separator, n_separator, err));
-        if (store->n_text + value->n_bytes + n_separator >= INT_MAX)
+            OJ_TRY(append(text, store->separator, n_separator, err));
+        if (text->n + value->n_bytes + n_separator >= INT_MAX)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "the concatenated values of one row are longer "
                            "than 2 GB");
-        OJ_TRY(append(&store->text, &store->n_text, &store->cap_text,
-                      value->bytes, value->n_bytes, err));
+        OJ_TRY(append(text, value->bytes, value->n_bytes, err));
         OJ_TRY(oj_held_skip(store->held, err));
     }
     return OJ_OK;
@@ -968,8 +1091,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
 static void take_text(const struct store *store,
                       struct oj_aggregate_value *value)
 {
-    value->bytes = store->n_text > 0 ? store->text : "";
-    value->n_bytes = store->n_text;
+    value->bytes = store->text.n > 0 ? store->text.bytes : "";
+    value->n_bytes = store->text.n;
 }
 
 static oj_status sorted_of(struct oj_aggregates *a,
@@ -991,21 +1114,13 @@ static oj_status sorted_of(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-static void chosen_of(const struct chosen *chosen, enum oj_aggregate_kind kind,
-                      enum oj_aggregate_type type,
+static void chosen_of(const struct chosen *chosen,
                       struct oj_aggregate_value *value)
 {
-    if (type == OJ_AGG_BYTES)
-    {
-        value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
-        value->n_bytes = chosen->n_bytes;
-    }
-    else if (kind == OJ_AGG_MIN || kind == OJ_AGG_MAX)
-        number_value(type, chosen->number, value);
-    else if (type == OJ_AGG_INTEGER)
-        value->integer = (int64_t)chosen->number;
-    else
-        memcpy(&value->real, &chosen->number, sizeof value->real);
+    value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
+    value->n_bytes = chosen->n_bytes;
+    value->integer = (int64_t)chosen->bits;
+    memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
 /* Where there are n > 0 values. */
@@ -1042,8 +1157,7 @@ static oj_status result_of(struct oj_aggregates *a, const uint64_t *state,
         case OJ_AGG_UNIQUE:
             return sorted_of(a, what, row, n, value, err);
         default:
-            chosen_of((const void *)(state + a->state[i]), what->kind,
-                      a->plan.types[what->column], value);
+            chosen_of((const void *)(state + a->state[i]), value);
             return OJ_OK;
     }
 }

@@ -19,8 +19,8 @@
 #ifndef OJ_AGGREGATE_H
 #define OJ_AGGREGATE_H
 
-#include "oj_aggregate_column.h"
 #include "oj_held_values.h"
+#include "oj_sum_request.h"
 
 enum oj_aggregate_kind
 {
@@ -111,8 +111,6 @@ OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
 OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);
-
-struct oj_sum_request;
 
 /** 1 when the plan has nothing but counts, sums and means: then pairs may be
  *  counted and values summed elsewhere (oj_sum_request.h). */

@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,8 +11,7 @@ enum
 {
     FEW = 24,             /* so many are sorted by insertion */
     KEPT_BYTES = 1 << 20, /* memory that clear leaves in place */
-    MOST_MERGED = 64,     /* runs read at a time; more are merged in steps */
-    BUFFER_WORDS = 8192,  /* of each, unless a value is longer */
+    MOST_ALIKE = 64,      /* runs of one level become one of the next */
     WORD = 8
 };
 
@@ -26,34 +26,15 @@ struct entry
     uint64_t at;
 };
 
+/* Values in order, in a file of their own: once it is written, value is the one
+ * to be read next. */
 struct run
 {
-    int64_t first, end; /* words in the file */
-};
-
-/* Where the reading of one run is. */
-struct cursor
-{
-    int64_t next, end; /* words of the file not in the buffer yet */
-    uint64_t *word;    /* [capacity] */
-    int64_t capacity, at, n;
-    int64_t n_words;            /* of the value, which ends before at */
-    struct oj_held_value value; /* its bytes are in the buffer */
-    int at_end;
-};
-
-struct runs
-{
-    int file; /* < 0: none yet */
-    struct run *run;
-    int64_t n_runs, cap_runs;
-    int64_t n_written; /* words */
-    uint64_t *out;     /* [BUFFER_WORDS] */
-    int64_t n_out;
-
-    struct cursor cursor[MOST_MERGED];
-    int heap[MOST_MERGED]; /* cursors, the first value at the top */
-    int n_heap;
+    FILE *file;
+    int level;      /* how often its values were merged */
+    uint64_t *word; /* of value, as in the file */
+    int64_t n_words, capacity;
+    struct oj_held_value value; /* its bytes are at word */
 };
 
 struct oj_held
@@ -64,7 +45,10 @@ struct oj_held
     int64_t n, cap_entries;
     uint64_t *pool;
     int64_t n_pool, cap_pool; /* words */
-    struct runs *runs;        /* NULL: nothing was spilled */
+
+    struct run **run; /* of descending levels; read: a heap, the first value at
+                         the top */
+    int64_t n_runs, cap_runs, n_spilled;
 
     int64_t next;               /* entry after value, when there are no runs */
     struct oj_held_value value; /* of peek, the same */
@@ -218,30 +202,6 @@ static void sort_few(const struct oj_held *held, struct entry *e, int64_t n)
     }
 }
 
-static void sift_entry_down(const struct oj_held *held, struct entry *e,
-                            int64_t i, int64_t n)
-{
-    for (int64_t child; (child = 2 * i + 1) < n; i = child)
-    {
-        if (child + 1 < n && comes_before(held, &e[child], &e[child + 1]))
-            child++;
-        if (!comes_before(held, &e[i], &e[child]))
-            return;
-        swap(&e[i], &e[child]);
-    }
-}
-
-static void sort_by_heap(const struct oj_held *held, struct entry *e, int64_t n)
-{
-    for (int64_t i = n / 2 - 1; i >= 0; i--)
-        sift_entry_down(held, e, i, n);
-    for (int64_t i = n - 1; i > 0; i--)
-    {
-        swap(&e[0], &e[i]);
-        sift_entry_down(held, e, 0, i);
-    }
-}
-
 static void sort_three(const struct oj_held *held, struct entry *a,
                        struct entry *b, struct entry *c)
 {
@@ -253,20 +213,18 @@ static void sort_three(const struct oj_held *held, struct entry *a,
         swap(a, b);
 }
 
-/* Quicksort, in place; after too many steps down, what is left by heap. Equal
- * values are spread over both halves, so that many of them do no harm. */
+/* Quicksort, in place.  One of the three that the pivot is chosen of is drawn,
+ * so that no order of values is a bad one.  Equal values are spread over both
+ * halves, so that many of them do no harm. */
 static void sort(const struct oj_held *held, struct entry *e, int64_t n,
-                 int depth)
+                 uint64_t *drawn)
 {
     while (n > FEW)
     {
         int64_t i = 0, k = n - 1;
         struct entry pivot;
-        if (depth-- == 0)
-        {
-            sort_by_heap(held, e, n);
-            return;
-        }
+        *drawn = *drawn * UINT64_C(6364136223846793005) + 1;
+        swap(&e[n / 2], &e[(int64_t)(*drawn >> 32) % n]);
         sort_three(held, &e[0], &e[n / 2], &e[n - 1]);
         pivot = e[n / 2];
         while (i <= k)
@@ -278,15 +236,16 @@ static void sort(const struct oj_held *held, struct entry *e, int64_t n,
             if (i <= k)
                 swap(&e[i++], &e[k--]);
         }
+        /* the shorter half by a call, so that the stack stays low */
         if (k + 1 < n - i)
         {
-            sort(held, e, k + 1, depth);
+            sort(held, e, k + 1, drawn);
             e += i;
             n -= i;
         }
         else
         {
-            sort(held, e + i, n - i, depth);
+            sort(held, e + i, n - i, drawn);
             n = k + 1;
         }
     }
@@ -295,13 +254,11 @@ static void sort(const struct oj_held *held, struct entry *e, int64_t n,
 
 static void sort_all(struct oj_held *held)
 {
-    int depth = 8;
-    for (int64_t n = held->n; n > 0; n /= 2)
-        depth += 2;
-    sort(held, held->entry, held->n, depth);
+    uint64_t drawn = 1;
+    sort(held, held->entry, held->n, &drawn);
 }
 
-/* ---- writing runs ------------------------------------------------------- */
+/* ---- runs --------------------------------------------------------------- */
 
 static oj_status fail_file(const char *doing, struct oj_error *err)
 {
@@ -310,92 +267,166 @@ static oj_status fail_file(const char *doing, struct oj_error *err)
                    doing, strerror(errno));
 }
 
-static oj_status write_all(int file, const void *bytes, int64_t n,
-                           struct oj_error *err)
+static void close_run(struct run *run)
 {
-    const char *at = bytes;
-    while (n > 0)
-    {
-        ssize_t done = write(file, at, (size_t)n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return fail_file("keeping", err);
-        at += done;
-        n -= done;
-    }
-    return OJ_OK;
+    if (run == NULL)
+        return;
+    if (run->file != NULL)
+        fclose(run->file);
+    oj_free(run->word);
+    oj_free(run);
 }
 
-static oj_status flush(struct runs *runs, struct oj_error *err)
-{
-    int64_t n = runs->n_out;
-    runs->n_out = 0;
-    return write_all(runs->file, runs->out, n * WORD, err);
-}
-
-static oj_status begin_run(const struct oj_held *held, struct runs *runs,
+static oj_status open_file(const struct oj_held *held, struct run *run,
                            struct oj_error *err)
 {
-    OJ_ROOM(runs->run, runs->n_runs, runs->n_runs + 1, runs->cap_runs, err);
-    if (runs->out == NULL)
-        OJ_NEW(runs->out, BUFFER_WORDS, err);
-    if (runs->file < 0)
+    int file = held->files->open(held->files->user);
+    if (file >= 0)
+        run->file = fdopen(file, "w+b");
+    if (run->file != NULL)
+        return OJ_OK;
+    if (file >= 0)
+        close(file);
+    return fail_file("keeping", err);
+}
+
+/* An empty run, after all others. */
+static oj_status add_run(struct oj_held *held, int level, struct run **out,
+                         struct oj_error *err)
+{
+    struct run *run;
+    oj_status status;
+    OJ_ROOM(held->run, held->n_runs, held->n_runs + 1, held->cap_runs, err);
+    OJ_NEW_ZEROED(run, 1, err);
+    run->level = level;
+    status = open_file(held, run, err);
+    if (status != OJ_OK)
     {
-        runs->file = held->files->open(held->files->user);
-        if (runs->file < 0)
-            return fail_file("keeping", err);
+        close_run(run);
+        return status;
     }
-    runs->run[runs->n_runs].first = runs->n_written;
+    held->run[held->n_runs++] = *out = run;
     return OJ_OK;
 }
 
 /* Values come in order. */
-static oj_status put(struct runs *runs, int64_t row, const uint64_t *word,
+static oj_status put(struct run *run, int64_t row, const uint64_t *word,
                      int64_t n, struct oj_error *err)
 {
-    if (runs->n_out + 1 + n > BUFFER_WORDS)
-        OJ_TRY(flush(runs, err));
-    runs->out[runs->n_out++] = (uint64_t)row;
-    runs->n_written += 1 + n;
-    if (1 + n > BUFFER_WORDS)
+    if (fwrite(&row, WORD, 1, run->file) != 1 ||
+        fwrite(word, WORD, (size_t)n, run->file) != (size_t)n)
+        return fail_file("keeping", err);
+    return OJ_OK;
+}
+
+/* The next n words of a run, behind those of the value that it has read. */
+static oj_status read_words(struct run *run, int64_t n, struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(&run->word, run->n_words, run->n_words + n,
+                      &run->capacity, WORD, err));
+    errno = EIO; /* where it is shorter than it was written */
+    if (fread(run->word + run->n_words, WORD, (size_t)n, run->file) !=
+        (size_t)n)
+        return fail_file("reading", err);
+    run->n_words += n;
+    return OJ_OK;
+}
+
+/* The next value of a run; *is_there: 0 after the last. */
+static oj_status advance(const struct oj_held *held, struct run *run,
+                         int *is_there, struct oj_error *err)
+{
+    int64_t row;
+    *is_there = fread(&row, WORD, 1, run->file) == 1;
+    if (!*is_there)
+        return ferror(run->file) ? fail_file("reading", err) : OJ_OK;
+    run->n_words = 0;
+    OJ_TRY(read_words(run, head_words(held), err));
+    if (held->order != OJ_HELD_BY_NUMBER)
+        OJ_TRY(read_words(run, words_of((int64_t)run->word[run->n_words - 1]),
+                          err));
+    run->value = read_value(held, row, run->word);
+    return OJ_OK;
+}
+
+/* ---- merging runs ------------------------------------------------------- */
+
+/* heap [n], of which only number i may come too late for its place. */
+static void sift_down(const struct oj_held *held, struct run **heap, int64_t n,
+                      int64_t i)
+{
+    for (int64_t child; (child = 2 * i + 1) < n; i = child)
     {
-        OJ_TRY(flush(runs, err));
-        return write_all(runs->file, word, n * WORD, err);
+        struct run *moved = heap[i];
+        if (child + 1 < n && compare(held->order, &heap[child + 1]->value,
+                                     &heap[child]->value) < 0)
+            child++;
+        if (compare(held->order, &heap[child]->value, &moved->value) >= 0)
+            return;
+        heap[i] = heap[child];
+        heap[child] = moved;
     }
-    memcpy(runs->out + runs->n_out, word, (size_t)n * WORD);
-    runs->n_out += n;
+}
+
+/* The next value of the run at the top, which goes when it has none. */
+static oj_status advance_top(const struct oj_held *held, struct run **heap,
+                             int64_t *n, struct oj_error *err)
+{
+    int is_there;
+    OJ_TRY(advance(held, heap[0], &is_there, err));
+    if (!is_there)
+    {
+        close_run(heap[0]);
+        heap[0] = heap[--*n];
+        heap[*n] = NULL;
+    }
+    sift_down(held, heap, *n, 0);
     return OJ_OK;
 }
 
-static oj_status end_run(struct runs *runs, struct oj_error *err)
+/* Makes a heap of n runs, each at its first value. */
+static oj_status begin_merge(const struct oj_held *held, struct run **heap,
+                             int64_t n, struct oj_error *err)
 {
-    OJ_TRY(flush(runs, err));
-    runs->run[runs->n_runs].end = runs->n_written;
-    runs->n_runs++;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int is_there;
+        if (fseeko(heap[i]->file, 0, SEEK_SET) != 0)
+            return fail_file("keeping", err);
+        OJ_TRY(advance(held, heap[i], &is_there, err));
+    }
+    for (int64_t i = n / 2 - 1; i >= 0; i--)
+        sift_down(held, heap, n, i);
     return OJ_OK;
 }
 
-static oj_status open_runs(struct runs **out, struct oj_error *err)
+/* The last MOST_ALIKE runs, where they are of one level, as one of the next. */
+static oj_status merge_alike(struct oj_held *held, struct oj_error *err)
 {
-    *out = oj_calloc(1, sizeof **out);
-    if (*out == NULL)
-        return oj_fail_nomem(err, 1, sizeof **out);
-    (*out)->file = -1;
-    return OJ_OK;
+    int64_t n = MOST_ALIKE, first = held->n_runs - n;
+    struct run **heap, *longer;
+    if (first < 0 ||
+        held->run[first]->level != held->run[held->n_runs - 1]->level)
+        return OJ_OK;
+    OJ_TRY(add_run(held, held->run[first]->level + 1, &longer, err));
+    heap = held->run + first;
+    OJ_TRY(begin_merge(held, heap, n, err));
+    while (n > 0)
+    {
+        OJ_TRY(put(longer, heap[0]->value.row, heap[0]->word, heap[0]->n_words,
+                   err));
+        OJ_TRY(advance_top(held, heap, &n, err));
+    }
+    held->n_runs = first + 1;
+    held->run[first] = longer;
+    return merge_alike(held, err);
 }
 
-static void close_runs(struct runs *runs)
+static void drop_runs(struct oj_held *held)
 {
-    if (runs == NULL)
-        return;
-    for (int i = 0; i < MOST_MERGED; i++)
-        oj_free(runs->cursor[i].word);
-    oj_free(runs->run);
-    oj_free(runs->out);
-    if (runs->file >= 0)
-        close(runs->file);
-    oj_free(runs);
+    for (int64_t i = 0; i < held->n_runs; i++)
+        close_run(held->run[i]);
+    held->n_runs = held->n_spilled = 0;
 }
 
 static void drop_memory(struct oj_held *held)
@@ -409,12 +440,11 @@ static void drop_memory(struct oj_held *held)
 
 oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
 {
+    struct run *run;
     if (held->n == 0 || held->files == NULL)
         return OJ_OK;
-    if (held->runs == NULL)
-        OJ_TRY(open_runs(&held->runs, err));
     sort_all(held);
-    OJ_TRY(begin_run(held, held->runs, err));
+    OJ_TRY(add_run(held, 0, &run, err));
     for (int64_t i = 0; i < held->n; i++)
     {
         const struct entry *entry = &held->entry[i];
@@ -422,177 +452,16 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
         int64_t n = head_words(held);
         if (held->order != OJ_HELD_BY_NUMBER)
             n += words_of((int64_t)word[n - 1]);
-        OJ_TRY(put(held->runs, entry->row, word, n, err));
+        OJ_TRY(put(run, entry->row, word, n, err));
     }
-    OJ_TRY(end_run(held->runs, err));
+    held->n_spilled++;
     drop_memory(held);
-    return OJ_OK;
+    return merge_alike(held, err);
 }
 
 int64_t oj_held_runs(const struct oj_held *held)
 {
-    return held->runs != NULL ? held->runs->n_runs : 0;
-}
-
-/* ---- reading one run ---------------------------------------------------- */
-
-/* Makes n words from cursor->at on available. */
-static oj_status fill(const struct runs *runs, struct cursor *c, int64_t n,
-                      struct oj_error *err)
-{
-    int64_t kept = c->n - c->at, want;
-    char *to;
-    if (kept >= n)
-        return OJ_OK;
-    if (kept > 0)
-        memmove(c->word, c->word + c->at, (size_t)(kept * WORD));
-    c->at = 0;
-    c->n = kept;
-    want = n > BUFFER_WORDS ? n : BUFFER_WORDS;
-    OJ_TRY(oj_reserve(&c->word, kept, want, &c->capacity, WORD, err));
-    want -= kept;
-    if (want > c->end - c->next)
-        want = c->end - c->next;
-    to = (char *)(c->word + kept);
-    for (int64_t done = 0; done < want * WORD;)
-    {
-        ssize_t got = pread(runs->file, to + done, (size_t)(want * WORD - done),
-                            (off_t)(c->next * WORD + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got == 0)
-            errno = EIO; /* shorter than it was written */
-        if (got <= 0)
-            return fail_file("reading", err);
-        done += got;
-    }
-    c->next += want;
-    c->n += want;
-    return OJ_OK;
-}
-
-static oj_status advance(const struct oj_held *held, struct cursor *c,
-                         struct oj_error *err)
-{
-    int64_t n = 1 + head_words(held);
-    if (c->at == c->n && c->next == c->end)
-    {
-        c->at_end = 1;
-        return OJ_OK;
-    }
-    OJ_TRY(fill(held->runs, c, n, err));
-    if (held->order != OJ_HELD_BY_NUMBER)
-        n += words_of((int64_t)c->word[c->at + n - 1]);
-    OJ_TRY(fill(held->runs, c, n, err));
-    c->value = read_value(held, (int64_t)c->word[c->at], c->word + c->at + 1);
-    c->n_words = n - 1;
-    c->at += n;
-    return OJ_OK;
-}
-
-/* ---- merging runs ------------------------------------------------------- */
-
-static int is_first(const struct oj_held *held, int a, int b)
-{
-    return compare(held->order, &held->runs->cursor[a].value,
-                   &held->runs->cursor[b].value) < 0;
-}
-
-static void sift_down(const struct oj_held *held, int i)
-{
-    struct runs *runs = held->runs;
-    int *heap = runs->heap;
-    for (;;)
-    {
-        int least = i, swap;
-        for (int child = 2 * i + 1; child <= 2 * i + 2; child++)
-        {
-            if (child < runs->n_heap &&
-                is_first(held, heap[child], heap[least]))
-                least = child;
-        }
-        if (least == i)
-            return;
-        swap = heap[i];
-        heap[i] = heap[least];
-        heap[least] = swap;
-        i = least;
-    }
-}
-
-/* Cursors at the start of runs first to first + n - 1. */
-static oj_status begin_merge(const struct oj_held *held, int64_t first, int n,
-                             struct oj_error *err)
-{
-    struct runs *runs = held->runs;
-    runs->n_heap = 0;
-    for (int i = 0; i < n; i++)
-    {
-        struct cursor *c = &runs->cursor[i];
-        c->next = runs->run[first + i].first;
-        c->end = runs->run[first + i].end;
-        c->at = c->n = 0;
-        c->at_end = 0;
-        OJ_TRY(advance(held, c, err));
-        if (!c->at_end)
-            runs->heap[runs->n_heap++] = i;
-    }
-    for (int i = runs->n_heap / 2 - 1; i >= 0; i--)
-        sift_down(held, i);
-    return OJ_OK;
-}
-
-static oj_status advance_top(const struct oj_held *held, struct oj_error *err)
-{
-    struct runs *runs = held->runs;
-    struct cursor *c = &runs->cursor[runs->heap[0]];
-    OJ_TRY(advance(held, c, err));
-    if (c->at_end)
-        runs->heap[0] = runs->heap[--runs->n_heap];
-    sift_down(held, 0);
-    return OJ_OK;
-}
-
-/* All runs, MOST_MERGED at a time, as longer runs of a new file. */
-static oj_status merge_step(const struct oj_held *held, struct runs *longer,
-                            struct oj_error *err)
-{
-    struct runs *runs = held->runs;
-    for (int64_t first = 0; first < runs->n_runs; first += MOST_MERGED)
-    {
-        int64_t n = runs->n_runs - first;
-        OJ_TRY(begin_merge(held, first, n < MOST_MERGED ? (int)n : MOST_MERGED,
-                           err));
-        OJ_TRY(begin_run(held, longer, err));
-        while (runs->n_heap > 0)
-        {
-            const struct cursor *c = &runs->cursor[runs->heap[0]];
-            OJ_TRY(put(longer, c->value.row, c->word + c->at - c->n_words,
-                       c->n_words, err));
-            OJ_TRY(advance_top(held, err));
-        }
-        OJ_TRY(end_run(longer, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status merge_runs(struct oj_held *held, struct oj_error *err)
-{
-    while (held->runs->n_runs > MOST_MERGED)
-    {
-        struct runs *longer = NULL;
-        oj_status status;
-        OJ_TRY(open_runs(&longer, err));
-        status = merge_step(held, longer, err);
-        if (status != OJ_OK)
-        {
-            close_runs(longer);
-            return status;
-        }
-        close_runs(held->runs);
-        held->runs = longer;
-    }
-    return begin_merge(held, 0, (int)held->runs->n_runs, err);
+    return held->n_spilled;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -609,10 +478,10 @@ static void take_next(struct oj_held *held)
 
 oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
 {
-    if (held->runs != NULL)
+    if (held->n_spilled > 0)
     {
         OJ_TRY(oj_held_spill(held, err));
-        return merge_runs(held, err);
+        return begin_merge(held, held->run, held->n_runs, err);
     }
     sort_all(held);
     held->next = 0;
@@ -622,25 +491,22 @@ oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
 
 const struct oj_held_value *oj_held_peek(const struct oj_held *held)
 {
-    if (held->runs != NULL)
-        return held->runs->n_heap > 0
-                   ? &held->runs->cursor[held->runs->heap[0]].value
-                   : NULL;
+    if (held->n_runs > 0)
+        return &held->run[0]->value;
     return held->has_value ? &held->value : NULL;
 }
 
 oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
 {
-    if (held->runs != NULL)
-        return advance_top(held, err);
+    if (held->n_runs > 0)
+        return advance_top(held, held->run, &held->n_runs, err);
     take_next(held);
     return OJ_OK;
 }
 
 void oj_held_clear(struct oj_held *held)
 {
-    close_runs(held->runs);
-    held->runs = NULL;
+    drop_runs(held);
     if (held->cap_entries * (int64_t)sizeof *held->entry +
             held->cap_pool * WORD >
         KEPT_BYTES)
@@ -653,8 +519,8 @@ void oj_held_close(struct oj_held *held)
 {
     if (held == NULL)
         return;
-    close_runs(held->runs);
-    oj_free(held->entry);
-    oj_free(held->pool);
+    drop_runs(held);
+    drop_memory(held);
+    oj_free(held->run);
     oj_free(held);
 }

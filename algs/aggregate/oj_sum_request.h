@@ -10,11 +10,36 @@
 #ifndef OJ_SUM_REQUEST_H
 #define OJ_SUM_REQUEST_H
 
-#include "oj_aggregate_column.h"
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Values of join features that are aggregated, as columns. */
+
+enum oj_aggregate_type
+{
+    OJ_AGG_INTEGER = 0,
+    OJ_AGG_REAL,
+    OJ_AGG_BYTES
+};
+
+/** A text or other bytes, borrowed. */
+struct oj_aggregate_bytes
+{
+    const char *bytes;
+    int64_t n;
+};
+
+/** Values of one column, in the array of its type. */
+struct oj_aggregate_column
+{
+    const double *real;
+    const int64_t *integer;
+    const uint8_t *is_null; /**< NULL: none is */
+    const struct oj_aggregate_bytes *bytes;
+};
 
 #define OJ_SUM_MOST_COLUMNS 8
 
@@ -39,15 +64,6 @@ struct oj_sum_request
     int n_words, n_columns;
     struct oj_sum_column column[OJ_SUM_MOST_COLUMNS];
 };
-
-/** The request for n rows of columns, fewer than 2^31: looks at all values to
- *  learn how many limbs their sums need.  types, wants_sum and columns:
- *  [n_columns], at most OJ_SUM_MOST_COLUMNS, without OJ_AGG_BYTES; columns
- *  outlives *out. */
-void oj_sum_request_make(int n_columns, const enum oj_aggregate_type *types,
-                         const int *wants_sum,
-                         const struct oj_aggregate_column *columns, int64_t n,
-                         int n_threads, struct oj_sum_request *out);
 
 #ifdef __cplusplus
 }

@@ -99,76 +99,34 @@ static oj_status widen(struct oj_exact_sum *sum, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Moves the window a limb down; 0 when the sum does not fit there. */
-static int slide_down(struct oj_exact_sum *sum)
+/* 1 when m * 2^e has its place in the window. */
+static int is_in_window(const struct oj_exact_sum *sum, u128 m, int e)
 {
-    uint64_t *limb = sum->bits.limb;
-    int64_t top = (int64_t)limb[1];
-    if (limb[2] != (top < 0 ? UINT64_MAX : 0) || top >= top_bound ||
-        top < -top_bound)
-        return 0;
-    limb[2] = limb[1];
-    limb[1] = limb[0];
-    limb[0] = 0;
-    sum->scale -= 64;
-    return 1;
-}
-
-/* Moves the window a limb up; 0 when bits would be lost. */
-static int slide_up(struct oj_exact_sum *sum)
-{
-    uint64_t *limb = sum->bits.limb;
-    if (limb[0] != 0)
-        return 0;
-    limb[0] = limb[1];
-    limb[1] = limb[2];
-    limb[2] = (int64_t)limb[1] < 0 ? UINT64_MAX : 0;
-    sum->scale += 64;
-    return 1;
-}
-
-/* 1 when m * 2^e has its place in the window now. */
-static int make_room(struct oj_exact_sum *sum, u128 m, int e)
-{
-    int length = bit_length(m);
-    while (e < sum->scale)
-    {
-        if (!slide_down(sum))
-            return 0;
-    }
-    while (e - sum->scale + length > WINDOW_BITS)
-    {
-        if (e - sum->scale < 64 || !slide_up(sum))
-            return 0;
-    }
-    return 1;
+    int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
+    return top < top_bound && top >= -top_bound &&
+           e - sum->scale + bit_length(m) <= WINDOW_BITS &&
+           (e >= sum->scale || e + bit_length(m & (~m + 1)) - 1 >= sum->scale);
 }
 
 /* Adds m * 2^e, m > 0. */
 static oj_status add_scaled(struct oj_exact_sum *sum, u128 m, int e,
                             int negative, struct oj_error *err)
 {
-    int64_t top;
     if (!sum->has_value)
     {
         sum->has_value = 1;
         sum->scale = e - ROOM_BELOW;
     }
-    if (!sum->is_wide)
+    if (!sum->is_wide && !is_in_window(sum, m, e))
+        OJ_TRY(widen(sum, err));
+    if (e < sum->scale) /* by bits that are 0 */
     {
-        top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
-        if ((top >= top_bound || top < -top_bound) && !slide_up(sum))
-            OJ_TRY(widen(sum, err));
+        m >>= sum->scale - e;
+        e = sum->scale;
     }
-    if (!sum->is_wide && (e < sum->scale || e - sum->scale > WINDOW_BITS - 128))
-    {
-        if (!make_room(sum, m, e))
-            OJ_TRY(widen(sum, err));
-    }
-    if (sum->is_wide)
-        add_bits(sum->bits.wide, WIDE_LIMBS, m, negative, e - WIDE_SCALE);
-    else
-        add_bits(sum->bits.limb, OJ_SUM_LIMBS, m, negative, e - sum->scale);
+    add_bits(sum->is_wide ? sum->bits.wide : sum->bits.limb,
+             sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS, m, negative,
+             e - sum->scale);
     return OJ_OK;
 }
 

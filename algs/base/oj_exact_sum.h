@@ -4,11 +4,11 @@
  *
  *     sign  limb[2] | limb[1] | limb[0]  * 2^scale
  *
- *  The scale follows the values; what does not fit into the window (values more
- *  than some hundred binary orders of magnitude apart) moves to an integer that
- *  spans all doubles and their squares.  Nothing is rounded before
- *  oj_exact_sum_value() rounds once, to nearest, ties to even.  So the result
- *  does not depend on the order of the values.
+ *  The scale is that of the first value less some bits; what does not fit into
+ *  the window (values more than some twelve orders of magnitude smaller, or far
+ *  larger) moves to an integer that spans all doubles and their squares.
+ * Nothing is rounded before oj_exact_sum_value() rounds once, to nearest, ties
+ * to even.  So the result does not depend on the order of the values.
  *
  *  A sum that has met a NaN, or both infinities, is NaN; one that has met one
  *  infinity is that infinity.

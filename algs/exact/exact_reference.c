@@ -1,20 +1,451 @@
 /* The places of the nodes of an arrangement, of its pieces, and of both sides
  * of the pieces.  These are all that two features can have in common: every
- * face of the arrangement, the outer one aside, is a side of some piece. */
+ * face of the arrangement, the outer one aside, is a side of some piece.  Then
+ * the least distance of the segments of two features, squared, as a fraction.
+ */
 #include "exact_reference.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../base/exact_integer.h"
 #include "../base/oj_boxes.h"
-#include "exact_pair.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* --- two features as segments --------------------------------------------- */
+
+/* Segments that share a box. Neighbours in a ring are neighbours in the plane,
+ * so nothing is sorted. */
+#define RUN 64
+
+/* An edge of a ring or line.  Of length 0, a dot: a point part, or a line or
+ * ring of one point. */
+struct exact_segment
+{
+    double ax, ay, bx, by;
+    int64_t part; /* of the pair */
+};
+
+struct exact_part
+{
+    int side; /* 0: of the input feature, 1: of the join feature */
+    enum oj_part_kind kind;
+    int64_t first, n; /* segments, in the order of the vertices */
+};
+
+struct exact_pair
+{
+    int exponent; /* coordinates are whole numbers of 2^exponent */
+    int64_t n_parts, n_segments;
+    int64_t n_of_input; /* segments of the input feature, which come first */
+    struct exact_part *part;
+    struct exact_segment *segment;
+    struct oj_box *run; /* of RUN segments each */
+};
+
+static void free_pair(struct exact_pair *pair)
+{
+    oj_free(pair->part);
+    oj_free(pair->segment);
+    oj_free(pair->run);
+}
+
+static struct oj_box box_of(const struct exact_segment *s)
+{
+    return oj_box_of_segment(s->ax, s->ay, s->bx, s->by);
+}
+
+static int is_dot(const struct exact_segment *s)
+{
+    return s->ax == s->bx && s->ay == s->by;
+}
+
+static void lower(int *exponent, double value)
+{
+    int own = oj_integer_exponent(value);
+    *exponent = own < *exponent ? own : *exponent;
+}
+
+/* From one vertex to another; + 0.0 makes a plain zero of a negative one. */
+static void add_segment(struct exact_pair *pair, const struct oj_flat *flat,
+                        int64_t from, int64_t to)
+{
+    const struct exact_segment s = {flat->x[from] + 0.0, flat->y[from] + 0.0,
+                                    flat->x[to] + 0.0, flat->y[to] + 0.0,
+                                    pair->n_parts - 1};
+    lower(&pair->exponent, s.ax);
+    lower(&pair->exponent, s.ay);
+    lower(&pair->exponent, s.bx);
+    lower(&pair->exponent, s.by);
+    pair->segment[pair->n_segments++] = s;
+}
+
+static void read_ring(struct exact_pair *pair, const struct oj_flat *flat,
+                      int64_t first, int64_t end)
+{
+    int64_t n_before = pair->n_segments;
+    for (int64_t v = first; v + 1 < end; v++)
+    {
+        if (flat->x[v] != flat->x[v + 1] || flat->y[v] != flat->y[v + 1])
+            add_segment(pair, flat, v, v + 1);
+    }
+    if (pair->n_segments == n_before && first < end)
+        add_segment(pair, flat, first, first);
+}
+
+static struct exact_part *begin_part(struct exact_pair *pair, int side,
+                                     enum oj_part_kind kind)
+{
+    struct exact_part *part = &pair->part[pair->n_parts++];
+    part->side = side;
+    part->kind = kind;
+    part->first = pair->n_segments;
+    part->n = 1;
+    return part;
+}
+
+static void read_feature(struct exact_pair *pair, const struct oj_flat *flat,
+                         int64_t feature, int side)
+{
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    if (oj_flat_is_points(flat))
+    {
+        if (first < end)
+        {
+            begin_part(pair, side, OJ_PART_POINT);
+            add_segment(pair, flat, feature, feature);
+        }
+        return;
+    }
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+    {
+        struct exact_part *part =
+            begin_part(pair, side, (enum oj_part_kind)flat->part_kind[p]);
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+            read_ring(pair, flat, flat->vertex_offset[r],
+                      flat->vertex_offset[r + 1]);
+        part->n = pair->n_segments - part->first;
+    }
+}
+
+/* Room for the parts and segments of a feature: a ring of v vertices gives v -
+ * 1 segments or one dot. */
+static void count(const struct oj_flat *flat, int64_t feature, int64_t *n_parts,
+                  int64_t *n_segments)
+{
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    *n_segments += end - first;
+    *n_parts += oj_flat_is_points(flat) ? 1
+                                        : flat->part_offset[feature + 1] -
+                                              flat->part_offset[feature];
+}
+
+/* Reads both features; on failure, too, the caller frees the pair, which is
+ * zeroed before. */
+static oj_status read_pair(struct exact_pair *pair, const struct oj_flat *input,
+                           int64_t row, const struct oj_flat *join_side,
+                           int64_t feature, struct oj_error *err)
+{
+    int64_t n_parts = 0, n_segments = 0;
+    count(input, row, &n_parts, &n_segments);
+    count(join_side, feature, &n_parts, &n_segments);
+    OJ_NEW(pair->part, n_parts, err);
+    OJ_NEW(pair->segment, n_segments, err);
+    OJ_NEW(pair->run, n_segments / RUN + 1, err);
+    pair->exponent = INT_MAX;
+    read_feature(pair, input, row, 0);
+    pair->n_of_input = pair->n_segments;
+    read_feature(pair, join_side, feature, 1);
+    if (pair->exponent == INT_MAX) /* all numbers are 0 */
+        pair->exponent = 0;
+    for (int64_t i = 0; i < pair->n_segments; i++)
+    {
+        struct oj_box box = box_of(&pair->segment[i]);
+        if (i % RUN == 0)
+            pair->run[i / RUN] = box;
+        else
+            oj_box_add_box(&pair->run[i / RUN], &box);
+    }
+    return OJ_OK;
+}
+
+/* The next segment from *at on whose box meets box, which may shrink from call
+ * to call; -1: none before end. */
+static int64_t next_near(const struct exact_pair *pair,
+                         const struct oj_box *box, int64_t *at, int64_t end)
+{
+    while (*at < end)
+    {
+        int64_t i = *at;
+        struct oj_box own = box_of(&pair->segment[i]);
+        if (i % RUN == 0 && !oj_box_intersects(&pair->run[i / RUN], box))
+        {
+            *at += RUN;
+            continue;
+        }
+        (*at)++;
+        if (oj_box_intersects(&own, box))
+            return i;
+    }
+    return -1;
+}
+
+/* --- points --------------------------------------------------------------- */
+
+/* Where a node is: at a vertex (first NULL, the bounds are the vertex), or at
+ * the crossing of two segments, neither of which ends there. */
+struct exact_place
+{
+    struct oj_box bounds;
+    const struct exact_segment *first, *second;
+    int exponent; /* of the pair */
+};
+
+/* A point to ask about: a place, or the middle of two.  Its exact coordinates
+ * are x / w, y / w * 2^exponent, made when its bounds do not decide.  Large:
+ * some 5 KB. */
+struct exact_point
+{
+    struct oj_box bounds;
+    const struct exact_place *from, *to; /* to NULL: it is from */
+    int is_made;
+    struct oj_integer x, y, w; /* w > 0 */
+};
+
+static struct exact_place place_of_vertex(double x, double y, int exponent)
+{
+    struct exact_place place = {{x, y, x, y}, NULL, NULL, exponent};
+    return place;
+}
+
+/* out = (b - a) x (p - a): > 0 where p is left of the segment. */
+static void side_of_vertex(struct oj_integer *out,
+                           const struct exact_segment *s, double px, double py,
+                           int exponent)
+{
+    struct oj_integer dx, dy, x, y;
+    oj_integer_difference(&dx, s->bx, s->ax, exponent);
+    oj_integer_difference(&dy, s->by, s->ay, exponent);
+    oj_integer_difference(&x, px, s->ax, exponent);
+    oj_integer_difference(&y, py, s->ay, exponent);
+    oj_integer_cross(out, &dx, &y, &dy, &x);
+}
+
+/* out = b * a_side - a * b_side */
+static void between(struct oj_integer *out, double a, double b,
+                    const struct oj_integer *a_side,
+                    const struct oj_integer *b_side, int exponent)
+{
+    struct oj_integer whole_a, whole_b;
+    oj_integer_set(&whole_a, a, exponent);
+    oj_integer_set(&whole_b, b, exponent);
+    oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
+}
+
+/* The ends of second lie a_side and b_side of first, on different sides: the
+ * crossing is a + (b - a) a_side / (a_side - b_side). */
+static void make_place(const struct exact_place *place, struct oj_integer *x,
+                       struct oj_integer *y, struct oj_integer *w)
+{
+    const struct exact_segment *s = place->second;
+    struct oj_integer a_side, b_side;
+    int exponent = place->exponent;
+    if (s == NULL)
+    {
+        oj_integer_set(x, place->bounds.x0, exponent);
+        oj_integer_set(y, place->bounds.y0, exponent);
+        oj_integer_set_small(w, 1);
+        return;
+    }
+    side_of_vertex(&a_side, place->first, s->ax, s->ay, exponent);
+    side_of_vertex(&b_side, place->first, s->bx, s->by, exponent);
+    oj_integer_subtract(w, &a_side, &b_side);
+    between(x, s->ax, s->bx, &a_side, &b_side, exponent);
+    between(y, s->ay, s->by, &a_side, &b_side, exponent);
+    if (w->sign > 0)
+        return;
+    oj_integer_negate(x);
+    oj_integer_negate(y);
+    oj_integer_negate(w);
+}
+
+/* Narrows bounds to those of x / w * 2^exponent. */
+static void narrow(double *low, double *high, const struct oj_integer *x,
+                   const struct oj_integer *w, int exponent)
+{
+    double mantissa, value, error;
+    int own;
+    oj_integer_ratio(x, w, &mantissa, &own);
+    value = ldexp(mantissa, own + exponent);
+    error = fabs(value) * 0x1p-49 + 0x1p-1070;
+    if (!isfinite(value))
+        return;
+    *low = fmax(*low, value - error);
+    *high = fmin(*high, value + error);
+}
+
+static struct exact_place place_of_crossing(const struct exact_segment *first,
+                                            const struct exact_segment *second,
+                                            int exponent)
+{
+    struct oj_box a = box_of(first), b = box_of(second);
+    struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
+                                 fmin(a.x1, b.x1), fmin(a.y1, b.y1)},
+                                first,
+                                second,
+                                exponent};
+    struct oj_integer x, y, w;
+    make_place(&place, &x, &y, &w);
+    narrow(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
+    narrow(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
+    return place;
+}
+
+/* Orders pointers to places by x, then by y. */
+static int compare_places(const void *left, const void *right)
+{
+    const struct exact_place *a = *(const struct exact_place *const *)left;
+    const struct exact_place *b = *(const struct exact_place *const *)right;
+    struct oj_integer x[2], y[2], w[2], p, q;
+    int order;
+    if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
+        return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
+    if (a->first == NULL && b->first == NULL) /* x is equal */
+        return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
+    make_place(a, &x[0], &y[0], &w[0]);
+    make_place(b, &x[1], &y[1], &w[1]);
+    oj_integer_multiply(&p, &x[0], &w[1]);
+    oj_integer_multiply(&q, &x[1], &w[0]);
+    order = oj_integer_compare(&p, &q);
+    if (order != 0)
+        return order;
+    oj_integer_multiply(&p, &y[0], &w[1]);
+    oj_integer_multiply(&q, &y[1], &w[0]);
+    return oj_integer_compare(&p, &q);
+}
+
+/* What holds the middle of a and b, numbers between bounds. */
+static void bound_middle(double a0, double a1, double b0, double b1,
+                         double *low, double *high)
+{
+    *low = *high = a0;
+    if (a0 == a1 && a0 == b0 && a0 == b1)
+        return;
+    *low = nextafter(a0 / 2 + b0 / 2, -(double)INFINITY);
+    *high = nextafter(a1 / 2 + b1 / 2, (double)INFINITY);
+}
+
+static void set_point(struct exact_point *point, const struct exact_place *from,
+                      const struct exact_place *to)
+{
+    const struct oj_box *a = &from->bounds;
+    struct oj_box *bounds = &point->bounds;
+    point->from = from;
+    point->to = to;
+    point->is_made = 0;
+    *bounds = *a;
+    if (to == NULL)
+        return;
+    bound_middle(a->x0, a->x1, to->bounds.x0, to->bounds.x1, &bounds->x0,
+                 &bounds->x1);
+    bound_middle(a->y0, a->y1, to->bounds.y0, to->bounds.y1, &bounds->y0,
+                 &bounds->y1);
+}
+
+static void make_point(struct exact_point *point)
+{
+    struct oj_integer x[2], y[2], w[2];
+    if (point->is_made)
+        return;
+    point->is_made = 1;
+    if (point->to == NULL)
+    {
+        make_place(point->from, &point->x, &point->y, &point->w);
+        return;
+    }
+    make_place(point->from, &x[0], &y[0], &w[0]);
+    make_place(point->to, &x[1], &y[1], &w[1]);
+    oj_integer_add_products(&point->x, &x[0], &w[1], &x[1], &w[0]);
+    oj_integer_add_products(&point->y, &y[0], &w[1], &y[1], &w[0]);
+    oj_integer_multiply(&point->w, &w[0], &w[1]);
+    oj_integer_add(&point->w, &point->w, &point->w);
+}
+
+/* 1: the vertex is left of the segment's line, -1: right, 0: on it.  Doubles
+ * decide most: the products have a relative error of 2^-51 at most, and their
+ * underflow does not matter beside a size of 1e-280; where something overflows,
+ * no comparison holds. */
+static int vertex_side(const struct exact_segment *s, double x, double y,
+                       int exponent)
+{
+    double left = (s->bx - s->ax) * (y - s->ay);
+    double right = (s->by - s->ay) * (x - s->ax);
+    double size = fabs(left) + fabs(right), error = size * 0x1p-49;
+    struct oj_integer side;
+    if (size > 1e-280 && fabs(left - right) > error)
+        return left > right ? 1 : -1;
+    side_of_vertex(&side, s, x, y, exponent);
+    return side.sign;
+}
+
+/* The same for any point. */
+static int point_side(const struct exact_segment *s, struct exact_point *point)
+{
+    int exponent = point->from->exponent;
+    struct oj_integer dx, dy, x, y, a;
+    if (point->to == NULL && point->from->first == NULL)
+        return vertex_side(s, point->bounds.x0, point->bounds.y0, exponent);
+    make_point(point);
+    oj_integer_difference(&dx, s->bx, s->ax, exponent);
+    oj_integer_difference(&dy, s->by, s->ay, exponent);
+    oj_integer_set(&a, s->ax, exponent);
+    oj_integer_multiply(&x, &a, &point->w);
+    oj_integer_subtract(&x, &point->x, &x);
+    oj_integer_set(&a, s->ay, exponent);
+    oj_integer_multiply(&y, &a, &point->w);
+    oj_integer_subtract(&y, &point->y, &y);
+    oj_integer_cross(&a, &dx, &y, &dy, &x);
+    return a.sign;
+}
+
+/* 1 when y is greater than that of the point. */
+static int is_above(double y, struct exact_point *point)
+{
+    struct oj_integer whole, scaled;
+    if (y > point->bounds.y1)
+        return 1;
+    if (y < point->bounds.y0 || point->bounds.y0 == y)
+        return 0;
+    make_point(point);
+    oj_integer_set(&whole, y, point->from->exponent);
+    oj_integer_multiply(&scaled, &whole, &point->w);
+    return oj_integer_compare(&scaled, &point->y) > 0;
+}
+
+/* 1 when the ray from the point to the right, lifted by less than anything,
+ * passes through the segment; 0 where the segment contains the point. */
+static int ray_meets(const struct exact_segment *s, struct exact_point *point)
+{
+    int a_above = is_above(s->ay, point);
+    if (a_above == is_above(s->by, point))
+        return 0;
+    if (s->ax < point->bounds.x0 && s->bx < point->bounds.x0)
+        return 0;
+    if (s->ax > point->bounds.x1 && s->bx > point->bounds.x1)
+        return 1;
+    return point_side(s, point) == (s->by > s->ay ? 1 : -1);
+}
+
 /* --- the arrangement ------------------------------------------------------ */
 
 /* The arrangement of two features: their segments cut at all nodes, which are
- * vertices, points, and crossings of any two segments.
+ * vertices, dots, and crossings of any two segments.
  *
  * Nodes are numbered by x, then by y, and so in their order along any segment.
  * A piece is what lies of a segment between two neighbouring nodes; pieces
@@ -29,31 +460,55 @@ struct exact_cut
 /* Of one segment; from < to. */
 struct exact_piece
 {
-    int64_t from, to, part, segment;
+    int64_t from, to, part;
+};
+
+/* A part that is at a node. */
+struct node_part
+{
+    int64_t node, part, piece; /* piece -1: a dot */
 };
 
 struct exact_arrangement
 {
-    struct oj_exact_pair pair;
-    struct oj_exact_tree tree; /* of the segments with a length */
-    int64_t n_places, cap_places, n_cuts, cap_cuts, n_nodes, n_pieces;
-    /* Segment s has the places 2 s and 2 s + 1; those of dots and crossings
-     * follow. */
-    struct oj_exact_place *place;
+    struct exact_pair pair;
+    int64_t n_places, cap_places, n_cuts, cap_cuts, n_nodes, n_pieces, n_visits;
+    /* Segment s has the places 2 s and 2 s + 1; those of crossings follow. */
+    struct exact_place *place;
+    const struct exact_place **ranked; /* [n_places] in order */
+    const struct exact_place **node;
     int64_t *node_of_place;
-    const struct oj_exact_place **node;
     struct exact_cut *cut;
-    struct exact_piece *piece; /* by from, to, part, segment */
+    struct exact_piece *piece; /* by from, to, part */
+    struct node_part *visit;   /* by node, part */
+    /* [n_parts] whether the part is a polygon that encloses something */
+    uint8_t *is_area;
+    /* [n_nodes] for a side, 1: an odd number of ends of its lines */
+    uint8_t *ends[2];
+    /* [n_pieces] bit s: areas of side s cover both sides of the piece */
+    uint8_t *covered;
+    /* [n_parts] of the point at hand: of what its ray met; whether it lies on a
+     * ring of the part */
+    uint8_t *parity, *on_ring;
 };
 
-/* A place in the order of places, for qsort(). */
-struct ranked_place
+static void free_arrangement(struct exact_arrangement *a)
 {
-    const struct oj_exact_pair *pair;
-    const struct oj_exact_place *place;
-};
-
-/* --- nodes ---------------------------------------------------------------- */
+    free_pair(&a->pair);
+    oj_free(a->place);
+    oj_free(a->ranked);
+    oj_free(a->node);
+    oj_free(a->node_of_place);
+    oj_free(a->cut);
+    oj_free(a->piece);
+    oj_free(a->visit);
+    oj_free(a->is_area);
+    oj_free(a->ends[0]);
+    oj_free(a->ends[1]);
+    oj_free(a->covered);
+    oj_free(a->parity);
+    oj_free(a->on_ring);
+}
 
 /* The place stands for its node until nodes have numbers. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
@@ -65,165 +520,105 @@ static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
     return OJ_OK;
 }
 
-static oj_status add_crossing(struct exact_arrangement *a, int64_t i, int64_t j,
-                              struct oj_error *err)
+/* Segment s at those ends of t that lie on it; side: of s. */
+static oj_status cut_at_ends(struct exact_arrangement *a, int64_t s, int64_t t,
+                             const int side[2], struct oj_error *err)
 {
-    const struct oj_exact_segment *segment = a->pair.segment;
-    OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
-    oj_exact_place_crossing(&a->pair, &a->place[a->n_places], &segment[i],
-                            &segment[j]);
-    OJ_TRY(add_cut(a, i, a->n_places, err));
-    OJ_TRY(add_cut(a, j, a->n_places, err));
-    a->n_places++;
-    return OJ_OK;
-}
-
-/* The sides of segment s on which the ends of t lie. */
-static void sides_of_ends(const struct exact_arrangement *a,
-                          const struct oj_exact_segment *s,
-                          const struct oj_exact_segment *t, int side[2])
-{
-    struct oj_exact_point point;
-    oj_exact_point_vertex(&point, t->ax, t->ay);
-    side[0] = oj_exact_side(&a->pair, s, &point);
-    oj_exact_point_vertex(&point, t->bx, t->by);
-    side[1] = oj_exact_side(&a->pair, s, &point);
-}
-
-/* A vertex on the line of segment s cuts it when it is in its box. */
-static oj_status cut_at_vertex(struct exact_arrangement *a, int64_t s,
-                               int64_t place, struct oj_error *err)
-{
-    struct oj_exact_box box = oj_exact_box_of(&a->pair.segment[s]);
-    if (!oj_exact_boxes_meet(&box, &a->place[place].bounds))
-        return OJ_OK;
-    return add_cut(a, s, place, err);
-}
-
-static oj_status cut_two(struct exact_arrangement *a, int64_t i, int64_t j,
-                         struct oj_error *err)
-{
-    const struct oj_exact_segment *s = &a->pair.segment[i];
-    const struct oj_exact_segment *t = &a->pair.segment[j];
-    int of_j[2], of_i[2];
-    sides_of_ends(a, s, t, of_j);
-    if (of_j[0] * of_j[1] > 0)
-        return OJ_OK;
-    sides_of_ends(a, t, s, of_i);
-    if (of_j[0] * of_j[1] < 0 && of_i[0] * of_i[1] < 0)
-        return add_crossing(a, i, j, err);
+    struct oj_box box = box_of(&a->pair.segment[s]);
     for (int end = 0; end < 2; end++)
     {
-        if (of_j[end] == 0)
-            OJ_TRY(cut_at_vertex(a, i, 2 * j + end, err));
-        if (of_i[end] == 0)
-            OJ_TRY(cut_at_vertex(a, j, 2 * i + end, err));
-    }
-    return OJ_OK;
-}
-
-/* A dot on segments. */
-static oj_status cut_at_dot(struct exact_arrangement *a, int64_t place,
-                            struct oj_error *err)
-{
-    struct oj_exact_search search = {.tree = &a->tree};
-    struct oj_exact_point point;
-    search.box = a->place[place].bounds;
-    oj_exact_point_at(&point, &a->place[place]);
-    for (int64_t s; (s = oj_exact_search_next(&search)) >= 0;)
-    {
-        if (oj_exact_side(&a->pair, &a->pair.segment[s], &point) == 0)
+        int64_t place = 2 * t + end;
+        if (side[end] == 0 && oj_box_intersects(&box, &a->place[place].bounds))
             OJ_TRY(add_cut(a, s, place, err));
     }
     return OJ_OK;
 }
 
-static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
+static oj_status cut_two(struct exact_arrangement *a, int64_t i, int64_t j,
+                         struct oj_error *err)
 {
-    const struct oj_exact_pair *pair = &a->pair;
-    a->n_places = 2 * pair->n_segments + pair->n_dots;
-    OJ_ROOM(a->place, 0, a->n_places, a->cap_places, err);
-    for (int64_t s = 0; s < pair->n_segments; s++)
+    const struct exact_segment *s = &a->pair.segment[i];
+    const struct exact_segment *t = &a->pair.segment[j];
+    int exponent = a->pair.exponent;
+    int of_t[2] = {vertex_side(s, t->ax, t->ay, exponent),
+                   vertex_side(s, t->bx, t->by, exponent)};
+    int of_s[2] = {vertex_side(t, s->ax, s->ay, exponent),
+                   vertex_side(t, s->bx, s->by, exponent)};
+    if (of_t[0] * of_t[1] >= 0 || of_s[0] * of_s[1] >= 0)
     {
-        const struct oj_exact_segment *segment = &pair->segment[s];
-        oj_exact_place_vertex(&a->place[2 * s], segment->ax, segment->ay);
-        oj_exact_place_vertex(&a->place[2 * s + 1], segment->bx, segment->by);
-        OJ_TRY(add_cut(a, s, 2 * s, err));
-        OJ_TRY(add_cut(a, s, 2 * s + 1, err));
+        OJ_TRY(cut_at_ends(a, i, j, of_t, err));
+        return cut_at_ends(a, j, i, of_s, err);
     }
-    for (int64_t d = 0; d < pair->n_dots; d++)
-    {
-        const struct oj_exact_segment *dot =
-            &pair->segment[pair->n_segments + d];
-        int64_t place = 2 * pair->n_segments + d;
-        oj_exact_place_vertex(&a->place[place], dot->ax, dot->ay);
-        OJ_TRY(cut_at_dot(a, place, err));
-    }
-    for (int64_t s = 0; s < pair->n_segments; s++)
-    {
-        struct oj_exact_search search = {.tree = &a->tree};
-        search.box = oj_exact_box_of(&pair->segment[s]);
-        for (int64_t t; (t = oj_exact_search_next(&search)) >= 0;)
-        {
-            if (t > s)
-                OJ_TRY(cut_two(a, s, t, err));
-        }
-    }
-    return OJ_OK;
+    OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
+    a->place[a->n_places++] = place_of_crossing(s, t, exponent);
+    OJ_TRY(add_cut(a, i, a->n_places - 1, err));
+    return add_cut(a, j, a->n_places - 1, err);
 }
 
-static int compare_ranked(const void *left, const void *right)
+static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
 {
-    const struct ranked_place *a = left, *b = right;
-    return oj_exact_place_compare(a->pair, a->place, b->place);
+    const struct exact_pair *pair = &a->pair;
+    a->n_places = 2 * pair->n_segments;
+    OJ_ROOM(a->place, 0, a->n_places, a->cap_places, err);
+    for (int64_t i = 0; i < pair->n_segments; i++)
+    {
+        const struct exact_segment *s = &pair->segment[i];
+        a->place[2 * i] = place_of_vertex(s->ax, s->ay, pair->exponent);
+        a->place[2 * i + 1] = place_of_vertex(s->bx, s->by, pair->exponent);
+        OJ_TRY(add_cut(a, i, 2 * i, err));
+        OJ_TRY(add_cut(a, i, 2 * i + 1, err));
+    }
+    for (int64_t i = 0; i < pair->n_segments; i++)
+    {
+        struct oj_box box = box_of(&pair->segment[i]);
+        int64_t at = i + 1;
+        for (int64_t j;
+             (j = next_near(pair, &box, &at, pair->n_segments)) >= 0;)
+            OJ_TRY(cut_two(a, i, j, err));
+    }
+    return OJ_OK;
 }
 
 static oj_status number_nodes(struct exact_arrangement *a, struct oj_error *err)
 {
-    struct ranked_place *ranked;
-    OJ_NEW(a->node_of_place, a->n_places, err);
-    OJ_NEW(a->node, a->n_places, err);
-    OJ_NEW(ranked, a->n_places, err);
-    for (int64_t i = 0; i < a->n_places; i++)
+    int64_t n = a->n_places;
+    OJ_NEW(a->ranked, n, err);
+    OJ_NEW(a->node, n, err);
+    OJ_NEW(a->node_of_place, n, err);
+    for (int64_t i = 0; i < n; i++)
+        a->ranked[i] = &a->place[i];
+    if (n > 0)
+        qsort(a->ranked, (size_t)n, sizeof *a->ranked, compare_places);
+    for (int64_t i = 0; i < n; i++)
     {
-        ranked[i].pair = &a->pair;
-        ranked[i].place = &a->place[i];
+        if (i == 0 || compare_places(&a->ranked[i - 1], &a->ranked[i]) != 0)
+            a->node[a->n_nodes++] = a->ranked[i];
+        a->node_of_place[a->ranked[i] - a->place] = a->n_nodes - 1;
     }
-    if (a->n_places > 0)
-        qsort(ranked, (size_t)a->n_places, sizeof *ranked, compare_ranked);
-    for (int64_t i = 0; i < a->n_places; i++)
-    {
-        if (i == 0 || compare_ranked(&ranked[i - 1], &ranked[i]) != 0)
-            a->node[a->n_nodes++] = ranked[i].place;
-        a->node_of_place[ranked[i].place - a->place] = a->n_nodes - 1;
-    }
-    oj_free(ranked);
     return OJ_OK;
 }
 
-/* --- pieces --------------------------------------------------------------- */
-
-static int order_of(int64_t a, int64_t b)
+/* Orders what begins with n numbers by these. */
+static int compare_numbers(const void *left, const void *right, int n)
 {
-    return (a > b) - (a < b);
+    const int64_t *a = left, *b = right;
+    for (int i = 0; i < n; i++)
+    {
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    }
+    return 0;
 }
 
-static int compare_cuts(const void *left, const void *right)
+/* Cuts by segment and node, visits by node and part. */
+static int compare_two(const void *left, const void *right)
 {
-    const struct exact_cut *a = left, *b = right;
-    return a->segment != b->segment ? order_of(a->segment, b->segment)
-                                    : order_of(a->node, b->node);
+    return compare_numbers(left, right, 2);
 }
 
 static int compare_pieces(const void *left, const void *right)
 {
-    const struct exact_piece *a = left, *b = right;
-    if (a->from != b->from)
-        return order_of(a->from, b->from);
-    if (a->to != b->to)
-        return order_of(a->to, b->to);
-    return a->part != b->part ? order_of(a->part, b->part)
-                              : order_of(a->segment, b->segment);
+    return compare_numbers(left, right, 3);
 }
 
 static oj_status make_pieces(struct exact_arrangement *a, struct oj_error *err)
@@ -232,168 +627,70 @@ static oj_status make_pieces(struct exact_arrangement *a, struct oj_error *err)
     for (int64_t i = 0; i < a->n_cuts; i++)
         a->cut[i].node = a->node_of_place[a->cut[i].node];
     if (a->n_cuts > 0)
-        qsort(a->cut, (size_t)a->n_cuts, sizeof *a->cut, compare_cuts);
+        qsort(a->cut, (size_t)a->n_cuts, sizeof *a->cut, compare_two);
     for (int64_t i = 1; i < a->n_cuts; i++)
     {
         const struct exact_cut *last = &a->cut[i - 1], *cut = &a->cut[i];
-        struct exact_piece *piece = &a->piece[a->n_pieces];
-        if (cut->segment != last->segment || cut->node == last->node)
-            continue;
-        piece->from = last->node;
-        piece->to = cut->node;
-        piece->segment = cut->segment;
-        piece->part = a->pair.segment[cut->segment].part;
-        a->n_pieces++;
+        if (cut->segment == last->segment && cut->node != last->node)
+            a->piece[a->n_pieces++] = (struct exact_piece){
+                last->node, cut->node, a->pair.segment[cut->segment].part};
     }
     if (a->n_pieces > 0)
         qsort(a->piece, (size_t)a->n_pieces, sizeof *a->piece, compare_pieces);
     return OJ_OK;
 }
 
-/* The end of the records, from first on, that are one piece of the plane. */
-static int64_t piece_end(const struct exact_arrangement *a, int64_t first)
+/* The end of the records, from first on, that are one piece of the plane;
+ * n_equal 3: and of one part as well, 2: of any. */
+static int64_t piece_end(const struct exact_arrangement *a, int64_t first,
+                         int n_equal)
 {
     int64_t end = first;
-    while (end < a->n_pieces && a->piece[end].from == a->piece[first].from &&
-           a->piece[end].to == a->piece[first].to)
+    while (end < a->n_pieces &&
+           compare_numbers(&a->piece[end], &a->piece[first], n_equal) == 0)
         end++;
     return end;
-}
-
-/* The end of those that are of one part as well. */
-static int64_t piece_part_end(const struct exact_arrangement *a, int64_t first)
-{
-    int64_t end = first, part = a->piece[first].part;
-    int64_t stop = piece_end(a, first);
-    while (end < stop && a->piece[end].part == part)
-        end++;
-    return end;
-}
-
-static void free_arrangement(struct exact_arrangement *a)
-{
-    oj_exact_pair_free(&a->pair);
-    oj_exact_tree_free(&a->tree);
-    oj_free(a->place);
-    oj_free(a->node_of_place);
-    oj_free(a->node);
-    oj_free(a->cut);
-    oj_free(a->piece);
-    memset(a, 0, sizeof *a);
-}
-
-static oj_status arrange(struct exact_arrangement *a, struct oj_error *err)
-{
-    OJ_TRY(
-        oj_exact_tree_make(a->pair.segment, a->pair.n_segments, &a->tree, err));
-    OJ_TRY(cut_all(a, err));
-    OJ_TRY(number_nodes(a, err));
-    return make_pieces(a, err);
-}
-
-static oj_status make_arrangement(const struct oj_flat *input, int64_t row,
-                                  const struct oj_flat *join_side,
-                                  int64_t feature,
-                                  struct exact_arrangement *out,
-                                  struct oj_error *err)
-{
-    struct exact_arrangement a;
-    oj_status status;
-    memset(&a, 0, sizeof a);
-    OJ_TRY(oj_exact_pair_make(input, row, join_side, feature, NULL, 0, &a.pair,
-                              err));
-    status = arrange(&a, err);
-    if (status == OJ_OK)
-        *out = a;
-    else
-        free_arrangement(&a);
-    return status;
-}
-
-/* --- its places ----------------------------------------------------------- */
-
-/* A part that is at a node. */
-struct node_part
-{
-    int64_t node, part;
-    int64_t piece, segment; /* -1: a dot */
-};
-
-struct places
-{
-    struct exact_arrangement arrangement;
-    int64_t n_visits;
-    struct node_part *visit; /* by node, part */
-    /* [n_parts] whether the part is a polygon that encloses something */
-    uint8_t *is_area;
-    /* [n_nodes] for a side, 1: an odd number of ends of its lines */
-    uint8_t *ends[2];
-    /* [n_pieces] bit s: areas of side s cover both sides of the piece */
-    uint8_t *covered;
-    /* The last piece or node, by its mark, that lies on the segment or part, or
-     * whose ray met the part. */
-    int64_t mark, *skip_segment, *on_part, *seen_part;
-    uint8_t *parity;   /* [n_parts] of what the last ray met */
-    int64_t *odd_part; /* [n_odd] that the last ray met */
-    int64_t n_odd;
-};
-
-static void free_places(struct places *a)
-{
-    free_arrangement(&a->arrangement);
-    oj_free(a->visit);
-    oj_free(a->is_area);
-    oj_free(a->ends[0]);
-    oj_free(a->ends[1]);
-    oj_free(a->covered);
-    oj_free(a->skip_segment);
-    oj_free(a->on_part);
-    oj_free(a->seen_part);
-    oj_free(a->parity);
-    oj_free(a->odd_part);
 }
 
 /* --- parts ---------------------------------------------------------------- */
 
-static void toggle_end(struct places *a, int64_t part, int64_t node)
+static void toggle_end(struct exact_arrangement *a, int64_t part, int64_t node)
 {
-    a->ends[a->arrangement.pair.part[part].side][node] ^= 1;
+    a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
 /* Says which polygons enclose something: those with a piece that their rings
  * pass an odd number of times. The others are lines; then counts ends. */
-static oj_status classify_parts(struct places *a, struct oj_error *err)
+static oj_status classify_parts(struct exact_arrangement *a,
+                                struct oj_error *err)
 {
-    const struct oj_exact_pair *pair = &a->arrangement.pair;
-    a->is_area = oj_calloc(pair->n_parts, sizeof *a->is_area);
-    a->ends[0] = oj_calloc(a->arrangement.n_nodes, sizeof *a->ends[0]);
-    a->ends[1] = oj_calloc(a->arrangement.n_nodes, sizeof *a->ends[1]);
-    if (a->is_area == NULL || a->ends[0] == NULL || a->ends[1] == NULL)
-        return oj_fail_nomem(err, a->arrangement.n_nodes, 2);
-    for (int64_t i = 0, end; i < a->arrangement.n_pieces; i = end)
+    const struct exact_pair *pair = &a->pair;
+    OJ_NEW_ZEROED(a->is_area, pair->n_parts, err);
+    OJ_NEW_ZEROED(a->ends[0], a->n_nodes, err);
+    OJ_NEW_ZEROED(a->ends[1], a->n_nodes, err);
+    for (int64_t i = 0, end; i < a->n_pieces; i = end)
     {
-        int64_t part = a->arrangement.piece[i].part;
-        end = piece_part_end(&a->arrangement, i);
+        int64_t part = a->piece[i].part;
+        end = piece_end(a, i, 3);
         if (pair->part[part].kind == OJ_PART_POLYGON && (end - i) % 2 == 1)
             a->is_area[part] = 1;
     }
-    for (int64_t i = 0, end; i < a->arrangement.n_pieces; i = end)
+    for (int64_t i = 0; i < a->n_pieces; i = piece_end(a, i, 3))
     {
-        int64_t part = a->arrangement.piece[i].part;
-        end = piece_part_end(&a->arrangement, i);
-        if (pair->part[part].kind != OJ_PART_POLYGON || a->is_area[part])
+        const struct exact_piece *piece = &a->piece[i];
+        if (pair->part[piece->part].kind != OJ_PART_POLYGON ||
+            a->is_area[piece->part])
             continue;
-        toggle_end(a, part, a->arrangement.piece[i].from);
-        toggle_end(a, part, a->arrangement.piece[i].to);
+        toggle_end(a, piece->part, piece->from);
+        toggle_end(a, piece->part, piece->to);
     }
-    for (int64_t part = 0; part < pair->n_parts; part++)
+    for (int64_t p = 0; p < pair->n_parts; p++)
     {
-        int64_t first = pair->part[part].first_segment;
-        int64_t last = first + pair->part[part].n_segments - 1;
-        if (pair->part[part].kind != OJ_PART_LINE || last < first)
+        const struct exact_part *part = &pair->part[p];
+        if (part->kind != OJ_PART_LINE || part->n == 0)
             continue;
-        toggle_end(a, part, a->arrangement.node_of_place[2 * first]);
-        toggle_end(a, part, a->arrangement.node_of_place[2 * last + 1]);
+        toggle_end(a, p, a->node_of_place[2 * part->first]);
+        toggle_end(a, p, a->node_of_place[2 * (part->first + part->n) - 1]);
     }
     return OJ_OK;
 }
@@ -421,67 +718,51 @@ static enum oj_matrix_place place_of(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* parity[part] of areas for the ray from point to the right, without the
- * segments of skip_segment, which contain the point. */
-static void cast_ray(struct places *a, struct oj_exact_point *point)
+/* Begins with a point of which no ring, line or dot is known yet: casts the ray
+ * from it to the right. */
+static void begin_point(struct exact_arrangement *a, struct exact_point *point)
 {
-    struct oj_exact_search search = {.tree = &a->arrangement.tree};
-    search.box = point->bounds;
-    search.box.high[0] = (double)INFINITY;
-    for (int64_t i = 0; i < a->n_odd; i++)
-        a->parity[a->odd_part[i]] = 0;
-    a->n_odd = 0;
-    for (int64_t s; (s = oj_exact_search_next(&search)) >= 0;)
+    const struct exact_pair *pair = &a->pair;
+    struct oj_box ray = point->bounds;
+    ray.x1 = INFINITY;
+    memset(a->on_ring, 0, (size_t)pair->n_parts);
+    memset(a->parity, 0, (size_t)pair->n_parts);
+    for (int64_t at = 0, s;
+         (s = next_near(pair, &ray, &at, pair->n_segments)) >= 0;)
     {
-        const struct oj_exact_segment *segment =
-            &a->arrangement.pair.segment[s];
-        int64_t part = segment->part;
-        if (!a->is_area[part] || a->skip_segment[s] == a->mark ||
-            !oj_exact_ray_meets(&a->arrangement.pair, segment, point))
-            continue;
-        if (a->seen_part[part] != a->mark)
-        {
-            a->seen_part[part] = a->mark;
-            a->odd_part[a->n_odd++] = part;
-        }
-        a->parity[part] ^= 1;
+        int64_t part = pair->segment[s].part;
+        if (a->is_area[part])
+            a->parity[part] ^= (uint8_t)ray_meets(&pair->segment[s], point);
     }
 }
 
 /* One piece, records first to end - 1. Bits 0 and 1 of covers[s]: areas of side
  * s cover the right (or upper) and the left (or lower) side of the piece. */
-static void look_at_piece(struct places *a, int64_t first, int64_t end,
-                          struct around around[2], int covers[2])
+static void look_at_piece(struct exact_arrangement *a, int64_t first,
+                          int64_t end, struct around around[2], int covers[2])
 {
-    struct oj_exact_point point;
-    a->mark++;
-    for (int64_t i = first; i < end; i++)
-        a->skip_segment[a->arrangement.piece[i].segment] = a->mark;
-    oj_exact_point_middle(&point,
-                          a->arrangement.node[a->arrangement.piece[first].from],
-                          a->arrangement.node[a->arrangement.piece[first].to]);
-    cast_ray(a, &point);
+    struct exact_point point;
+    set_point(&point, a->node[a->piece[first].from],
+              a->node[a->piece[first].to]);
+    begin_point(a, &point);
     for (int64_t i = first, next; i < end; i = next)
     {
-        int64_t part = a->arrangement.piece[i].part;
-        int side = a->arrangement.pair.part[part].side;
-        int right = a->parity[part], left;
-        next = piece_part_end(&a->arrangement, i);
+        int64_t part = a->piece[i].part;
+        int side = a->pair.part[part].side, right = a->parity[part];
+        next = piece_end(a, i, 3);
         if (!a->is_area[part])
         {
             around[side].on_line = 1;
             continue;
         }
-        left = right ^ (int)((next - i) % 2);
-        covers[side] |= right | left << 1;
+        covers[side] |= right | (right ^ (int)((next - i) % 2)) << 1;
         around[side].n_rings++;
-        a->on_part[part] = a->mark;
+        a->on_ring[part] = 1;
     }
-    for (int64_t i = 0; i < a->n_odd; i++)
+    for (int64_t part = 0; part < a->pair.n_parts; part++)
     {
-        int64_t part = a->odd_part[i];
-        int side = a->arrangement.pair.part[part].side;
-        if (a->parity[part] == 0 || a->on_part[part] == a->mark)
+        int side = a->pair.part[part].side;
+        if (!a->parity[part] || a->on_ring[part])
             continue;
         around[side].is_inside = 1;
         covers[side] = 3;
@@ -490,111 +771,93 @@ static void look_at_piece(struct places *a, int64_t first, int64_t end,
         around[side].is_covered = covers[side] == 3;
 }
 
-static void add_pieces(struct places *a, struct oj_matrix *matrix)
+static void add_pieces(struct exact_arrangement *a, struct oj_matrix *matrix)
 {
-    for (int64_t i = 0, end; i < a->arrangement.n_pieces; i = end)
+    for (int64_t i = 0, end; i < a->n_pieces; i = end)
     {
         struct around around[2];
         int covers[2] = {0, 0};
         memset(around, 0, sizeof around);
-        end = piece_end(&a->arrangement, i);
+        end = piece_end(a, i, 2);
         look_at_piece(a, i, end, around, covers);
         oj_matrix_add(matrix, place_of(&around[0]), place_of(&around[1]), 1);
         for (int bit = 1; bit <= 2; bit++)
             oj_matrix_add(
                 matrix, covers[0] & bit ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR,
                 covers[1] & bit ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR, 2);
-        for (int64_t record = i; record < end; record++)
-            a->covered[record] =
-                (uint8_t)((covers[0] == 3) | (covers[1] == 3) << 1);
+        memset(a->covered + i, (covers[0] == 3) | (covers[1] == 3) << 1,
+               (size_t)(end - i));
     }
 }
 
-static int compare_visits(const void *left, const void *right)
+static oj_status make_visits(struct exact_arrangement *a, struct oj_error *err)
 {
-    const struct node_part *a = left, *b = right;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    return (a->part > b->part) - (a->part < b->part);
-}
-
-static void add_visit(struct places *a, int64_t node, int64_t part,
-                      int64_t piece, int64_t segment)
-{
-    struct node_part *visit = &a->visit[a->n_visits++];
-    visit->node = node;
-    visit->part = part;
-    visit->piece = piece;
-    visit->segment = segment;
-}
-
-static oj_status make_visits(struct places *a, struct oj_error *err)
-{
-    const struct oj_exact_pair *pair = &a->arrangement.pair;
-    OJ_NEW(a->visit, 2 * a->arrangement.n_pieces + pair->n_dots, err);
-    for (int64_t i = 0; i < a->arrangement.n_pieces; i++)
+    const struct exact_pair *pair = &a->pair;
+    OJ_NEW(a->visit, 2 * a->n_pieces + pair->n_segments, err);
+    for (int64_t i = 0; i < a->n_pieces; i++)
     {
-        const struct exact_piece *piece = &a->arrangement.piece[i];
-        add_visit(a, piece->from, piece->part, i, piece->segment);
-        add_visit(a, piece->to, piece->part, i, piece->segment);
+        const struct exact_piece *piece = &a->piece[i];
+        a->visit[a->n_visits++] =
+            (struct node_part){piece->from, piece->part, i};
+        a->visit[a->n_visits++] = (struct node_part){piece->to, piece->part, i};
     }
-    for (int64_t d = 0; d < pair->n_dots; d++)
-        add_visit(a, a->arrangement.node_of_place[2 * pair->n_segments + d],
-                  pair->segment[pair->n_segments + d].part, -1, -1);
+    for (int64_t s = 0; s < pair->n_segments; s++)
+    {
+        if (is_dot(&pair->segment[s]))
+            a->visit[a->n_visits++] = (struct node_part){
+                a->node_of_place[2 * s], pair->segment[s].part, -1};
+    }
     if (a->n_visits > 0)
-        qsort(a->visit, (size_t)a->n_visits, sizeof *a->visit, compare_visits);
+        qsort(a->visit, (size_t)a->n_visits, sizeof *a->visit, compare_two);
     return OJ_OK;
 }
 
 /* The visits of one node, first to end - 1. */
-static void look_at_node(struct places *a, int64_t first, int64_t end,
-                         struct around around[2])
+static void look_at_node(struct exact_arrangement *a, int64_t first,
+                         int64_t end, struct around around[2])
 {
-    struct oj_exact_point point;
+    struct exact_point point;
     int64_t node = a->visit[first].node;
     int n_pieces = 0, covered = 3;
-    a->mark++;
+    set_point(&point, a->node[node], NULL);
+    begin_point(a, &point);
     for (int64_t i = first; i < end; i++)
     {
         const struct node_part *visit = &a->visit[i];
-        struct around *of = &around[a->arrangement.pair.part[visit->part].side];
+        struct around *of = &around[a->pair.part[visit->part].side];
         if (visit->piece >= 0)
         {
-            a->skip_segment[visit->segment] = a->mark;
             covered &= a->covered[visit->piece];
             n_pieces++;
         }
         if (a->is_area[visit->part])
         {
-            of->n_rings += a->on_part[visit->part] != a->mark;
-            a->on_part[visit->part] = a->mark;
+            of->n_rings += !a->on_ring[visit->part];
+            a->on_ring[visit->part] = 1;
         }
         else if (visit->piece >= 0)
             of->on_line = 1;
         else
             of->on_dot = 1;
     }
-    oj_exact_point_at(&point, a->arrangement.node[node]);
-    cast_ray(a, &point);
     for (int side = 0; side < 2; side++)
     {
         around[side].is_end = a->ends[side][node];
         around[side].is_covered = n_pieces > 0 && (covered >> side & 1);
     }
-    for (int64_t i = 0; i < a->n_odd; i++)
+    for (int64_t part = 0; part < a->pair.n_parts; part++)
     {
-        int64_t part = a->odd_part[i];
-        struct around *of = &around[a->arrangement.pair.part[part].side];
-        if (a->parity[part] == 0)
+        struct around *of = &around[a->pair.part[part].side];
+        if (!a->parity[part])
             continue;
-        if (a->on_part[part] != a->mark)
+        if (!a->on_ring[part])
             of->is_inside = 1;
         else if (n_pieces == 0) /* in a ring of one point, a hole */
             of->is_covered = 1;
     }
 }
 
-static void add_nodes(struct places *a, struct oj_matrix *matrix)
+static void add_nodes(struct exact_arrangement *a, struct oj_matrix *matrix)
 {
     for (int64_t i = 0, end; i < a->n_visits; i = end)
     {
@@ -610,28 +873,17 @@ static void add_nodes(struct places *a, struct oj_matrix *matrix)
     }
 }
 
-static oj_status make_marks(struct places *a, struct oj_error *err)
-{
-    int64_t n_parts = a->arrangement.pair.n_parts,
-            n_segments = a->arrangement.pair.n_segments;
-    a->covered = oj_calloc(a->arrangement.n_pieces, sizeof *a->covered);
-    a->skip_segment = oj_calloc(n_segments, sizeof *a->skip_segment);
-    a->on_part = oj_calloc(n_parts, sizeof *a->on_part);
-    a->seen_part = oj_calloc(n_parts, sizeof *a->seen_part);
-    a->parity = oj_calloc(n_parts, sizeof *a->parity);
-    a->odd_part = oj_calloc(n_parts, sizeof *a->odd_part);
-    if (a->covered == NULL || a->skip_segment == NULL || a->on_part == NULL ||
-        a->seen_part == NULL || a->parity == NULL || a->odd_part == NULL)
-        return oj_fail_nomem(err, n_segments + 3 * n_parts, sizeof(int64_t));
-    return OJ_OK;
-}
-
-static oj_status fill(struct places *a, struct oj_matrix *matrix,
+static oj_status fill(struct exact_arrangement *a, struct oj_matrix *matrix,
                       struct oj_error *err)
 {
+    OJ_TRY(cut_all(a, err));
+    OJ_TRY(number_nodes(a, err));
+    OJ_TRY(make_pieces(a, err));
     OJ_TRY(classify_parts(a, err));
-    OJ_TRY(make_marks(a, err));
     OJ_TRY(make_visits(a, err));
+    OJ_NEW_ZEROED(a->covered, a->n_pieces, err);
+    OJ_NEW(a->parity, a->pair.n_parts, err);
+    OJ_NEW(a->on_ring, a->pair.n_parts, err);
     add_pieces(a, matrix);
     add_nodes(a, matrix);
     return OJ_OK;
@@ -642,19 +894,17 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
                           struct oj_matrix *out, struct oj_error *err)
 {
     struct oj_matrix matrix = oj_matrix_empty();
-    struct places places;
+    struct exact_arrangement a;
     oj_status status;
-    memset(&places, 0, sizeof places);
-    OJ_TRY(make_arrangement(input, row, join_side, feature, &places.arrangement,
-                            err));
-    status = fill(&places, &matrix, err);
-    free_places(&places);
+    memset(&a, 0, sizeof a);
+    status = read_pair(&a.pair, input, row, join_side, feature, err);
+    if (status == OJ_OK)
+        status = fill(&a, &matrix, err);
+    free_arrangement(&a);
     if (status == OJ_OK)
         *out = matrix;
     return status;
 }
-
-/* --- joins ---------------------------------------------------------------- */
 
 oj_status oj_exact_holds(const struct oj_relation *relation,
                          const struct oj_flat *input, int64_t row,
@@ -677,5 +927,213 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
     }
     OJ_TRY(oj_exact_matrix(input, row, join_side, feature, &matrix, err));
     *holds = oj_matrix_holds(&matrix, relation);
+    return OJ_OK;
+}
+
+/* --- distances ------------------------------------------------------------ */
+
+/* The least distance squared so far: above / below, of 2^(2 exponent) of the
+ * pair. */
+struct nearness
+{
+    struct exact_pair pair;
+    struct oj_integer above, below; /* below > 0 */
+    int is_found;
+    double bound; /* at least the distance */
+};
+
+static int is_zero(const struct nearness *n)
+{
+    return n->is_found && n->above.sign == 0;
+}
+
+/* Takes a distance that is less than the least so far. */
+static void take(struct nearness *n, const struct oj_integer *above,
+                 const struct oj_integer *below)
+{
+    struct oj_integer left, right;
+    double mantissa;
+    int exponent;
+    if (n->is_found)
+    {
+        oj_integer_multiply(&left, above, &n->below);
+        oj_integer_multiply(&right, &n->above, below);
+        if (oj_integer_compare(&left, &right) >= 0)
+            return;
+    }
+    n->is_found = 1;
+    oj_integer_copy(&n->above, above);
+    oj_integer_copy(&n->below, below);
+    oj_integer_ratio(above, below, &mantissa, &exponent);
+    if (exponent % 2 != 0)
+    {
+        mantissa *= 2.0;
+        exponent--;
+    }
+    n->bound = ldexp(sqrt(mantissa), exponent / 2 + n->pair.exponent);
+    n->bound += n->bound * 0x1p-45 + 0x1p-1070;
+}
+
+static void take_zero(struct nearness *n)
+{
+    struct oj_integer nothing, one;
+    oj_integer_set_small(&nothing, 0);
+    oj_integer_set_small(&one, 1);
+    take(n, &nothing, &one);
+}
+
+/* The coordinates of to - from. */
+struct exact_vector
+{
+    struct oj_integer x, y;
+};
+
+static void make_vector(const struct nearness *n, struct exact_vector *out,
+                        double from_x, double from_y, double to_x, double to_y)
+{
+    oj_integer_difference(&out->x, to_x, from_x, n->pair.exponent);
+    oj_integer_difference(&out->y, to_y, from_y, n->pair.exponent);
+}
+
+/* out = a.x * b.x + a.y * b.y */
+static void dot_product(struct oj_integer *out, const struct exact_vector *a,
+                        const struct exact_vector *b)
+{
+    oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
+}
+
+/* A point and a segment, or two points. */
+static void measure_point(struct nearness *n, double x, double y,
+                          const struct exact_segment *s)
+{
+    const struct oj_box point = {x, y, x, y}, box = box_of(s);
+    struct exact_vector along, to_point;
+    struct oj_integer above, below, at, copy;
+    if (oj_box_distance(&box, &point) > n->bound)
+        return;
+    make_vector(n, &along, s->ax, s->ay, s->bx, s->by);
+    make_vector(n, &to_point, s->ax, s->ay, x, y);
+    dot_product(&at, &along, &to_point);
+    dot_product(&below, &along, &along);
+    if (at.sign > 0 && oj_integer_compare(&at, &below) < 0)
+    {
+        oj_integer_cross(&at, &along.x, &to_point.y, &along.y, &to_point.x);
+        oj_integer_copy(&copy, &at);
+        oj_integer_multiply(&above, &at, &copy);
+    }
+    else /* an end is the nearest */
+    {
+        if (at.sign > 0)
+            make_vector(n, &to_point, s->bx, s->by, x, y);
+        dot_product(&above, &to_point, &to_point);
+        oj_integer_set_small(&below, 1);
+    }
+    take(n, &above, &below);
+}
+
+/* Where two segments do not cross inside both, they are as far as some end. */
+static void measure(struct nearness *n, const struct exact_segment *s,
+                    const struct exact_segment *t)
+{
+    struct oj_box a = box_of(s), b = box_of(t);
+    int exponent = n->pair.exponent;
+    if (oj_box_intersects(&a, &b) &&
+        vertex_side(s, t->ax, t->ay, exponent) *
+                vertex_side(s, t->bx, t->by, exponent) <
+            0 &&
+        vertex_side(t, s->ax, s->ay, exponent) *
+                vertex_side(t, s->bx, s->by, exponent) <
+            0)
+    {
+        take_zero(n);
+        return;
+    }
+    measure_point(n, t->ax, t->ay, s);
+    measure_point(n, t->bx, t->by, s);
+    measure_point(n, s->ax, s->ay, t);
+    measure_point(n, s->bx, s->by, t);
+}
+
+/* Of the segments of one side to those of the other. */
+static oj_status find_least(struct nearness *n, struct oj_error *err)
+{
+    const struct exact_pair *pair = &n->pair;
+    n->is_found = 0;
+    n->bound = INFINITY;
+    if (pair->n_of_input == 0 || pair->n_of_input == pair->n_segments)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a feature without parts has no distance");
+    for (int64_t i = 0; i < pair->n_of_input && !is_zero(n); i++)
+    {
+        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box near = oj_box_around(&box, n->bound);
+        int64_t at = pair->n_of_input, j;
+        while ((j = next_near(pair, &near, &at, pair->n_segments)) >= 0)
+        {
+            measure(n, &pair->segment[i], &pair->segment[j]);
+            near = oj_box_around(&box, n->bound);
+        }
+    }
+    return OJ_OK;
+}
+
+/* *order: the distance of the features, compared with (a + b) / 2. */
+static oj_status compare(const struct oj_flat *input, int64_t row,
+                         const struct oj_flat *join_side, int64_t feature,
+                         enum oj_distance_to distance_to, double a, double b,
+                         int *order, struct oj_error *err)
+{
+    struct oj_matrix matrix = oj_matrix_empty();
+    struct nearness n;
+    struct oj_integer sum, other, squared;
+    oj_status status;
+    memset(&n.pair, 0, sizeof n.pair);
+    status = read_pair(&n.pair, input, row, join_side, feature, err);
+    lower(&n.pair.exponent, a);
+    lower(&n.pair.exponent, b);
+    if (status == OJ_OK)
+        status = find_least(&n, err);
+    if (status == OJ_OK && distance_to == OJ_TO_INTERIOR && !is_zero(&n))
+        status = oj_exact_matrix(input, row, join_side, feature, &matrix, err);
+    if (status == OJ_OK)
+    {
+        if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
+            take_zero(&n); /* one is in an area of the other */
+        /* 4 distance^2 and (a + b)^2, both times below */
+        oj_integer_set(&sum, a, n.pair.exponent);
+        oj_integer_set(&other, b, n.pair.exponent);
+        oj_integer_add(&sum, &sum, &other);
+        oj_integer_copy(&other, &sum);
+        oj_integer_multiply(&squared, &sum, &other);
+        oj_integer_multiply(&other, &squared, &n.below);
+        oj_integer_set_small(&squared, 4);
+        oj_integer_multiply(&sum, &n.above, &squared);
+        *order = oj_integer_compare(&sum, &other);
+    }
+    free_pair(&n.pair);
+    return status;
+}
+
+oj_status oj_exact_compare_distance(const struct oj_flat *input, int64_t row,
+                                    const struct oj_flat *join_side,
+                                    int64_t feature,
+                                    enum oj_distance_to distance_to,
+                                    double limit, int *order,
+                                    struct oj_error *err)
+{
+    return compare(input, row, join_side, feature, distance_to, limit, limit,
+                   order, err);
+}
+
+oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
+                             const struct oj_flat *join_side, int64_t feature,
+                             enum oj_distance_to distance_to, double a,
+                             double b, int *is_nearer, struct oj_error *err)
+{
+    int order = 0;
+    if (a != b)
+        OJ_TRY(compare(input, row, join_side, feature, distance_to, a, b,
+                       &order, err));
+    *is_nearer = a < b ? order <= 0 : order >= 0;
     return OJ_OK;
 }

@@ -1,23 +1,577 @@
 #include "geos_pairs.h"
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_boxes.h"
 #include "../kernels/oj_ring.h"
+#include "../pairs/oj_measures.h"
 #include "../relation/oj_matrix.h"
-#include "geos_features.h"
 #include "geos_handle.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Features of a side that are kept, unless all are; and their vertices: about
+ * 25 MB of coordinates in GEOS, and prepared ones need some times as much. */
+#define MOST_KEPT 4096
+#define MOST_VERTICES (INT64_C(1) << 20)
+
+/* Parts that are united where a point lies on the boundaries of all of them;
+ * of more the whole feature is. */
+#define MOST_BESIDE 8
+
+/* A geometry and what is prepared of it; NULL: not made yet. */
+struct prepared
+{
+    GEOSGeometry *geometry;
+    const GEOSPreparedGeometry *prepared;
+};
+
+/* A feature that is kept. */
+struct kept
+{
+    int64_t feature; /* -1: none */
+    unsigned kinds;  /* enum oj_part_kind or'ed */
+    int64_t n_vertices, n_components;
+    GEOSGeometry *geometry;
+    int is_apart;             /* polygon parts: 1 they are apart, 0 not, -1 not
+                                 known */
+    struct prepared whole;    /* the union of the parts; without geometry also
+                                 where that is geometry */
+    struct prepared *locator; /* [n_locators] of the rings */
+    int64_t n_locators;       /* 0: none asked for yet; 1 for all polygon parts
+                                 together, or one for each part */
+    struct oj_box *box;       /* [n_components] widened; NULL: not made yet */
+};
+
+/* The features of one side as GEOS geometries, made when they are first asked
+ * for.  A feature always has the same place, its number modulo n_kept, and
+ * keeps it until another takes it: neighbours in space, asked for in turn, are
+ * made once. */
+struct geos_side
+{
+    GEOSContextHandle_t geos;
+    const struct oj_flat *flat;
+    int rings_as_lines; /* 1: polygons are taken for their rings */
+    int keep_all;       /* 1: for a side that is to be kept as a whole */
+    int64_t n_kept, n_vertices;
+    struct kept *kept; /* [n_kept]; NULL: nothing was asked for */
+};
 
 struct oj_geos_pairs
 {
     struct oj_relation relation; /* unless it was opened without one */
     int prepare;
     struct oj_geos_handle handle;
-    struct oj_geos_features input, join_side;
+    struct geos_side input, join_side;
     struct oj_flat_buf united; /* a union whose area is taken */
 };
+
+/* GEOS's refusals are NULL, or 2, -1; every one that is not for lack of memory
+ * has a text. */
+static enum oj_geos_verdict refusal(const struct oj_geos_pairs *pairs)
+{
+    const char *text = pairs->handle.message;
+    return text[0] == '\0' || strstr(text, OJ_TEXT_NO_MEMORY) != NULL
+               ? OJ_GEOS_OUT_OF_MEMORY
+               : OJ_GEOS_CANNOT_SAY;
+}
+
+/* ---- arrays -> GEOS ------------------------------------------------------
+
+ * Nothing is mended.  What GEOS refuses (a ring that is not closed) is NULL,
+ * with its text at the handle; the caller owns what comes back. */
+
+/* GEOS takes no line of less than two vertices and no ring of less than four:
+ * then the last one is repeated, which adds no point to the line. */
+static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
+                                           const struct oj_flat *flat,
+                                           int64_t ring, int64_t least)
+{
+    int64_t first = flat->vertex_offset[ring];
+    int64_t end = flat->vertex_offset[ring + 1];
+    int64_t n = end - first == 0 || end - first > least ? end - first : least;
+    GEOSCoordSequence *sequence;
+    if (n > INT_MAX)
+        return NULL;
+    sequence = GEOSCoordSeq_create_r(geos, (unsigned)n, 2);
+    for (int64_t i = 0; sequence != NULL && i < n; i++)
+    {
+        int64_t vertex = first + i < end ? first + i : end - 1;
+        if (GEOSCoordSeq_setXY_r(geos, sequence, (unsigned)i, flat->x[vertex],
+                                 flat->y[vertex]) == 0)
+        {
+            GEOSCoordSeq_destroy_r(geos, sequence);
+            return NULL;
+        }
+    }
+    return sequence;
+}
+
+static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 4);
+    return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
+}
+
+/* A ring, or the vertices of a line, as a LineString. */
+static GEOSGeometry *make_line(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t ring)
+{
+    GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
+    /* takes the sequence, also when it fails */
+    return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
+}
+
+static GEOSGeometry *make_point(GEOSContextHandle_t geos,
+                                const struct oj_flat *flat, int64_t vertex)
+{
+    return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
+}
+
+/* Members of a geometry in the making. */
+struct geos_members
+{
+    GEOSContextHandle_t geos;
+    int64_t n;
+    GEOSGeometry **list; /* NULL: one is missing, and all are given up */
+};
+
+/* For most members at most. */
+static struct geos_members begin_members(GEOSContextHandle_t geos, int64_t most)
+{
+    struct geos_members members = {geos, 0, NULL};
+    if (most <= INT_MAX)
+        members.list = oj_malloc(most, sizeof(GEOSGeometry *));
+    return members;
+}
+
+/* Takes a member; NULL: it could not be made. */
+static void add_member(struct geos_members *members, GEOSGeometry *member)
+{
+    if (member != NULL)
+    {
+        members->list[members->n++] = member;
+        return;
+    }
+    while (members->n > 0)
+        GEOSGeom_destroy_r(members->geos, members->list[--members->n]);
+    oj_free(members->list);
+    members->list = NULL;
+}
+
+/* The collection of them, or the polygon with them as holes; GEOS takes what it
+ * is given, also when it fails. */
+static GEOSGeometry *collect(struct geos_members *members, int type,
+                             GEOSGeometry *shell)
+{
+    GEOSGeometry *whole = NULL;
+    unsigned n = (unsigned)members->n;
+    if (members->list == NULL)
+        GEOSGeom_destroy_r(members->geos, shell);
+    else if (shell != NULL)
+        whole =
+            GEOSGeom_createPolygon_r(members->geos, shell, members->list, n);
+    else
+        whole =
+            GEOSGeom_createCollection_r(members->geos, type, members->list, n);
+    oj_free(members->list);
+    return whole;
+}
+
+static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
+                                  const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
+    GEOSGeometry *shell = make_ring(geos, flat, ring);
+    struct geos_members holes;
+    if (shell == NULL)
+        return NULL;
+    holes = begin_members(geos, end - ring - 1);
+    while (holes.list != NULL && ++ring < end)
+        add_member(&holes, make_ring(geos, flat, ring));
+    return collect(&holes, GEOS_POLYGON, shell);
+}
+
+static GEOSGeometry *make_part(GEOSContextHandle_t geos,
+                               const struct oj_flat *flat, int64_t part)
+{
+    int64_t ring = flat->ring_offset[part];
+    switch (flat->part_kind[part])
+    {
+        case OJ_PART_POINT:
+            return make_point(geos, flat, flat->vertex_offset[ring]);
+        case OJ_PART_LINE:
+            return make_line(geos, flat, ring);
+        default:
+            return make_polygon(geos, flat, part);
+    }
+}
+
+static int collection_type(unsigned kinds)
+{
+    switch (kinds)
+    {
+        case OJ_PART_POINT:
+            return GEOS_MULTIPOINT;
+        case OJ_PART_LINE:
+            return GEOS_MULTILINESTRING;
+        case OJ_PART_POLYGON:
+            return GEOS_MULTIPOLYGON;
+        default:
+            return GEOS_GEOMETRYCOLLECTION;
+    }
+}
+
+/* The parts of a feature, in the long form, of these kinds, of which there is
+ * one at least: a multi geometry, where they are of one kind, or a
+ * GeometryCollection.  Polygons are taken for the lines of their rings where
+ * asked. */
+static struct geos_members list_parts(const struct geos_side *side,
+                                      int64_t feature, unsigned kinds,
+                                      unsigned *found)
+{
+    const struct oj_flat *flat = side->flat;
+    GEOSContextHandle_t geos = side->geos;
+    int64_t part = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    struct geos_members members = begin_members(
+        geos, end - part + flat->ring_offset[end] - flat->ring_offset[part]);
+    *found = 0;
+    for (; part < end && members.list != NULL; part++)
+    {
+        unsigned kind = flat->part_kind[part];
+        int is_ring = side->rings_as_lines && kind == OJ_PART_POLYGON;
+        int64_t first = flat->ring_offset[part];
+        int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
+        if ((kind & kinds) == 0)
+            continue;
+        *found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
+        for (int64_t r = first; r <= last && members.list != NULL; r++)
+            add_member(&members, is_ring ? make_line(geos, flat, r)
+                                         : make_part(geos, flat, part));
+    }
+    return members;
+}
+
+static GEOSGeometry *make_kinds(const struct geos_side *side, int64_t feature,
+                                unsigned kinds)
+{
+    unsigned found;
+    struct geos_members members = list_parts(side, feature, kinds, &found);
+    return collect(&members, collection_type(found), NULL);
+}
+
+/* A whole feature that has parts: its only part, or all of them. */
+static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
+{
+    struct geos_members members;
+    GEOSGeometry *only;
+    unsigned found;
+    if (oj_flat_is_points(side->flat))
+        return make_point(side->geos, side->flat, feature);
+    members = list_parts(side, feature, ~0u, &found);
+    if (members.list == NULL || members.n > 1)
+        return collect(&members, collection_type(found), NULL);
+    only = members.list[0];
+    oj_free(members.list);
+    return only;
+}
+
+/* n polygon parts of a feature, by their places in it. */
+static GEOSGeometry *make_polygons(const struct geos_side *side,
+                                   int64_t feature, const int64_t *part,
+                                   int64_t n)
+{
+    int64_t first = side->flat->part_offset[feature];
+    struct geos_members members = begin_members(side->geos, n);
+    for (int64_t i = 0; i < n && members.list != NULL; i++)
+        add_member(&members,
+                   make_part(side->geos, side->flat, first + part[i]));
+    return collect(&members, GEOS_MULTIPOLYGON, NULL);
+}
+
+/* The rings of polygon parts first to end - 1, each as a polygon of its own: of
+ * these GEOS's prepared geometry tells even-odd over all rings, also where a
+ * hole lies outside of its shell's envelope. */
+static GEOSGeometry *make_rings(const struct geos_side *side, int64_t first,
+                                int64_t end)
+{
+    int64_t ring = side->flat->ring_offset[first];
+    int64_t past = side->flat->ring_offset[end];
+    struct geos_members members = begin_members(side->geos, past - ring);
+    for (; ring < past && members.list != NULL; ring++)
+    {
+        GEOSGeometry *shell = make_ring(side->geos, side->flat, ring);
+        add_member(&members, shell != NULL ? GEOSGeom_createPolygon_r(
+                                                 side->geos, shell, NULL, 0)
+                                           : NULL);
+    }
+    return collect(&members, GEOS_MULTIPOLYGON, NULL);
+}
+
+/* ---- features that are kept ---------------------------------------------- */
+
+static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
+{
+    GEOSPreparedGeom_destroy_r(geos, one->prepared);
+    GEOSGeom_destroy_r(geos, one->geometry);
+    memset(one, 0, sizeof *one);
+}
+
+/* Prepares what has a geometry. */
+static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
+                                                    struct prepared *one)
+{
+    if (one->prepared == NULL && one->geometry != NULL)
+        one->prepared = GEOSPrepare_r(geos, one->geometry);
+    return one->prepared;
+}
+
+static void drop(struct geos_side *side, struct kept *kept)
+{
+    if (kept->feature < 0)
+        return;
+    drop_prepared(side->geos, &kept->whole);
+    for (int64_t i = 0; i < kept->n_locators; i++)
+        drop_prepared(side->geos, &kept->locator[i]);
+    oj_free(kept->locator);
+    GEOSGeom_destroy_r(side->geos, kept->geometry);
+    oj_free(kept->box);
+    memset(kept, 0, sizeof *kept);
+    kept->feature = -1;
+}
+
+static void drop_all(struct geos_side *side)
+{
+    for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
+        drop(side, &side->kept[i]);
+    side->n_vertices = 0;
+}
+
+/* Takes another layer. */
+static void set_layer(struct geos_side *side, const struct oj_flat *flat)
+{
+    drop_all(side);
+    oj_free(side->kept);
+    side->kept = NULL;
+    side->flat = flat;
+}
+
+static int make_places(struct geos_side *side)
+{
+    int64_t n = side->flat->n_features;
+    if (side->kept != NULL)
+        return 1;
+    side->n_kept = side->keep_all || n < MOST_KEPT ? n : MOST_KEPT;
+    side->kept = oj_calloc(side->n_kept, sizeof *side->kept);
+    for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
+        side->kept[i].feature = -1;
+    return side->kept != NULL;
+}
+
+/* A feature that has parts, valid until the next call for this side. NULL when
+ * GEOS refuses it or memory is out, as in all functions below. */
+static struct kept *get_feature(struct geos_side *side, int64_t feature)
+{
+    struct kept *kept;
+    GEOSGeometry *geometry;
+    int64_t first, end;
+    if (!make_places(side))
+        return NULL;
+    kept = &side->kept[feature % side->n_kept];
+    if (kept->feature == feature)
+        return kept;
+    geometry = make_feature(side, feature);
+    if (geometry == NULL)
+        return NULL;
+    oj_flat_vertices(side->flat, feature, &first, &end);
+    side->n_vertices += end - first - kept->n_vertices;
+    drop(side, kept);
+    if (!side->keep_all && side->n_vertices > MOST_VERTICES)
+    {
+        drop_all(side);
+        side->n_vertices = end - first;
+    }
+    kept->feature = feature;
+    kept->kinds = oj_flat_kinds(side->flat, feature);
+    kept->n_vertices = end - first;
+    kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
+    kept->geometry = geometry;
+    kept->is_apart = -1;
+    return kept;
+}
+
+static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
+                            int64_t end)
+{
+    struct oj_box box =
+        oj_box_of(flat->x + first, flat->y + first, end - first);
+    return oj_box_around(&box, 0.0);
+}
+
+/* The boxes of kept's components: of its parts, or of the rings of these. */
+static const struct oj_box *component_boxes(const struct geos_side *side,
+                                            struct kept *kept)
+{
+    const struct oj_flat *flat = side->flat;
+    struct oj_box *box;
+    if (kept->box != NULL)
+        return kept->box;
+    kept->box = box = oj_malloc(kept->n_components, sizeof *box);
+    if (box == NULL)
+        return NULL;
+    if (oj_flat_is_points(flat))
+    {
+        *box = box_of(flat, kept->feature, kept->feature + 1);
+        return box;
+    }
+    for (int64_t part = flat->part_offset[kept->feature];
+         part < flat->part_offset[kept->feature + 1]; part++)
+    {
+        int64_t ring = flat->ring_offset[part];
+        int64_t end = flat->ring_offset[part + 1];
+        int64_t step = side->rings_as_lines ? 1 : end - ring;
+        for (; ring < end; ring += step)
+            *box++ = box_of(flat, flat->vertex_offset[ring],
+                            flat->vertex_offset[ring + step]);
+    }
+    return kept->box;
+}
+
+/* ---- the union of the parts ---------------------------------------------- */
+
+static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t n = 0, part = flat->part_offset[feature];
+    for (; part < flat->part_offset[feature + 1]; part++)
+        n += flat->part_kind[part] == OJ_PART_POLYGON;
+    return n;
+}
+
+/* 1 when the polygon parts are apart, or touch in points, which is asked of
+ * GEOS (a valid MultiPolygon): then the collection of them is the union.  0:
+ * not; -1: memory is out. */
+static int look_whether_apart(const struct geos_side *side, struct kept *kept)
+{
+    GEOSGeometry *polygons = NULL;
+    char is_valid;
+    if (side->rings_as_lines || (kept->kinds & OJ_PART_POLYGON) == 0 ||
+        kept->n_components < 2 || count_polygons(side->flat, kept->feature) < 2)
+        return 1;
+    if (kept->kinds != OJ_PART_POLYGON)
+    {
+        polygons = make_kinds(side, kept->feature, OJ_PART_POLYGON);
+        if (polygons == NULL)
+            return -1;
+    }
+    is_valid =
+        GEOSisValid_r(side->geos, polygons != NULL ? polygons : kept->geometry);
+    GEOSGeom_destroy_r(side->geos, polygons);
+    return is_valid > 1 ? -1 : is_valid;
+}
+
+static int is_apart(const struct geos_side *side, struct kept *kept)
+{
+    if (kept->is_apart < 0)
+        kept->is_apart = look_whether_apart(side, kept);
+    return kept->is_apart;
+}
+
+/* 1 when each polygon part is valid by itself; -1: memory is out, or GEOS
+ * raised. */
+static int parts_are_valid(const struct geos_side *side,
+                           const struct kept *kept)
+{
+    for (int i = 0; i < kept->n_components; i++)
+    {
+        const GEOSGeometry *part =
+            GEOSGetGeometryN_r(side->geos, kept->geometry, i);
+        char is_valid = part != NULL ? GEOSisValid_r(side->geos, part) : 2;
+        if (is_valid != 1)
+            return is_valid == 0 ? 0 : -1;
+    }
+    return 1;
+}
+
+/* GEOS's union of a collection, which it takes; NULL for NULL. */
+static GEOSGeometry *unite(GEOSContextHandle_t geos, GEOSGeometry *all)
+{
+    GEOSGeometry *united = all != NULL ? GEOSUnaryUnion_r(geos, all) : NULL;
+    GEOSGeom_destroy_r(geos, all);
+    return united;
+}
+
+/* The union of the polygon parts, in a collection with the other parts. */
+static GEOSGeometry *unite_polygons(const struct geos_side *side,
+                                    const struct kept *kept)
+{
+    struct geos_members members = begin_members(side->geos, 2);
+    unsigned others = OJ_PART_POINT | OJ_PART_LINE;
+    if (kept->kinds == OJ_PART_POLYGON)
+    {
+        oj_free(members.list);
+        return unite(side->geos,
+                     make_kinds(side, kept->feature, OJ_PART_POLYGON));
+    }
+    if (members.list != NULL)
+        add_member(&members, unite(side->geos, make_kinds(side, kept->feature,
+                                                          OJ_PART_POLYGON)));
+    if (members.list != NULL)
+        add_member(&members, make_kinds(side, kept->feature, others));
+    return collect(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+}
+
+/* The feature as the union of its parts: kept's geometry where its polygon
+ * parts are apart, else the union of them, with the parts of other kinds.  What
+ * is not valid within a part stays as it is. */
+static const GEOSGeometry *get_whole(const struct geos_side *side,
+                                     struct kept *kept)
+{
+    int apart, are_valid;
+    if (kept->whole.geometry != NULL)
+        return kept->whole.geometry;
+    apart = is_apart(side, kept);
+    if (apart != 0)
+        return apart > 0 ? kept->geometry : NULL;
+    are_valid = parts_are_valid(side, kept);
+    if (are_valid != 1)
+        return are_valid == 0 ? kept->geometry : NULL;
+    kept->whole.geometry = unite_polygons(side, kept);
+    return kept->whole.geometry;
+}
+
+static const GEOSPreparedGeometry *prepare_whole(const struct geos_side *side,
+                                                 struct kept *kept)
+{
+    const GEOSGeometry *whole;
+    if (kept->whole.prepared != NULL)
+        return kept->whole.prepared;
+    whole = get_whole(side, kept);
+    if (whole != NULL)
+        kept->whole.prepared = GEOSPrepare_r(side->geos, whole);
+    return kept->whole.prepared;
+}
+
+/* The two features of a pair; NO when one has no parts. */
+static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
+                                     int64_t feature, struct kept **a,
+                                     struct kept **b)
+{
+    pairs->handle.message[0] = '\0';
+    if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
+        oj_flat_kinds(pairs->join_side.flat, feature) == 0)
+        return OJ_GEOS_NO;
+    *a = get_feature(&pairs->input, row);
+    if (*a != NULL)
+        *b = get_feature(&pairs->join_side, feature);
+    return *a != NULL && *b != NULL ? OJ_GEOS_YES : refusal(pairs);
+}
+
+/* ---- open and close ------------------------------------------------------ */
 
 oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                              const struct oj_flat *join_side, int prepare,
@@ -34,8 +588,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
         oj_free(pairs);
         return status;
     }
-    pairs->input.geos = pairs->handle.geos;
-    pairs->join_side.geos = pairs->handle.geos;
+    pairs->input.geos = pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
     *out = pairs;
     if (relation == NULL)
@@ -53,7 +606,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input)
 {
-    oj_geos_features_set(&pairs->input, input);
+    set_layer(&pairs->input, input);
 }
 
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
@@ -65,46 +618,54 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
         return;
-    oj_geos_features_free(&pairs->input);
-    oj_geos_features_free(&pairs->join_side);
+    set_layer(&pairs->input, NULL);
+    set_layer(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
     oj_free(pairs);
 }
 
-/* The two features of a pair; NO when one has no parts. */
-static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
-                                     int64_t feature, struct oj_geos_kept **a,
-                                     struct oj_geos_kept **b)
-{
-    oj_geos_handle_ask(&pairs->handle);
-    if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
-        oj_flat_kinds(pairs->join_side.flat, feature) == 0)
-        return OJ_GEOS_NO;
-    *a = oj_geos_features_get(&pairs->input, row);
-    if (*a == NULL)
-        return oj_geos_handle_reason(&pairs->handle);
-    *b = oj_geos_features_get(&pairs->join_side, feature);
-    return *b != NULL ? OJ_GEOS_YES : oj_geos_handle_reason(&pairs->handle);
-}
-
-/* GEOS's answers are 0, 1 and 2: it raised. */
-static enum oj_geos_verdict verdict(const struct oj_geos_pairs *pairs,
-                                    char answer)
-{
-    return answer > 1 ? oj_geos_handle_reason(&pairs->handle)
-                      : (enum oj_geos_verdict)answer;
-}
+/* ---- points in polygons -------------------------------------------------- */
 
 /* Polygons that points are located in. */
 struct asked_polygon
 {
     struct oj_geos_pairs *pairs;
-    struct oj_geos_features *features;
-    struct oj_geos_kept *kept;
+    struct geos_side *side;
+    struct kept *kept;
     const struct oj_box *box; /* of its parts; NULL: one locator for all */
     int tells_boundary;       /* 0: on the boundary is as good as inside */
 };
+
+/* Makes the list of prepared geometries that tell where points lie in kept: one
+ * of all rings, by even-odd, where the parts are apart, else one of the rings
+ * of each part.  They are made when asked for. */
+static int list_locators(struct asked_polygon *asked)
+{
+    struct kept *kept = asked->kept;
+    int apart = is_apart(asked->side, kept);
+    if (apart >= 0 && kept->n_locators == 0)
+    {
+        int64_t n = apart ? 1 : kept->n_components;
+        kept->locator = oj_calloc(n, sizeof *kept->locator);
+        kept->n_locators = kept->locator != NULL ? n : 0;
+    }
+    if (kept->n_locators > 1)
+        asked->box = component_boxes(asked->side, kept);
+    return kept->n_locators > 0;
+}
+
+static const GEOSPreparedGeometry *
+get_locator(const struct asked_polygon *asked, int64_t i)
+{
+    const struct kept *kept = asked->kept;
+    int64_t first = asked->side->flat->part_offset[kept->feature] + i;
+    int64_t n = kept->n_locators == 1 ? kept->n_components : 1;
+    struct prepared *one = &kept->locator[i];
+    if (one->geometry == NULL)
+        one->geometry = make_rings(asked->side, first, first + n);
+    return prepare_geometry(asked->side->geos, one);
+}
 
 static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
                                       const GEOSPreparedGeometry *locator,
@@ -118,7 +679,7 @@ static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
         is_inside =
             GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
     if (meets > 1 || is_inside > 1)
-        return oj_geos_handle_reason(&pairs->handle);
+        return refusal(pairs);
     *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
     return OJ_GEOS_YES;
 }
@@ -129,7 +690,7 @@ static int box_holds(const struct oj_geos_pairs *pairs,
     double x, y;
     return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
            GEOSGeomGetY_r(pairs->handle.geos, point, &y) != 1 ||
-           (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1);
+           oj_box_has(box, x, y);
 }
 
 /* Where a point on the boundaries of n parts, of which the first are listed,
@@ -140,20 +701,25 @@ static enum oj_geos_verdict locate_beside(const struct asked_polygon *asked,
                                           enum oj_location *where)
 {
     struct oj_geos_pairs *pairs = asked->pairs;
-    const GEOSPreparedGeometry *united;
-    if (oj_geos_features_whole(asked->features, asked->kept) ==
-        asked->kept->geometry)
+    const struct geos_side *side = asked->side;
+    struct kept *kept = asked->kept;
+    struct prepared beside = {NULL, NULL};
+    enum oj_geos_verdict located;
+    if (get_whole(side, kept) == kept->geometry)
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
         return OJ_GEOS_CANNOT_SAY; /* there is no union */
     }
-    united = n <= OJ_MOST_BESIDE
-                 ? oj_geos_features_unite(asked->features, asked->kept, part, n)
-                 : oj_geos_features_prepare(asked->features, asked->kept);
-    if (united == NULL)
-        return oj_geos_handle_reason(&pairs->handle);
-    return locate_by(pairs, united, point, where);
+    if (n > MOST_BESIDE)
+        return locate_by(pairs, prepare_whole(side, kept), point, where);
+    /* without the nodes that other parts would bring, which are rounded */
+    beside.geometry =
+        unite(side->geos, make_polygons(side, kept->feature, part, n));
+    located =
+        locate_by(pairs, prepare_geometry(side->geos, &beside), point, where);
+    drop_prepared(side->geos, &beside);
+    return located;
 }
 
 /* Parts that overlap are asked one by one: a point inside of one is inside,
@@ -163,26 +729,23 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
                                          const GEOSGeometry *point,
                                          enum oj_location *where)
 {
-    struct oj_geos_pairs *pairs = asked->pairs;
-    struct oj_geos_kept *kept = asked->kept;
     enum oj_location at = OJ_OUTSIDE;
-    int64_t n = 0, part[OJ_MOST_BESIDE];
+    int64_t n = 0, part[MOST_BESIDE];
     *where = OJ_OUTSIDE;
-    for (int64_t i = 0; i < kept->n_locators; i++)
+    for (int64_t i = 0; i < asked->kept->n_locators; i++)
     {
         enum oj_geos_verdict located;
-        if (asked->box != NULL && !box_holds(pairs, &asked->box[i], point))
+        if (asked->box != NULL &&
+            !box_holds(asked->pairs, &asked->box[i], point))
             continue;
-        located =
-            locate_by(pairs, oj_geos_features_locator(asked->features, kept, i),
-                      point, &at);
+        located = locate_by(asked->pairs, get_locator(asked, i), point, &at);
         if (located != OJ_GEOS_YES)
             return located;
         if (at != OJ_OUTSIDE)
             *where = at;
         if (at == OJ_INSIDE)
             return OJ_GEOS_YES;
-        if (at == OJ_ON_BOUNDARY && n < OJ_MOST_BESIDE)
+        if (at == OJ_ON_BOUNDARY && n < MOST_BESIDE)
             part[n] = i;
         n += at == OJ_ON_BOUNDARY;
     }
@@ -191,58 +754,38 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
     return locate_beside(asked, point, part, n, where);
 }
 
-/* The DE-9IM matrix of points and polygons, points first. */
-static enum oj_geos_verdict locate_points(const struct asked_polygon *asked,
-                                          const struct oj_geos_kept *points,
-                                          struct oj_matrix *matrix)
+/* Whether points and polygons are a pair, by their DE-9IM matrix, points first;
+ * relation: with the points as input. */
+static enum oj_geos_verdict ask_points(struct asked_polygon *asked,
+                                       const struct kept *points,
+                                       const struct oj_relation *relation)
 {
-    static const struct oj_matrix apart = {"FFFFFF212"};
     struct oj_geos_pairs *pairs = asked->pairs;
-    *matrix = apart;
+    struct oj_matrix matrix = {"FFFFFF212"};
+    if (!list_locators(asked))
+        return refusal(pairs);
+    asked->tells_boundary = relation->op != OJ_OP_INTERSECTS &&
+                            relation->op != OJ_OP_DISJOINT &&
+                            relation->op != OJ_OP_COVEREDBY;
     for (int64_t i = 0; i < points->n_components; i++)
     {
         const GEOSGeometry *point =
             GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
         enum oj_location where = OJ_OUTSIDE;
-        enum oj_geos_verdict located;
-        if (point == NULL)
-            return oj_geos_handle_reason(&pairs->handle);
-        located = locate_point(asked, point, &where);
+        enum oj_geos_verdict located =
+            point != NULL ? locate_point(asked, point, &where) : refusal(pairs);
         if (located != OJ_GEOS_YES)
             return located;
-        oj_matrix_add(matrix, OJ_PLACE_INTERIOR,
+        oj_matrix_add(&matrix, OJ_PLACE_INTERIOR,
                       where == OJ_INSIDE        ? OJ_PLACE_INTERIOR
                       : where == OJ_ON_BOUNDARY ? OJ_PLACE_BOUNDARY
                                                 : OJ_PLACE_EXTERIOR,
                       0);
     }
-    return OJ_GEOS_YES;
+    return oj_matrix_holds(&matrix, relation) ? OJ_GEOS_YES : OJ_GEOS_NO;
 }
 
-static enum oj_geos_verdict ask_points(struct oj_geos_pairs *pairs,
-                                       struct oj_geos_features *polygons,
-                                       struct oj_geos_kept *polygon,
-                                       const struct oj_geos_kept *points)
-{
-    const struct oj_relation *relation = &pairs->relation;
-    int points_are_input = polygons == &pairs->join_side;
-    struct asked_polygon of = {pairs, polygons, polygon, NULL, 1};
-    struct oj_relation other = oj_relation_transpose(relation);
-    const struct oj_relation *asked = points_are_input ? relation : &other;
-    enum oj_geos_verdict located;
-    struct oj_matrix matrix;
-    if (!oj_geos_features_list_locators(polygons, polygon))
-        return oj_geos_handle_reason(&pairs->handle);
-    if (polygon->n_locators > 1)
-        of.box = oj_geos_features_boxes(polygons, polygon);
-    of.tells_boundary = asked->op != OJ_OP_INTERSECTS &&
-                        asked->op != OJ_OP_DISJOINT &&
-                        asked->op != OJ_OP_COVEREDBY;
-    located = locate_points(&of, points, &matrix);
-    if (located != OJ_GEOS_YES)
-        return located;
-    return oj_matrix_holds(&matrix, asked) ? OJ_GEOS_YES : OJ_GEOS_NO;
-}
+/* ---- predicates ---------------------------------------------------------- */
 
 /* Prepared geometries decide these by signs alone, for less. */
 static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
@@ -267,35 +810,39 @@ static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
     [OJ_OP_EQUALS] = GEOSEquals_r,         [OJ_OP_DISJOINT] = GEOSDisjoint_r,
 };
 
-static int is_one_kind(const struct oj_geos_kept *kept)
+static int is_one_kind(const struct kept *kept)
 {
     return (kept->kinds & (kept->kinds - 1)) == 0;
 }
 
-static enum oj_geos_verdict ask_prepared(struct oj_geos_pairs *pairs,
-                                         struct oj_geos_kept *a,
-                                         struct oj_geos_kept *b)
+/* 2: a refusal. */
+static char ask_prepared(struct oj_geos_pairs *pairs, struct kept *a,
+                         struct kept *b)
 {
     enum oj_op op = pairs->relation.op;
     int input_is_larger = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS;
     const GEOSPreparedGeometry *prepared =
-        input_is_larger ? oj_geos_features_prepare(&pairs->input, a)
-                        : oj_geos_features_prepare(&pairs->join_side, b);
-    const GEOSGeometry *other =
-        input_is_larger ? oj_geos_features_whole(&pairs->join_side, b)
-                        : oj_geos_features_whole(&pairs->input, a);
+        input_is_larger ? prepare_whole(&pairs->input, a)
+                        : prepare_whole(&pairs->join_side, b);
+    const GEOSGeometry *other = input_is_larger
+                                    ? get_whole(&pairs->join_side, b)
+                                    : get_whole(&pairs->input, a);
     if (prepared == NULL || other == NULL)
-        return oj_geos_handle_reason(&pairs->handle);
-    return verdict(pairs,
-                   prepared_predicate[op](pairs->handle.geos, prepared, other));
+        return 2;
+    return prepared_predicate[op](pairs->handle.geos, prepared, other);
 }
 
-static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
-                      const GEOSGeometry *b)
+/* 2: a refusal. */
+static char ask_plain(struct oj_geos_pairs *pairs, struct kept *kept_a,
+                      struct kept *kept_b)
 {
     const struct oj_relation *relation = &pairs->relation;
+    const GEOSGeometry *a = get_whole(&pairs->input, kept_a);
+    const GEOSGeometry *b = get_whole(&pairs->join_side, kept_b);
     GEOSContextHandle_t geos = pairs->handle.geos;
     char answer;
+    if (a == NULL || b == NULL)
+        return 2;
     if (plain_predicate[relation->op] != NULL)
         return plain_predicate[relation->op](geos, a, b);
     if (relation->op != OJ_OP_CONTAINS_PROPERLY)
@@ -308,68 +855,67 @@ static char ask_plain(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature)
 {
-    struct oj_geos_kept *a = NULL, *b = NULL;
+    const struct oj_relation *relation = &pairs->relation;
+    struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
-    const GEOSGeometry *whole_a, *whole_b;
+    char answer;
     if (both != OJ_GEOS_YES)
         return both;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
-        return ask_points(pairs, &pairs->join_side, b, a);
+    {
+        struct asked_polygon asked = {pairs, &pairs->join_side, b, NULL, 1};
+        return ask_points(&asked, a, relation);
+    }
     if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
-        return ask_points(pairs, &pairs->input, a, b);
-    if (pairs->prepare && prepared_predicate[pairs->relation.op] != NULL &&
-        is_one_kind(a) && is_one_kind(b))
-        return ask_prepared(pairs, a, b);
-    whole_a = oj_geos_features_whole(&pairs->input, a);
-    whole_b = oj_geos_features_whole(&pairs->join_side, b);
-    if (whole_a == NULL || whole_b == NULL)
-        return oj_geos_handle_reason(&pairs->handle);
-    return verdict(pairs, ask_plain(pairs, whole_a, whole_b));
+    {
+        struct asked_polygon asked = {pairs, &pairs->input, a, NULL, 1};
+        struct oj_relation other = oj_relation_transpose(relation);
+        return ask_points(&asked, b, &other);
+    }
+    answer = pairs->prepare && prepared_predicate[relation->op] != NULL &&
+                     is_one_kind(a) && is_one_kind(b)
+                 ? ask_prepared(pairs, a, b)
+                 : ask_plain(pairs, a, b);
+    return answer > 1 ? refusal(pairs) : (enum oj_geos_verdict)answer;
 }
+
+/* ---- distances ----------------------------------------------------------- */
 
 /* Of a polygon with holes GEOS looks at a ring only if the ring's box, by a
  * rounded distance, is nearer than what it has; now and then that costs an ulp.
  * So where such a polygon is not around the point, its rings are measured one
  * by one. 0 when GEOS raised. */
-static int measure_rings(const struct oj_geos_pairs *pairs,
-                         const GEOSGeometry *point, const GEOSGeometry *polygon,
-                         int n_holes, double *distance)
+static int measure_rings(GEOSContextHandle_t geos, const GEOSGeometry *point,
+                         const GEOSGeometry *polygon, double *distance)
 {
-    double least = INFINITY, d = INFINITY;
-    if (GEOSDistance_r(pairs->handle.geos, point,
-                       GEOSGetExteriorRing_r(pairs->handle.geos, polygon),
-                       &least) == 0)
-        return 0;
-    for (int i = 0; i < n_holes; i++)
+    int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
+    double least = INFINITY;
+    for (int i = -1; i < n_holes && n_holes > 0; i++)
     {
-        if (GEOSDistance_r(
-                pairs->handle.geos, point,
-                GEOSGetInteriorRingN_r(pairs->handle.geos, polygon, i),
-                &d) == 0)
+        const GEOSGeometry *ring =
+            i < 0 ? GEOSGetExteriorRing_r(geos, polygon)
+                  : GEOSGetInteriorRingN_r(geos, polygon, i);
+        double d = INFINITY;
+        if (GEOSDistance_r(geos, point, ring, &d) == 0)
             return 0;
         least = d < least ? d : least;
     }
-    *distance = least;
+    if (n_holes > 0)
+        *distance = least;
     return 1;
 }
 
 /* Distance of two components. 0 when GEOS raised. */
-static int measure(const struct oj_geos_pairs *pairs, const GEOSGeometry *a,
+static int measure(GEOSContextHandle_t geos, const GEOSGeometry *a,
                    const GEOSGeometry *b, double *distance)
 {
-    int type_a = GEOSGeomTypeId_r(pairs->handle.geos, a);
-    int type_b = GEOSGeomTypeId_r(pairs->handle.geos, b);
-    int n_holes = 0;
-    if (GEOSDistance_r(pairs->handle.geos, a, b, distance) == 0)
+    int type_a = GEOSGeomTypeId_r(geos, a), type_b = GEOSGeomTypeId_r(geos, b);
+    if (GEOSDistance_r(geos, a, b, distance) == 0)
         return 0;
-    if (!(*distance > 0.0))
-        return 1;
-    if (type_a == GEOS_POINT && type_b == GEOS_POLYGON &&
-        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, b)) > 0)
-        return measure_rings(pairs, a, b, n_holes, distance);
-    if (type_a == GEOS_POLYGON && type_b == GEOS_POINT &&
-        (n_holes = GEOSGetNumInteriorRings_r(pairs->handle.geos, a)) > 0)
-        return measure_rings(pairs, b, a, n_holes, distance);
+    if (*distance > 0.0 && type_a == GEOS_POINT && type_b == GEOS_POLYGON)
+        return measure_rings(geos, a, b, distance);
+    if (*distance > 0.0 && type_a == GEOS_POLYGON && type_b == GEOS_POINT)
+        return measure_rings(geos, b, a, distance);
     return 1;
 }
 
@@ -377,7 +923,8 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance)
 {
-    struct oj_geos_kept *a = NULL, *b = NULL;
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
     const struct oj_box *box_a = NULL, *box_b = NULL;
     double least = INFINITY, d = INFINITY;
@@ -385,23 +932,22 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
         return both;
     if (a->n_components > 1 || b->n_components > 1)
     {
-        box_a = oj_geos_features_boxes(&pairs->input, a);
-        box_b = oj_geos_features_boxes(&pairs->join_side, b);
+        box_a = component_boxes(&pairs->input, a);
+        box_b = component_boxes(&pairs->join_side, b);
         if (box_a == NULL || box_b == NULL)
             return OJ_GEOS_OUT_OF_MEMORY;
     }
     for (int64_t i = 0; i < a->n_components && least > 0.0; i++)
     {
-        const GEOSGeometry *one =
-            GEOSGetGeometryN_r(pairs->handle.geos, a->geometry, (int)i);
+        const GEOSGeometry *one = GEOSGetGeometryN_r(geos, a->geometry, (int)i);
         for (int64_t j = 0; j < b->n_components && least > 0.0; j++)
         {
             const GEOSGeometry *other;
             if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
                 continue;
-            other = GEOSGetGeometryN_r(pairs->handle.geos, b->geometry, (int)j);
-            if (one == NULL || other == NULL || !measure(pairs, one, other, &d))
-                return oj_geos_handle_reason(&pairs->handle);
+            other = GEOSGetGeometryN_r(geos, b->geometry, (int)j);
+            if (one == NULL || other == NULL || !measure(geos, one, other, &d))
+                return refusal(pairs);
             least = d < least ? d : least;
         }
     }
@@ -409,7 +955,7 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-/* ---- GEOS -> arrays ----------------------------------------------------- */
+/* ---- GEOS -> arrays ------------------------------------------------------ */
 
 static oj_status add_parts(struct oj_flat_buf *shapes, const uint8_t *wkb,
                            size_t n, struct oj_error *err)
@@ -432,118 +978,82 @@ static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
     return status;
 }
 
-/* ---- intersections ------------------------------------------------------ */
+/* ---- intersections ------------------------------------------------------- */
 
-#define MOST_KINDS 3
-
-/* Geometries of one kind each, owned. */
-struct kinds
+/* The members of a kind that a feature has, its polygons as their union. */
+static GEOSGeometry *get_members(const struct geos_side *side,
+                                 struct kept *kept, unsigned kind)
 {
-    int n;
-    GEOSGeometry *of[MOST_KINDS];
-};
-
-static void free_kinds(GEOSContextHandle_t geos, struct kinds *kinds)
-{
-    for (int i = 0; i < kinds->n; i++)
-        GEOSGeom_destroy_r(geos, kinds->of[i]);
+    const GEOSGeometry *whole = get_whole(side, kept);
+    if (kept->kinds == kind)
+        return GEOSGeom_clone_r(side->geos, whole);
+    if (kind == OJ_PART_POLYGON && whole != kept->geometry)
+        return GEOSGeom_clone_r(side->geos,
+                                GEOSGetGeometryN_r(side->geos, whole, 0));
+    return make_kinds(side, kept->feature, kind);
 }
 
-/* The members of a feature kind by kind, its polygons as their union. 0: GEOS
- * raised, or memory is out. */
-static int split_kinds(struct oj_geos_features *features,
-                       struct oj_geos_kept *kept, struct kinds *out)
+/* What the members of a kind of each have in common. */
+static GEOSGeometry *intersect_members(struct oj_geos_pairs *pairs,
+                                       struct kept *a, unsigned kind_a,
+                                       struct kept *b, unsigned kind_b)
 {
-    GEOSContextHandle_t geos = features->geos;
-    const GEOSGeometry *whole = oj_geos_features_whole(features, kept);
-    struct kinds kinds = {0, {NULL}};
-    if (whole == NULL)
-        return 0;
-    for (unsigned kind = OJ_PART_POINT; kind <= OJ_PART_POLYGON; kind *= 2)
-    {
-        GEOSGeometry *one;
-        if ((kept->kinds & kind) == 0)
-            continue;
-        if (kept->kinds == kind)
-            one = GEOSGeom_clone_r(geos, whole);
-        else if (kind == OJ_PART_POLYGON && whole != kept->geometry)
-            one = GEOSGeom_clone_r(geos, GEOSGetGeometryN_r(geos, whole, 0));
-        else
-            one = oj_geos_kinds(geos, features->flat, kept->feature, kind);
-        if (one == NULL)
-        {
-            free_kinds(geos, &kinds);
-            return 0;
-        }
-        kinds.of[kinds.n++] = one;
-    }
-    *out = kinds;
-    return 1;
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    GEOSGeometry *of_a = get_members(&pairs->input, a, kind_a);
+    GEOSGeometry *of_b = get_members(&pairs->join_side, b, kind_b);
+    GEOSGeometry *common = NULL;
+    if (of_a != NULL && of_b != NULL)
+        common = GEOSIntersection_r(geos, of_a, of_b);
+    GEOSGeom_destroy_r(geos, of_a);
+    GEOSGeom_destroy_r(geos, of_b);
+    return common;
 }
 
 /* The union of what each kind of one has in common with each of the other.
  * Empty members are left out: unions of points and empty polygons crash. */
-static GEOSGeometry *intersect_kinds(GEOSContextHandle_t geos,
-                                     const struct kinds *a,
-                                     const struct kinds *b)
+static GEOSGeometry *intersect_kinds(struct oj_geos_pairs *pairs,
+                                     struct kept *a, struct kept *b)
 {
-    GEOSGeometry *list[MOST_KINDS * MOST_KINDS], *all, *united;
-    int n = 0;
-    for (int i = 0; i < a->n * b->n; i++)
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct geos_members members = begin_members(geos, 9);
+    GEOSGeometry *all;
+    for (unsigned i = 0; i < 9 && members.list != NULL; i++)
     {
-        list[n] = GEOSIntersection_r(geos, a->of[i / b->n], b->of[i % b->n]);
-        if (list[n] == NULL)
-        {
-            while (n-- > 0)
-                GEOSGeom_destroy_r(geos, list[n]);
-            return NULL;
-        }
-        if (GEOSisEmpty_r(geos, list[n]) != 0)
-            GEOSGeom_destroy_r(geos, list[n]);
+        unsigned kind_a = 1u << i / 3, kind_b = 1u << i % 3;
+        GEOSGeometry *common;
+        if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
+            continue;
+        common = intersect_members(pairs, a, kind_a, b, kind_b);
+        if (common != NULL && GEOSisEmpty_r(geos, common) != 0)
+            GEOSGeom_destroy_r(geos, common);
         else
-            n++;
+            add_member(&members, common);
     }
-    /* takes the members, also when it fails */
-    all = GEOSGeom_createCollection_r(geos, GEOS_GEOMETRYCOLLECTION, list,
-                                      (unsigned)n);
-    if (all == NULL || n < 2)
-        return all;
-    united = GEOSUnaryUnion_r(geos, all);
-    GEOSGeom_destroy_r(geos, all);
-    return united;
+    all = collect(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+    return members.n < 2 ? all : unite(geos, all);
 }
 
 /* GEOS intersects no collections of several kinds: those are taken kind by
  * kind.  NULL: it raised, or memory is out. */
-static GEOSGeometry *intersect(struct oj_geos_pairs *pairs,
-                               struct oj_geos_kept *a, struct oj_geos_kept *b)
+static GEOSGeometry *intersect(struct oj_geos_pairs *pairs, struct kept *a,
+                               struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    const GEOSGeometry *whole_a = oj_geos_features_whole(&pairs->input, a);
-    const GEOSGeometry *whole_b = oj_geos_features_whole(&pairs->join_side, b);
-    struct kinds of_a, of_b;
-    GEOSGeometry *common = NULL;
+    const GEOSGeometry *whole_a = get_whole(&pairs->input, a);
+    const GEOSGeometry *whole_b = get_whole(&pairs->join_side, b);
     if (whole_a == NULL || whole_b == NULL)
         return NULL;
-    if (GEOSGeomTypeId_r(geos, whole_a) != GEOS_GEOMETRYCOLLECTION &&
-        GEOSGeomTypeId_r(geos, whole_b) != GEOS_GEOMETRYCOLLECTION)
-        return GEOSIntersection_r(geos, whole_a, whole_b);
-    if (!split_kinds(&pairs->input, a, &of_a))
-        return NULL;
-    if (split_kinds(&pairs->join_side, b, &of_b))
-    {
-        common = intersect_kinds(geos, &of_a, &of_b);
-        free_kinds(geos, &of_b);
-    }
-    free_kinds(geos, &of_a);
-    return common;
+    if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
+        GEOSGeomTypeId_r(geos, whole_b) == GEOS_GEOMETRYCOLLECTION)
+        return intersect_kinds(pairs, a, b);
+    return GEOSIntersection_r(geos, whole_a, whole_b);
 }
 
 enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes)
 {
-    struct oj_geos_kept *a = NULL, *b = NULL;
+    struct kept *a = NULL, *b = NULL;
     enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
     GEOSGeometry *common;
     struct oj_error err;
@@ -556,7 +1066,7 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
         return both;
     common = intersect(pairs, a, b);
     if (common == NULL)
-        return oj_geos_handle_reason(&pairs->handle);
+        return refusal(pairs);
     status = add_geometry(pairs->handle.geos, common, shapes, &err);
     GEOSGeom_destroy_r(pairs->handle.geos, common);
     if (status == OJ_OK)
@@ -571,22 +1081,21 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
                              int64_t feature, double *area,
                              struct oj_error *err)
 {
-    struct oj_geos_features *features =
-        of_input ? &pairs->input : &pairs->join_side;
-    const struct oj_flat *flat = features->flat;
+    struct geos_side *side = of_input ? &pairs->input : &pairs->join_side;
+    const struct oj_flat *flat = side->flat;
     const GEOSGeometry *whole = NULL;
-    struct oj_geos_kept *kept;
+    struct kept *kept;
     struct oj_flat united;
     *area = oj_flat_area(flat, feature);
     if (oj_flat_is_points(flat) || *area == 0.0 ||
         flat->part_offset[feature + 1] - flat->part_offset[feature] < 2)
         return OJ_OK;
-    oj_geos_handle_ask(&pairs->handle);
-    kept = oj_geos_features_get(features, feature);
+    pairs->handle.message[0] = '\0';
+    kept = get_feature(side, feature);
     if (kept != NULL)
-        whole = oj_geos_features_whole(features, kept);
+        whole = get_whole(side, kept);
     if (whole == NULL)
-        return oj_geos_handle_reason(&pairs->handle) == OJ_GEOS_OUT_OF_MEMORY
+        return refusal(pairs) == OJ_GEOS_OUT_OF_MEMORY
                    ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
                    : OJ_OK;
     if (whole == kept->geometry)

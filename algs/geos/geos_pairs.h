@@ -14,9 +14,18 @@
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../relation/oj_relation.h"
-#include "geos_verdict.h"
 
 struct oj_geos_pairs;
+
+/** What GEOS answers when it is asked about two features. */
+enum oj_geos_verdict
+{
+    OJ_GEOS_NO = 0,
+    OJ_GEOS_YES = 1,    /**< also: there is an answer, which lies elsewhere */
+    OJ_GEOS_CANNOT_SAY, /**< it raised: an invalid geometry, or a collection
+                             that its relate does not take */
+    OJ_GEOS_OUT_OF_MEMORY
+};
 
 /** join_side outlives *out.
  *  relation  copied; NULL: only intersections and areas will be asked for, and

@@ -79,18 +79,15 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
                              struct oj_pair_stage **out, struct oj_error *err)
 {
     struct oj_pair_stage *stage;
-    stage = oj_calloc(1, sizeof *stage);
-    if (stage == NULL)
-        return oj_fail_nomem(err, 1, sizeof *stage);
+    OJ_NEW_ZEROED(stage, 1, err);
     stage->request = *request;
     stage->n_workers =
         request->n_threads > 0 ? request->n_threads : oj_cpu_count();
     stage->worker = oj_calloc(stage->n_workers, sizeof *stage->worker);
     if (stage->worker == NULL)
     {
-        int n_workers = stage->n_workers;
         oj_free(stage);
-        return oj_fail_nomem(err, n_workers, sizeof *stage->worker);
+        return oj_fail_nomem(err, 1, sizeof *stage->worker);
     }
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].stage = stage;
@@ -103,13 +100,18 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
     return stage->request.relation.metric == OJ_METRIC_SPHERE;
 }
 
+/* GEOS with the join side, and with the batch, where there is one. */
 static oj_status need_geos(struct pair_stage_worker *worker,
                            struct oj_error *err)
 {
-    if (worker->geos != NULL)
-        return OJ_OK;
-    return oj_geos_pairs_open(NULL, worker->stage->join_side.whole, 0,
-                              &worker->geos, err);
+    const struct oj_pair_stage *stage = worker->stage;
+    if (worker->geos == NULL)
+        OJ_TRY(oj_geos_pairs_open(NULL, stage->join_side.whole, 0,
+                                  &worker->geos, err));
+    if (!worker->has_input)
+        oj_geos_pairs_set_input(worker->geos, stage->input.whole);
+    worker->has_input = 1;
+    return OJ_OK;
 }
 
 /* Where parts of a join feature overlap, the area of their union. */
@@ -148,6 +150,7 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     {
         oj_geos_pairs_close(stage->worker[i].geos);
         stage->worker[i].geos = NULL;
+        stage->worker[i].has_input = 0;
     }
     if (is_on_sphere(stage) && wants_points(&stage->request))
     {
@@ -239,7 +242,8 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
           oj_status (*visit)(struct pair_stage_worker *, struct oj_error *),
           struct oj_error *err)
 {
-    int64_t n = entries->n_entries, first = INT64_MAX;
+    int64_t n = entries->n_entries;
+    int64_t first = stage->text[0] == '\0' ? INT64_MAX : -1; /* is known */
     stage->entries = entries;
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
@@ -253,29 +257,16 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
-        if (worker->first_undecided < first && stage->text[0] == '\0')
-            first = worker->first_undecided;
         stage->n_undecided += worker->n_undecided;
-    }
-    for (int i = 0; first < INT64_MAX && i < stage->n_workers; i++)
-    {
-        if (stage->worker[i].first_undecided == first)
-            memcpy(stage->text, stage->worker[i].text, sizeof stage->text);
+        if (worker->first_undecided >= first)
+            continue;
+        first = worker->first_undecided;
+        memcpy(stage->text, worker->text, sizeof stage->text);
     }
     return OJ_OK;
 }
 
 /* ---- overlaps ----------------------------------------------------------- */
-
-static oj_status need_input(struct pair_stage_worker *worker,
-                            struct oj_error *err)
-{
-    OJ_TRY(need_geos(worker, err));
-    if (!worker->has_input)
-        oj_geos_pairs_set_input(worker->geos, worker->stage->input.whole);
-    worker->has_input = 1;
-    return OJ_OK;
-}
 
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
 static oj_status add_common(struct pair_stage_worker *worker,
@@ -283,7 +274,7 @@ static oj_status add_common(struct pair_stage_worker *worker,
                             struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
-    OJ_TRY(need_input(worker, err));
+    OJ_TRY(need_geos(worker, err));
     verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
                                        worker->feature, shapes);
     *is_there = verdict == OJ_GEOS_YES;
@@ -335,10 +326,9 @@ static oj_status measure_common(struct pair_stage_worker *worker, double *area,
 static double percent_of(const struct pair_stage_worker *worker,
                          double area_of_row, double area, double length)
 {
-    double whole = area_of_row;
-    if (whole > 0.0)
-        return 100.0 * area / whole;
-    whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    double whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    if (area_of_row > 0.0)
+        return 100.0 * area / area_of_row;
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
@@ -359,22 +349,17 @@ static void set_value(const struct pair_stage_worker *worker,
 static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
                                  double length, struct oj_error *err)
 {
-    double whole = (double)NAN, percent = (double)NAN;
-    if (!isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT))
-    {
-        OJ_TRY(need_input(worker, err));
-        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &whole, err));
-        percent = percent_of(worker, whole, area, length);
-    }
-    set_value(worker, OJ_PAIR_OVERLAP_PERCENT, percent);
-    whole = (double)NAN;
+    double of_row = (double)NAN, of_feature = (double)NAN;
+    int wants_percent = !isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT);
+    OJ_TRY(need_geos(worker, err));
+    if (wants_percent)
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
     if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
-    {
-        OJ_TRY(need_geos(worker, err));
-        OJ_TRY(
-            oj_geos_pairs_area(worker->geos, 0, worker->feature, &whole, err));
-    }
-    set_value(worker, OJ_PAIR_JOIN_AREA, whole);
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
+                                  err));
+    set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
+              wants_percent ? percent_of(worker, of_row, area, length) : NAN);
+    set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     return OJ_OK;
 }
 

@@ -1,5 +1,7 @@
 #include "oj_pick.h"
 
+#include "../pairs/oj_row_order.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,10 +29,9 @@ static int64_t score_of(const struct oj_matches *m,
 static int32_t rank_of(const struct oj_matches *m,
                        const struct oj_pick_scores *scores, int64_t entry)
 {
-    int32_t feature = m->join_row[entry];
-    if (scores->in_tie_order)
-        return 0;
-    return scores->tie_rank != NULL ? scores->tie_rank[feature] : feature;
+    return scores->in_tie_order
+               ? 0
+               : oj_tie_rank(scores->tie_rank, m->join_row[entry]);
 }
 
 static int64_t best_of(const struct oj_matches *m,

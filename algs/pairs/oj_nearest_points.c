@@ -27,7 +27,6 @@ struct part_side
     int kind;
     int64_t n_segments, n_runs;
     struct oj_box all;
-    double x, y; /* its first vertex */
 };
 
 /* The best so far: the least distance, and of equal ones the least places. */
@@ -108,8 +107,6 @@ static oj_status take_part(struct part_side *s, int64_t place,
         OJ_TRY(add_ring(s, ring, err));
     s->n_runs = (s->n_segments + RUN - 1) / RUN;
     OJ_ROOM(s->of->box, 0, s->n_runs, s->of->cap_boxes, err);
-    s->x = s->of->segment[0].x0;
-    s->y = s->of->segment[0].y0;
     s->all = oj_box_empty();
     for (int64_t run = 0; run < s->n_runs; run++)
     {
@@ -151,42 +148,14 @@ static void compare_runs(const struct part_side *a, int64_t run_a,
     }
 }
 
-/* The pair of runs with the nearest boxes gives a bound that spares most other
- * pairs. */
-static double bound_of(const struct part_side *a, const struct part_side *b)
-{
-    struct nearest_best best = {.distance = INFINITY};
-    double least = INFINITY;
-    int64_t run_a = 0, run_b = 0;
-    if (a->n_runs == 1 && b->n_runs == 1)
-        return INFINITY;
-    for (int64_t i = 0; i < a->n_runs; i++)
-    {
-        for (int64_t j = 0; j < b->n_runs; j++)
-        {
-            double d = oj_box_distance(&a->of->box[i], &b->of->box[j]);
-            if (d >= least)
-                continue;
-            least = d;
-            run_a = i;
-            run_b = j;
-        }
-    }
-    compare_runs(a, run_a, b, run_b, &best);
-    return best.distance;
-}
-
 /* Segments of the parts at hand against each other: *best is replaced when they
  * are nearer. */
 static void compare_parts(const struct part_side *a, const struct part_side *b,
                           struct nearest_best *best)
 {
-    struct nearest_best here = {.distance = INFINITY};
+    struct nearest_best here = {.distance = best->distance};
     if (oj_box_distance(&a->all, &b->all) > best->distance)
         return;
-    here.distance = bound_of(a, b);
-    if (!(here.distance < best->distance))
-        here.distance = best->distance;
     for (int64_t i = 0; i < a->n_runs; i++)
     {
         for (int64_t j = 0; j < b->n_runs; j++)
@@ -258,34 +227,21 @@ static int is_on(const struct oj_plain_segment *s, double x, double y)
 static void common_point(const struct oj_plain_segment *a,
                          const struct oj_plain_segment *b, double *x, double *y)
 {
+    const double vertex[4][2] = {
+        {a->x0, a->y0}, {a->x1, a->y1}, {b->x0, b->y0}, {b->x1, b->y1}};
     double dx = a->x1 - a->x0, dy = a->y1 - a->y0;
     double ex = b->x1 - b->x0, ey = b->y1 - b->y0;
     double t =
         ((b->x0 - a->x0) * ey - (b->y0 - a->y0) * ex) / (dx * ey - dy * ex);
-    *x = a->x0;
-    *y = a->y0;
-    if (is_on(b, a->x0, a->y0))
-        return;
-    if (is_on(b, a->x1, a->y1))
+    for (int i = 0; i < 4; i++)
     {
-        *x = a->x1;
-        *y = a->y1;
+        *x = vertex[i][0];
+        *y = vertex[i][1];
+        if (is_on(i < 2 ? b : a, *x, *y))
+            return;
     }
-    else if (is_on(a, b->x0, b->y0))
-    {
-        *x = b->x0;
-        *y = b->y0;
-    }
-    else if (is_on(a, b->x1, b->y1))
-    {
-        *x = b->x1;
-        *y = b->y1;
-    }
-    else if (t > 0.0 && t < 1.0)
-    {
-        *x = a->x0 + t * dx;
-        *y = a->y0 + t * dy;
-    }
+    *x = t > 0.0 && t < 1.0 ? a->x0 + t * dx : a->x0;
+    *y = t > 0.0 && t < 1.0 ? a->y0 + t * dy : a->y0;
 }
 
 /* The vertex that is nearest to the other segment, and its foot there; the
@@ -343,36 +299,40 @@ static void set_points(const struct nearest_best *best,
     set_common(out, x, y);
 }
 
-/* 1 when one of the parts at hand lies in the other, or begins there. */
-static int is_inside(const struct part_side *a, const struct part_side *b,
-                     struct oj_nearest_points *out)
+/* 1 when a ring of the part at hand of a, first <= ring < end, begins in that
+ * of b. */
+static int rings_inside(const struct part_side *a, const struct part_side *b,
+                        int64_t first, int64_t end,
+                        struct oj_nearest_points *out)
 {
-    if (part_holds(b, a->x, a->y))
-        set_common(out, a->x, a->y);
-    else if (part_holds(a, b->x, b->y))
-        set_common(out, b->x, b->y);
-    else
-        return 0;
-    return 1;
-}
-
-/* As is_inside(), for the other rings of a.  No rings of the two parts meet:
- * then this happens only to invalid polygons, with holes beyond their shells.
- */
-static int has_ring_inside(const struct part_side *a, const struct part_side *b,
-                           struct oj_nearest_points *out)
-{
-    for (int64_t ring = a->first_ring + 1; ring < a->end_ring; ring++)
+    for (int64_t ring = first; ring < end; ring++)
     {
         int64_t n, v = ring_of(a, ring, &n);
-        double x = a->flat->x[v], y = a->flat->y[v];
-        if (part_holds(b, x, y))
+        if (part_holds(b, a->flat->x[v], a->flat->y[v]))
         {
-            set_common(out, x, y);
+            set_common(out, a->flat->x[v], a->flat->y[v]);
             return 1;
         }
     }
     return 0;
+}
+
+/* The first ring tells whether one part lies in the other, or begins there. */
+static int is_inside(const struct part_side *a, const struct part_side *b,
+                     struct oj_nearest_points *out)
+{
+    int64_t i = a->first_ring, j = b->first_ring;
+    return rings_inside(a, b, i, i + 1, out) ||
+           rings_inside(b, a, j, j + 1, out);
+}
+
+/* The other rings, where none of the two parts meet: then one is inside only of
+ * invalid polygons, with holes beyond their shells. */
+static int has_ring_inside(const struct part_side *a, const struct part_side *b,
+                           struct oj_nearest_points *out)
+{
+    return rings_inside(a, b, a->first_ring + 1, a->end_ring, out) ||
+           rings_inside(b, a, b->first_ring + 1, b->end_ring, out);
 }
 
 oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
@@ -402,8 +362,7 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                 return OJ_OK;
             }
             if (distance_to == OJ_TO_INTERIOR &&
-                (has_ring_inside(&one, &two, out) ||
-                 has_ring_inside(&two, &one, out)))
+                has_ring_inside(&one, &two, out))
                 return OJ_OK;
         }
     }

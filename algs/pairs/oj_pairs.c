@@ -1,5 +1,7 @@
 #include "oj_pairs.h"
 
+#include <string.h>
+
 oj_status oj_pair_filter_make(const struct oj_relation *relation,
                               const struct oj_flat *input,
                               const struct oj_flat *join_side,
@@ -26,29 +28,29 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     return OJ_OK;
 }
 
+/* As long a run of offsets, as far from the first. */
+static int same_offsets(const int64_t *a, const int64_t *b, int64_t n)
+{
+    for (int64_t i = 1; i <= n; i++)
+    {
+        if (a[i] - a[0] != b[i] - b[0])
+            return 0;
+    }
+    return 1;
+}
+
 /* Ring by ring as many vertices, part by part the same kind. */
 static int same_structure(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b)
 {
     int64_t pa = a->part_offset[feature_a], pb = b->part_offset[feature_b];
     int64_t n = a->part_offset[feature_a + 1] - pa;
-    if (b->part_offset[feature_b + 1] - pb != n)
-        return 0;
-    for (int64_t p = 0; p < n; p++)
-    {
-        int64_t ra = a->ring_offset[pa + p], rb = b->ring_offset[pb + p];
-        int64_t n_rings = a->ring_offset[pa + p + 1] - ra;
-        if (a->part_kind[pa + p] != b->part_kind[pb + p] ||
-            b->ring_offset[pb + p + 1] - rb != n_rings)
-            return 0;
-        for (int64_t r = 0; r < n_rings; r++)
-        {
-            if (a->vertex_offset[ra + r + 1] - a->vertex_offset[ra + r] !=
-                b->vertex_offset[rb + r + 1] - b->vertex_offset[rb + r])
-                return 0;
-        }
-    }
-    return 1;
+    int64_t ra = a->ring_offset[pa], rb = b->ring_offset[pb];
+    return b->part_offset[feature_b + 1] - pb == n &&
+           memcmp(a->part_kind + pa, b->part_kind + pb, (size_t)n) == 0 &&
+           same_offsets(a->ring_offset + pa, b->ring_offset + pb, n) &&
+           same_offsets(a->vertex_offset + ra, b->vertex_offset + rb,
+                        a->ring_offset[pa + n] - ra);
 }
 
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,

@@ -14,14 +14,11 @@
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
-    struct oj_ranking ranking;
-    memset(&ranking, 0, sizeof ranking);
-    ranking.k = relation->k;
-    ranking.keep_ties = relation->ties == OJ_TIES_ALL;
-    ranking.max_distance = relation->max_distance;
-    ranking.tie_rank = tie_rank;
-    ranking.bound = relation->max_distance;
-    return ranking;
+    return (struct oj_ranking){.k = relation->k,
+                               .keep_ties = relation->ties == OJ_TIES_ALL,
+                               .max_distance = relation->max_distance,
+                               .tie_rank = tie_rank,
+                               .bound = relation->max_distance};
 }
 
 void oj_ranking_start(struct oj_ranking *ranking)
@@ -115,8 +112,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
         return OJ_OK;
     candidate.distance = distance;
     candidate.feature = feature;
-    candidate.rank =
-        ranking->tie_rank != NULL ? ranking->tie_rank[feature] : feature;
+    candidate.rank = oj_tie_rank(ranking->tie_rank, feature);
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
     if (ranking->k == 1 && !ranking->keep_ties)
     {
@@ -172,15 +168,10 @@ oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
 oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                          const struct oj_ranking *ranking, struct oj_error *err)
 {
-    int64_t first = answers->n_entries, n = first + ranking->n;
     OJ_TRY(oj_answers_reserve(answers, ranking->n, err));
     for (int64_t i = 0; i < ranking->n; i++)
-    {
-        answers->row[first + i] = (int32_t)row;
-        answers->feature[first + i] = ranking->list[i].feature;
-        answers->distance[first + i] = ranking->list[i].distance;
-    }
-    answers->n_entries = n;
+        oj_answers_put(answers, (int32_t)row, ranking->list[i].feature,
+                       ranking->list[i].distance);
     return OJ_OK;
 }
 
@@ -255,10 +246,10 @@ static void fill_one_to_one(const struct oj_answers *answers, int64_t n_answers,
             double distance = answers[a].distance[i];
             if (known >= 0)
             {
-                int32_t rank = tie_rank ? tie_rank[feature] : feature;
-                int32_t known_rank = tie_rank ? tie_rank[known] : known;
                 if (distance > out->measure[row] ||
-                    (distance == out->measure[row] && rank >= known_rank))
+                    (distance == out->measure[row] &&
+                     oj_tie_rank(tie_rank, feature) >=
+                         oj_tie_rank(tie_rank, known)))
                     continue;
             }
             else

@@ -8,17 +8,13 @@
 /* Up to so many pairs are sorted by counting, a multiple of OJ_WIDE. */
 #define FEW 128
 
-static int32_t rank_of(const int32_t *tie_rank, int32_t feature)
-{
-    return tie_rank != NULL ? tie_rank[feature] : feature;
-}
-
 static int is_in_order(int64_t n, const int32_t *tie_rank,
                        const int32_t *feature)
 {
     for (int64_t i = 1; i < n; i++)
     {
-        if (rank_of(tie_rank, feature[i - 1]) > rank_of(tie_rank, feature[i]))
+        if (oj_tie_rank(tie_rank, feature[i - 1]) >
+            oj_tie_rank(tie_rank, feature[i]))
             return 0;
     }
     return 1;
@@ -66,7 +62,7 @@ static oj_status sort_many(struct oj_row_order *order, int64_t n,
     key = order->key;
     for (int64_t i = 0; i < n; i++)
     {
-        key[i].key = (uint64_t)rank_of(tie_rank, feature[i]);
+        key[i].key = (uint64_t)oj_tie_rank(tie_rank, feature[i]);
         key[i].value = i << 32 | feature[i];
     }
     key = oj_radix_sort(key, key + n, n);

@@ -6,6 +6,15 @@
 #include "../../flatten/base/oj_status.h"
 #include "../base/oj_radix.h"
 
+#include <stddef.h>
+
+/** The place of a feature in tie order; tie_rank: [features], or NULL: the
+ *  ordinal. */
+static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
+{
+    return tie_rank != NULL ? tie_rank[feature] : feature;
+}
+
 /** What sorting long rows needs in between; of one thread. Owner; zeroed memory
  *  is a valid empty one. */
 struct oj_row_order

@@ -2,7 +2,7 @@
  *
  *  rows in an order that keeps neighbours together -> shapes -> features whose
  *  boxes pass (cpu_shapes.h), or what a screen has found in their place -> pair
- *  filter -> our kernels (cpu_verdict.h) -> the matrix of what they leave
+ *  filter -> our kernels (cpu_shapes.h) -> the matrix of what they leave
  *  (relate.h) -> answers
  */
 #include "../../flatten/base/oj_array.h"
@@ -15,13 +15,333 @@
 #include "../relate/relate.h"
 #include "../relation/oj_backend.h"
 #include "../relation/oj_engine.h"
+#include "../relation/oj_matrix.h"
 #include "../relation/oj_point_rule.h"
 #include "../relation/oj_screen.h"
-#include "../shapes/cpu_meet.h"
-#include "cpu_verdict.h"
+#include "../shapes/cpu_shapes.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+/* --- what our own kernels say ----------------------------------------------
+
+ * Lines and polygons are judged by three facts: where vertices lie, whether
+ * edges cross, and whether they touch. Where they touch without crossing, it
+ * takes the matrix (relate.h); most pairs never get there. */
+
+enum verdict
+{
+    VERDICT_NO = 0,
+    VERDICT_YES,
+    VERDICT_UNSURE
+};
+
+/* What a verdict rests on, or'ed: it holds if these shapes are nice
+ * (oj_shape_is_nice()). */
+enum needs_nice
+{
+    NEEDS_NICE_A = 1,
+    NEEDS_NICE_B = 2
+};
+
+#define NEEDS_BOTH ((unsigned)NEEDS_NICE_A | (unsigned)NEEDS_NICE_B)
+
+/* How a shape lies inside another one. */
+enum inside
+{
+    COVERED,  /* no point of it outside */
+    WITHIN,   /* and interiors meet */
+    PROPERLY, /* all of it in the interior */
+};
+
+/* 1 when the join asks whether one shape is inside the other: how, and whether
+ * it is the second one in the first. */
+static int asks_inside(enum oj_op op, enum inside *how, int *is_around)
+{
+    *is_around = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS ||
+                 op == OJ_OP_CONTAINS_PROPERLY;
+    *how = op == OJ_OP_WITHIN || op == OJ_OP_CONTAINS ? WITHIN
+           : op == OJ_OP_CONTAINS_PROPERLY            ? PROPERLY
+                                                      : COVERED;
+    return *is_around || op == OJ_OP_WITHIN || op == OJ_OP_COVEREDBY;
+}
+
+int oj_screen_rule_of(const struct oj_relation *relation,
+                      struct oj_screen_rule *out)
+{
+    enum oj_op op = relation->op;
+    enum inside how;
+    int is_around, is_inside = asks_inside(op, &how, &is_around);
+    out->test = is_inside            ? is_around ? OJ_BOX_WITHIN : OJ_BOX_COVERS
+                : op == OJ_OP_EQUALS ? OJ_BOX_EQUALS
+                                     : OJ_BOX_MEETS;
+    out->is_enough = op == OJ_OP_BBOX;
+    out->asks_meeting = !is_inside && op != OJ_OP_EQUALS && op != OJ_OP_BBOX;
+    out->takes_all = op == OJ_OP_RELATE && !oj_relation_needs_contact(relation);
+    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && !out->takes_all;
+}
+
+/* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
+#define SOME_OUTSIDE (1u << OJ_OUTSIDE)
+#define SOME_INSIDE (1u << OJ_INSIDE)
+#define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
+
+/* Looks no further once it has found one of enough. */
+static unsigned locate_vertices(const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned enough)
+{
+    const double *x = a->flat->x + a->first_vertex;
+    const double *y = a->flat->y + a->first_vertex;
+    unsigned found = 0;
+    for (int64_t i = 0; i < a->n_vertices && (found & enough) == 0; i++)
+        found |= 1u << oj_shape_locate(b, x[i], y[i]);
+    return found;
+}
+
+/* 1 when a vertex of a lies in one of these places in b. */
+static int has_vertex(const struct oj_shape *a, const struct oj_shape *b,
+                      unsigned places)
+{
+    return (locate_vertices(a, b, places) & places) != 0;
+}
+
+/* --- inside --------------------------------------------------------------- */
+
+static enum verdict yes_if(int condition)
+{
+    return condition ? VERDICT_YES : VERDICT_NO;
+}
+
+/* 1 when a ring of polygon b begins in polygon a. */
+static int has_ring_in(const struct oj_shape *b, const struct oj_shape *a)
+{
+    for (int64_t r = 0; r < b->n_rings; r++)
+    {
+        int64_t n, v = oj_shape_ring(b, r, &n);
+        if (oj_shape_locate(a, b->flat->x[v], b->flat->y[v]) != OJ_OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* Where points are in polygons, even-odd over all rings says only if parts do
+ * not overlap; and a point on a ring may be inside, where parts share an edge
+ * or a polygon is but a line. */
+static unsigned needs_of_points(const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned found)
+{
+    int is_on = (found & SOME_ON_BOUNDARY) != 0;
+    return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
+                ? (unsigned)NEEDS_NICE_A
+                : 0u) |
+           (b->may_overlap || (is_on && b->kinds == OJ_PART_POLYGON)
+                ? (unsigned)NEEDS_NICE_B
+                : 0u);
+}
+
+static enum verdict points_are_inside(const struct oj_shape *a,
+                                      const struct oj_shape *b, enum inside how,
+                                      unsigned *needs)
+{
+    unsigned found =
+        locate_vertices(a, b,
+                        how == PROPERLY && b->kinds == OJ_PART_POLYGON
+                            ? SOME_OUTSIDE | SOME_ON_BOUNDARY
+                            : SOME_OUTSIDE);
+    *needs = needs_of_points(a, b, how == COVERED ? 0u : found);
+    if (found & SOME_OUTSIDE)
+        return VERDICT_NO;
+    if (b->kinds == OJ_PART_POINT || how == COVERED)
+        return VERDICT_YES;
+    if (b->kinds == OJ_PART_LINE) /* its ends are its boundary, mostly */
+        return VERDICT_UNSURE;
+    return yes_if(how == WITHIN ? (found & SOME_INSIDE) != 0
+                                : (found & SOME_ON_BOUNDARY) == 0);
+}
+
+static int has_one_ring(const struct oj_shape *shape)
+{
+    return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
+}
+
+/* Whether the interiors are where they should be next to a point in which an
+ * edge of a crosses one of b.  Not if another ring of the polygon touches its
+ * edge in that very point, or a line ends on itself there; either then has a
+ * vertex on the other feature. */
+static int crossing_is_sure(const struct oj_shape *a, const struct oj_shape *b)
+{
+    int are_lines = a->kinds == OJ_PART_LINE && b->kinds == OJ_PART_LINE;
+    if (has_one_ring(a) && has_one_ring(b) && !are_lines)
+        return 1;
+    return !has_vertex(a, b, SOME_ON_BOUNDARY) &&
+           !has_vertex(b, a, SOME_ON_BOUNDARY);
+}
+
+/* Lines or polygons in a polygon.  Nice ones: next to a point where edges
+ * cross, both have points that the other lacks; where edges do not meet at all,
+ * a lies inside or outside part by part, and inside only if no ring of b is in
+ * it. */
+static enum verdict edges_are_inside(const struct oj_shape *a,
+                                     const struct oj_shape *b, enum inside how)
+{
+    enum oj_location window =
+        oj_box_intersects(&a->box, &b->box)
+            ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
+            : OJ_OUTSIDE;
+    enum oj_contact contact;
+    if (window != OJ_ON_BOUNDARY)
+        return yes_if(window == OJ_INSIDE);
+    /* properly: a vertex on the boundary of b is a contact of edges, too */
+    if (has_vertex(a, b,
+                   SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
+        return VERDICT_NO;
+    contact =
+        oj_shapes_contact(a, b, how == PROPERLY ? OJ_TOUCHING : OJ_CROSSING);
+    if (contact == OJ_CROSSING)
+        return how == PROPERLY || crossing_is_sure(a, b) ? VERDICT_NO
+                                                         : VERDICT_UNSURE;
+    if (contact == OJ_TOUCHING)
+        return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
+    return yes_if(a->kinds == OJ_PART_LINE || !has_ring_in(b, a));
+}
+
+/* Whether a is in b. */
+static enum verdict is_inside(const struct oj_shape *a,
+                              const struct oj_shape *b, enum inside how,
+                              unsigned *needs)
+{
+    *needs = 0;
+    if (a->kinds == OJ_PART_POINT)
+        return points_are_inside(a, b, how, needs);
+    *needs = NEEDS_BOTH;
+    if (b->kinds == OJ_PART_POLYGON)
+        return edges_are_inside(a, b, how);
+    /* lines in points, polygons in lines or points */
+    if (a->kinds != b->kinds)
+        return VERDICT_NO;
+    /* a line in a line */
+    return has_vertex(a, b, SOME_OUTSIDE) ? VERDICT_NO : VERDICT_UNSURE;
+}
+
+/* --- touching, crossing, overlapping, equal ------------------------------- */
+
+static int is_pair_of(const struct oj_shape *a, const struct oj_shape *b,
+                      uint8_t kind, uint8_t other)
+{
+    return (a->kinds == kind && b->kinds == other) ||
+           (a->kinds == other && b->kinds == kind);
+}
+
+static enum verdict shapes_touch(const struct oj_shape *a,
+                                 const struct oj_shape *b, unsigned *needs)
+{
+    enum oj_contact contact;
+    *needs = 0;
+    if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
+        return VERDICT_NO;
+    if (is_pair_of(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
+    {
+        unsigned found = a->kinds == OJ_PART_POINT ? locate_vertices(a, b, 0)
+                                                   : locate_vertices(b, a, 0);
+        *needs = needs_of_points(a, b, found);
+        return yes_if((found & SOME_INSIDE) == 0);
+    }
+    if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
+        return VERDICT_UNSURE;
+    /* interiors meet next to a crossing; and where nothing touches, one has a
+     * part inside the other; and a vertex inside a polygon has interior of its
+     * own feature next to it */
+    *needs = NEEDS_BOTH;
+    contact = oj_shapes_contact(a, b, OJ_CROSSING);
+    if (contact == OJ_APART ||
+        (contact == OJ_CROSSING && crossing_is_sure(a, b)))
+        return VERDICT_NO;
+    if ((b->kinds == OJ_PART_POLYGON && has_vertex(a, b, SOME_INSIDE)) ||
+        (a->kinds == OJ_PART_POLYGON && has_vertex(b, a, SOME_INSIDE)))
+        return VERDICT_NO;
+    return VERDICT_UNSURE;
+}
+
+/* Crosses, of a line and a polygon, and overlaps, of two polygons. */
+static enum verdict shapes_overlap(enum oj_op op, const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned *needs)
+{
+    int crosses = op == OJ_OP_CROSSES, is_simple;
+    enum oj_contact contact;
+    *needs = NEEDS_BOTH; /* else they may be of other dimensions */
+    if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
+                : a->kinds != b->kinds)
+        return VERDICT_NO;
+    if (crosses ? !is_pair_of(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
+                : a->kinds != OJ_PART_POLYGON)
+        return VERDICT_UNSURE;
+    contact = oj_shapes_contact(a, b, OJ_CROSSING);
+    if (contact == OJ_CROSSING)
+        return crossing_is_sure(a, b) ? VERDICT_YES : VERDICT_UNSURE;
+    /* without contact a line that meets a polygon is all inside, and one of two
+     * simple shapes that meet contains the other */
+    is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
+                        : a->n_rings == 1 && b->n_rings == 1;
+    return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
+}
+
+static enum verdict are_equal(const struct oj_shape *a,
+                              const struct oj_shape *b, unsigned *needs)
+{
+    *needs = NEEDS_BOTH;
+    if (a->kinds != b->kinds)
+        return VERDICT_NO;
+    if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
+        return VERDICT_YES;
+    /* every vertex of one is on the boundary of the other, or on the line */
+    return has_vertex(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
+                   has_vertex(b, a, SOME_OUTSIDE | SOME_INSIDE)
+               ? VERDICT_NO
+               : VERDICT_UNSURE;
+}
+
+/* --- all joins ------------------------------------------------------------ */
+
+static enum verdict verdict_of(const struct oj_relation *relation,
+                               const struct oj_shape *a,
+                               const struct oj_shape *b, unsigned *needs)
+{
+    enum oj_op op = relation->op;
+    enum inside how;
+    int is_around;
+    if (oj_shape_is_mixed(a) || oj_shape_is_mixed(b))
+        return VERDICT_UNSURE;
+    if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
+        return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
+    if (asks_inside(op, &how, &is_around))
+    {
+        enum verdict verdict =
+            is_inside(is_around ? b : a, is_around ? a : b, how, needs);
+        if (is_around) /* what it needs was said of b, a */
+            *needs = (*needs & NEEDS_NICE_A ? (unsigned)NEEDS_NICE_B : 0u) |
+                     (*needs & NEEDS_NICE_B ? (unsigned)NEEDS_NICE_A : 0u);
+        return verdict;
+    }
+    if (!oj_shapes_meet(a, b, needs))
+        return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
+                   ? VERDICT_UNSURE
+                   : VERDICT_NO;
+    switch (op)
+    {
+        case OJ_OP_TOUCHES:
+            return shapes_touch(a, b, needs);
+        case OJ_OP_CROSSES:
+        case OJ_OP_OVERLAPS:
+            return shapes_overlap(op, a, b, needs);
+        case OJ_OP_EQUALS:
+            return are_equal(a, b, needs);
+        default:
+            return VERDICT_UNSURE;
+    }
+}
+
+/* --- the engine ------------------------------------------------------------
+ */
 
 #define ROWS_PER_TASK 64
 
@@ -44,11 +364,9 @@ struct predicate_worker
     struct oj_relate_scratch relate;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
-    struct oj_answers *answers; /* of the index */
-    struct oj_shape *member;    /* of the row at hand */
-    int64_t cap_members;
-    struct oj_edge_grid cells; /* of the row at hand */
-    int row_niceness;          /* of it, enum oj_niceness */
+    struct oj_answers *answers;   /* of the index */
+    struct oj_edge_grid cells;    /* of the row at hand */
+    _Atomic uint8_t row_niceness; /* of it, enum oj_niceness */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
     int64_t n_rows, n_asked;
     int64_t n_to_look;
@@ -107,39 +425,20 @@ static oj_status want_side(struct predicate_index *index, struct oj_error *err)
 
 /* --- one pair ------------------------------------------------------------- */
 
-static oj_status know_niceness(struct predicate_worker *w,
-                               const struct oj_shape *shape, int *niceness,
-                               struct oj_error *err)
+/* Whether shape is nice; *known: what is known of it so far, by any thread. */
+static oj_status is_nice(struct predicate_worker *w,
+                         const struct oj_shape *shape, _Atomic uint8_t *known,
+                         int *yes, struct oj_error *err)
 {
-    int is_nice;
-    if (*niceness != OJ_NICENESS_NOT_KNOWN)
-        return OJ_OK;
-    w->n_to_look = 0; /* it may take its time */
-    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
-    *niceness = is_nice ? OJ_NICE : OJ_NOT_NICE;
-    return OJ_OK;
-}
-
-/* shape: of the feature; single points are nice. */
-static oj_status feature_is_nice(const struct predicate_batch *b,
-                                 struct predicate_worker *w, int32_t feature,
-                                 const struct oj_shape *shape, int *yes,
-                                 struct oj_error *err)
-{
-    _Atomic uint8_t *known = &b->index->niceness[feature];
-    int niceness = atomic_load_explicit(known, memory_order_relaxed);
-    OJ_TRY(know_niceness(w, shape, &niceness, err));
-    atomic_store_explicit(known, (uint8_t)niceness, memory_order_relaxed);
+    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
+    if (niceness == OJ_NICENESS_NOT_KNOWN)
+    {
+        w->n_to_look = 0; /* it may take its time */
+        OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, yes, err));
+        niceness = *yes ? OJ_NICE : OJ_NOT_NICE;
+        atomic_store_explicit(known, niceness, memory_order_relaxed);
+    }
     *yes = niceness == OJ_NICE;
-    return OJ_OK;
-}
-
-static oj_status row_is_nice(struct predicate_worker *w,
-                             const struct oj_shape *shape, int *yes,
-                             struct oj_error *err)
-{
-    OJ_TRY(know_niceness(w, shape, &w->row_niceness, err));
-    *yes = w->row_niceness == OJ_NICE;
     return OJ_OK;
 }
 
@@ -153,8 +452,8 @@ static oj_status relate(const struct predicate_batch *b,
     const struct oj_relation *relation = &b->index->relation;
     struct oj_matrix matrix;
     int row_nice, feature_nice;
-    OJ_TRY(row_is_nice(w, shape, &row_nice, err));
-    OJ_TRY(feature_is_nice(b, w, feature, other, &feature_nice, err));
+    OJ_TRY(is_nice(w, shape, &w->row_niceness, &row_nice, err));
+    OJ_TRY(is_nice(w, other, &b->index->niceness[feature], &feature_nice, err));
     w->n_to_look = 0; /* it takes its time */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             b->index->options.cancel, &w->relate, &matrix,
@@ -173,7 +472,7 @@ static oj_status ask(const struct predicate_batch *b,
     int32_t feature = oj_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
-    enum oj_verdict verdict;
+    enum verdict verdict;
     unsigned needs = 0;
     int is_sure;
     *holds = 1;
@@ -188,15 +487,15 @@ static oj_status ask(const struct predicate_batch *b,
     }
     else
         point = oj_side_point(side, at);
-    verdict = oj_verdict_of(&b->index->relation, shape, other, &needs);
-    is_sure = verdict != OJ_VERDICT_UNSURE;
-    if (is_sure && (needs & OJ_NEEDS_NICE_B))
-        OJ_TRY(feature_is_nice(b, w, feature, other, &is_sure, err));
-    if (is_sure && (needs & OJ_NEEDS_NICE_A))
-        OJ_TRY(row_is_nice(w, shape, &is_sure, err));
+    verdict = verdict_of(&b->index->relation, shape, other, &needs);
+    is_sure = verdict != VERDICT_UNSURE;
+    if (is_sure && (needs & NEEDS_NICE_B))
+        OJ_TRY(is_nice(w, other, &b->index->niceness[feature], &is_sure, err));
+    if (is_sure && (needs & NEEDS_NICE_A))
+        OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
         return relate(b, w, shape, feature, other, holds, err);
-    *holds = verdict == OJ_VERDICT_YES;
+    *holds = verdict == VERDICT_YES;
     return OJ_OK;
 }
 
@@ -249,22 +548,53 @@ static oj_status take_point(const struct predicate_batch *b,
 {
     const struct oj_ordered_point *p = &b->index->side.points.point[at];
     enum oj_location location = oj_shape_locate(shape, p->x, p->y);
-    int is_nice = !shape->may_overlap;
+    int nice = !shape->may_overlap;
     *holds = (int)(places >> location & 1);
-    if (location == OJ_OUTSIDE && is_nice)
+    if (location == OJ_OUTSIDE && nice)
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(row_is_nice(w, shape, &is_nice, err));
-    return is_nice ? OJ_OK : ask(b, w, shape, at, holds, err);
+        OJ_TRY(is_nice(w, shape, &w->row_niceness, &nice, err));
+    return nice ? OJ_OK : ask(b, w, shape, at, holds, err);
 }
 
-/* The pairs of the row among what was found, whose boxes pass. */
+static oj_status put_pair(const struct predicate_batch *b,
+                          struct predicate_worker *w, int64_t row,
+                          int32_t feature, struct oj_error *err)
+{
+    OJ_TRY(reserve_pair(b, w, err));
+    oj_answers_put(w->answers, (int32_t)row, feature, NAN);
+    return OJ_OK;
+}
+
+/* Disjoint: all features but those marked, which the row does not hold with;
+ * then the marks go. */
+static oj_status take_others(const struct predicate_batch *b,
+                             struct predicate_worker *w, int64_t row,
+                             struct oj_error *err)
+{
+    const struct oj_shape_side *side = &b->index->side;
+    for (int64_t at = 0; at < side->n; at++)
+    {
+        int32_t feature = oj_side_feature(side, at);
+        if (at % 65536 == 65535)
+            OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
+        if (!w->is_met[feature] && oj_pair_may_count(&b->filter, row, feature))
+            OJ_TRY(put_pair(b, w, row, feature, err));
+    }
+    for (int64_t i = 0; i < w->found.n; i++)
+        w->is_met[oj_side_feature(side, w->found.at[i])] = 0;
+    return OJ_OK;
+}
+
+/* The pairs of the row among what was found, whose boxes pass; disjoint: those
+ * that hold are marked, and only those found can be among these. */
 static oj_status take_found(const struct predicate_batch *b,
                             struct predicate_worker *w, int64_t row,
                             const struct oj_shape *shape, struct oj_error *err)
 {
     const struct oj_shape_side *side = &b->index->side;
+    int is_disjoint = b->index->relation.op == OJ_OP_DISJOINT;
     /* single points, of which there can be very many */
     unsigned places = side->shape == NULL && shape->kinds == OJ_PART_POLYGON
                           ? places_of_points(b->index->relation.op)
@@ -282,49 +612,12 @@ static oj_status take_found(const struct predicate_batch *b,
             OJ_TRY(take_point(b, w, shape, at, places, &holds, err));
         else
             OJ_TRY(ask(b, w, shape, at, &holds, err));
-        if (!holds)
-            continue;
-        OJ_TRY(reserve_pair(b, w, err));
-        oj_answers_put(w->answers, (int32_t)row, feature, NAN);
+        if (is_disjoint)
+            w->is_met[feature] = !holds;
+        else if (holds)
+            OJ_TRY(put_pair(b, w, row, feature, err));
     }
-    return OJ_OK;
-}
-
-/* Disjoint: all features but those that the row does not hold with; only those
- * found can be among these. */
-static oj_status take_others(const struct predicate_batch *b,
-                             struct predicate_worker *w, int64_t row,
-                             const struct oj_shape *shape, struct oj_error *err)
-{
-    const struct oj_shape_side *side = &b->index->side;
-    oj_status status = OJ_OK;
-    for (int64_t i = 0; i < w->found.n && status == OJ_OK; i++)
-    {
-        int32_t at = w->found.at[i];
-        int32_t feature = oj_side_feature(side, at);
-        int holds = 0;
-        if (!oj_pair_may_count(&b->filter, row, feature))
-            continue;
-        status = look_up(&b->index->options, w, err);
-        if (status == OJ_OK)
-            status = ask(b, w, shape, at, &holds, err);
-        w->n_asked++;
-        w->is_met[feature] = !holds;
-    }
-    for (int64_t at = 0; at < side->n && status == OJ_OK; at++)
-    {
-        int32_t feature = oj_side_feature(side, at);
-        if (w->is_met[feature] || !oj_pair_may_count(&b->filter, row, feature))
-            continue;
-        status = reserve_pair(b, w, err);
-        if (status == OJ_OK)
-            oj_answers_put(w->answers, (int32_t)row, feature, NAN);
-        if (status == OJ_OK && at % 65536 == 65535)
-            status = oj_check_cancel(b->index->options.cancel, err);
-    }
-    for (int64_t i = 0; i < w->found.n; i++)
-        w->is_met[oj_side_feature(side, w->found.at[i])] = 0;
-    return status;
+    return is_disjoint ? take_others(b, w, row, err) : OJ_OK;
 }
 
 static oj_status find_all(const struct oj_shape_side *side,
@@ -342,17 +635,11 @@ static oj_status find_all(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Members, where its parts are of different kinds, and cells. */
+/* Cells, where they pay. */
 static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
                              struct oj_error *err)
 {
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
-    if (oj_shape_is_mixed(shape))
-    {
-        OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
-        oj_shape_set_members(shape, w->member);
-        return OJ_OK;
-    }
     if (w->found.n < FOUND_FOR_CELLS ||
         !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
                                          ? OJ_CELLS_VERTICES
@@ -378,8 +665,6 @@ static oj_status join_row(const struct predicate_batch *b,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
-    if (index->relation.op == OJ_OP_DISJOINT)
-        return take_others(b, w, row, &shape, err);
     return take_found(b, w, row, &shape, err);
 }
 
@@ -395,7 +680,7 @@ static int is_open(const struct predicate_index *index, uint8_t said)
     return said != OJ_SAID_APART;
 }
 
-/* The screen's word on a pair without contact of edges is that of cpu_meet.c
+/* The screen's word on a pair without contact of edges is that of cpu_shapes.c
  * where polygons of several rings are nice. */
 static oj_status take_if_nice(const struct predicate_batch *b,
                               struct predicate_worker *w,
@@ -404,67 +689,24 @@ static oj_status take_if_nice(const struct predicate_batch *b,
 {
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
     int is_sure = 1;
-    OJ_TRY(look_up(&b->index->options, w, err));
-    w->n_asked++;
     if (oj_shape_is_many_rings(&other))
-        OJ_TRY(feature_is_nice(b, w, feature, &other, &is_sure, err));
+        OJ_TRY(is_nice(w, &other, &b->index->niceness[feature], &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(row_is_nice(w, shape, &is_sure, err));
+        OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
         return relate(b, w, shape, feature, &other, holds, err);
     *holds = meets == (b->index->relation.op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
 
-/* 1 when no more is asked of a pair than whether features are nice. */
-static int is_about_niceness(const struct predicate_index *index, uint8_t said)
-{
-    enum oj_op op = index->relation.op;
-    return said == OJ_SAID_APART_IF_VALID ||
-           (said == OJ_SAID_MEETS_IF_VALID &&
-            (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT));
-}
-
-/* 1 when that takes the side, with place_of. */
+/* 1 when that takes the side, with place_of; else all that is asked of the pair
+ * is whether features are nice. */
 static int asks_shapes(const struct predicate_index *index, uint8_t said)
 {
-    return is_open(index, said) && !is_about_niceness(index, said);
-}
-
-/* Decides what a screen left open of the n pairs of a row: said becomes
- * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
- * pairs are the others, the other way round. */
-static oj_status decide_open(const struct predicate_batch *b,
-                             struct predicate_worker *w, int64_t row, int64_t n,
-                             const int32_t *feature, uint8_t *said,
-                             struct oj_error *err)
-{
-    const struct predicate_index *index = b->index;
-    int is_disjoint = index->relation.op == OJ_OP_DISJOINT;
-    struct oj_shape shape = oj_shape_of(b->input, row);
-    w->n_rows++;
-    w->found.n = 0; /* how many there are tells whether cells pay */
-    for (int64_t i = 0; i < n; i++)
-        w->found.n += asks_shapes(index, said[i]);
-    OJ_TRY(prepare_row(w, &shape, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        int holds;
-        if (!is_open(index, said[i]))
-            continue;
-        if (is_about_niceness(index, said[i]))
-            OJ_TRY(take_if_nice(b, w, &shape, feature[i],
-                                said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
-                                err));
-        else
-        {
-            OJ_TRY(look_up(&index->options, w, err));
-            w->n_asked++;
-            OJ_TRY(ask(b, w, &shape, index->place_of[feature[i]], &holds, err));
-        }
-        said[i] = holds != is_disjoint ? OJ_SAID_MEETS : OJ_SAID_APART;
-    }
-    return OJ_OK;
+    enum oj_op op = index->relation.op;
+    int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
+    return is_open(index, said) && said != OJ_SAID_APART_IF_VALID &&
+           (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
 }
 
 /* --- a batch of pairs that a screen has found ----------------------------- */
@@ -480,7 +722,6 @@ struct screened_batch
     int64_t *n_matched;         /* [tasks] rows with a pair */
     atomic_int has_open;        /* pairs to decide */
     atomic_int asks_shapes;     /* some of them take the side */
-    int64_t n_present;          /* disjoint: join features that have parts */
     struct oj_row_order *order; /* [threads] */
 };
 
@@ -497,8 +738,6 @@ static int64_t last_row(const struct screened_batch *b, int64_t task)
     int64_t end = (task + 1) * SCREENED_PER_TASK;
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
 }
-
-/* --- what is left --------------------------------------------------------- */
 
 /* Pairs that may not count are none; are there others that are open? */
 static void look_through(int64_t first, int64_t end, void *user)
@@ -524,21 +763,49 @@ static void look_through(int64_t first, int64_t end, void *user)
         atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
 
+/* Decides what a screen left open of the pairs of a row: said becomes
+ * OJ_SAID_MEETS for pairs and OJ_SAID_APART for others; for disjoint, whose
+ * pairs are the others, the other way round. */
 static oj_status decide_row(int64_t row, int thread, void *user,
                             struct oj_error *err)
 {
     struct screened_batch *b = user;
     struct predicate_index *index = b->rows->index;
-    const struct oj_screen_pairs *pairs = b->pairs;
-    int64_t first = pairs->offset[row], n = pairs->offset[row + 1] - first;
-    int open = 0;
-    for (int64_t i = first; i < first + n; i++)
-        open |= is_open(index, pairs->said[i]);
-    if (!open)
+    struct predicate_worker *w = &index->worker[thread];
+    const int32_t *feature = b->pairs->feature;
+    uint8_t *said = b->pairs->said;
+    int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
+    struct oj_shape shape;
+    while (i < end && !is_open(index, said[i]))
+        i++;
+    if (i == end)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(index->options.cancel, err));
-    return decide_open(b->rows, &index->worker[thread], row, n,
-                       pairs->feature + first, pairs->said + first, err);
+    shape = oj_shape_of(b->rows->input, row);
+    w->n_rows++;
+    w->found.n = 0; /* how many there are tells whether cells pay */
+    for (int64_t k = i; k < end; k++)
+        w->found.n += asks_shapes(index, said[k]);
+    OJ_TRY(prepare_row(w, &shape, err));
+    for (; i < end; i++)
+    {
+        int holds;
+        if (!is_open(index, said[i]))
+            continue;
+        OJ_TRY(look_up(&index->options, w, err));
+        w->n_asked++;
+        if (asks_shapes(index, said[i]))
+            OJ_TRY(ask(b->rows, w, &shape, index->place_of[feature[i]], &holds,
+                       err));
+        else
+            OJ_TRY(take_if_nice(b->rows, w, &shape, feature[i],
+                                said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
+                                err));
+        said[i] = holds != (index->relation.op == OJ_OP_DISJOINT)
+                      ? OJ_SAID_MEETS
+                      : OJ_SAID_APART;
+    }
+    return OJ_OK;
 }
 
 static oj_status find_places(struct predicate_index *index,
@@ -560,28 +827,30 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
     return flat->part_offset[feature] < flat->part_offset[feature + 1];
 }
 
-static int64_t n_met(const struct oj_screen_pairs *pairs, int64_t row)
-{
-    int64_t n = 0;
-    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
-        n += pairs->said[i] == OJ_SAID_MEETS;
-    return n;
-}
-
-/* Puts the features that row is disjoint with to out, or only counts them where
- * out is NULL.  is_met [features] is 0, and stays so. */
-static int64_t list_disjoint(const struct screened_batch *b, int64_t row,
-                             uint8_t *is_met, int32_t *out)
+/* The pairs of a row: puts their features to out, or only counts them where out
+ * is NULL.  Disjoint: is_met [features] is 0, and stays so. */
+static int64_t list_row(const struct screened_batch *b, int64_t row,
+                        uint8_t *is_met, int32_t *out)
 {
     const struct oj_screen_pairs *pairs = b->pairs;
     const struct oj_flat *join_side = b->rows->index->join_side;
-    int64_t n = 0;
-    if (!has_parts(b->rows->input, row))
+    int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
+    int is_disjoint = b->rows->index->relation.op == OJ_OP_DISJOINT;
+    if (is_disjoint && !has_parts(b->rows->input, row))
         return 0;
-    if (out == NULL && !b->rows->filter.is_needed)
-        return b->n_present - n_met(pairs, row);
-    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
-        is_met[pairs->feature[i]] = pairs->said[i] == OJ_SAID_MEETS;
+    for (int64_t i = first; i < end; i++)
+    {
+        if (pairs->said[i] != OJ_SAID_MEETS)
+            continue;
+        if (is_disjoint)
+            is_met[pairs->feature[i]] = 1;
+        else if (out != NULL)
+            out[n] = pairs->feature[i];
+        n++;
+    }
+    if (!is_disjoint)
+        return n;
+    n = 0;
     for (int64_t f = 0; f < join_side->n_features; f++)
     {
         if (is_met[f] || !has_parts(join_side, f) ||
@@ -591,22 +860,8 @@ static int64_t list_disjoint(const struct screened_batch *b, int64_t row,
             out[n] = (int32_t)f;
         n++;
     }
-    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+    for (int64_t i = first; i < end; i++)
         is_met[pairs->feature[i]] = 0;
-    return n;
-}
-
-/* The features that row meets. */
-static int64_t list_met(const struct screened_batch *b, int64_t row,
-                        int32_t *out)
-{
-    const struct oj_screen_pairs *pairs = b->pairs;
-    int64_t n = 0;
-    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
-    {
-        if (pairs->said[i] == OJ_SAID_MEETS)
-            out[n++] = pairs->feature[i];
-    }
     return n;
 }
 
@@ -617,10 +872,7 @@ static void count_task(int64_t task, int thread, void *user)
     int64_t n = 0, n_matched = 0;
     for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
     {
-        int64_t n_row =
-            index->relation.op == OJ_OP_DISJOINT
-                ? list_disjoint(b, row, index->worker[thread].is_met, NULL)
-                : n_met(b->pairs, row);
+        int64_t n_row = list_row(b, row, index->worker[thread].is_met, NULL);
         n += n_row;
         n_matched += n_row > 0;
     }
@@ -642,12 +894,8 @@ static oj_status fill_task(int64_t task, int thread, void *user,
         int64_t n;
         out->offset[row] = at;
         if (index->relation.op == OJ_OP_DISJOINT)
-        {
             OJ_TRY(oj_check_cancel(index->options.cancel, err));
-            n = list_disjoint(b, row, index->worker[thread].is_met, feature);
-        }
-        else
-            n = list_met(b, row, feature);
+        n = list_row(b, row, index->worker[thread].is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
@@ -698,10 +946,6 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     if (atomic_load(&b->has_open))
         OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK, decide_row, b,
                                err));
-    for (int64_t f = 0; index->relation.op == OJ_OP_DISJOINT &&
-                        f < index->join_side->n_features;
-         f++)
-        b->n_present += has_parts(index->join_side, f);
     return put_in_order(b, n_tasks, err);
 }
 
@@ -710,15 +954,9 @@ static oj_status screened_to_matches(const struct predicate_batch *rows,
                                      struct oj_matches *out,
                                      struct oj_error *err)
 {
-    struct screened_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.rows = rows;
-    b.pairs = &rows->index->screened;
-    b.out = out;
-    atomic_init(&b.has_open, 0);
-    atomic_init(&b.asks_shapes, 0);
-    status = join_screened(&b, err);
+    struct screened_batch b = {
+        .rows = rows, .pairs = &rows->index->screened, .out = out};
+    oj_status status = join_screened(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);
     for (int t = 0; b.order != NULL && t < rows->index->options.n_threads; t++)
@@ -786,11 +1024,10 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
                          b->input->n_features, n_threads);
         w->n_asked = w->n_rows = 0;
         oj_relate_forget(&w->relate);
-        if (index->relation.op == OJ_OP_DISJOINT && w->is_met == NULL)
-        {
-            int64_t n = index->join_side->n_features;
-            OJ_NEW_ZEROED(w->is_met, n, err);
-        }
+        if (index->relation.op != OJ_OP_DISJOINT)
+            continue;
+        oj_free(w->is_met); /* with marks where the last batch failed */
+        OJ_NEW_ZEROED(w->is_met, index->join_side->n_features, err);
     }
     return OJ_OK;
 }
@@ -860,13 +1097,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct predicate_index *index = (void *)wrapped;
-    struct predicate_batch b;
-    oj_status status;
-    memset(&b, 0, sizeof b);
-    b.index = index;
-    b.input = input;
-    status = run_batch(&b, out, stats, err);
+    struct predicate_batch b = {.index = (void *)wrapped, .input = input};
+    oj_status status = run_batch(&b, out, stats, err);
     oj_free(b.x);
     oj_free(b.y);
     oj_order_free(&b.order);
@@ -886,7 +1118,6 @@ static void free_index(struct oj_index *wrapped)
         oj_relate_scratch_free(&w->relate);
         oj_figure_free(&w->figure);
         oj_free(w->found.at);
-        oj_free(w->member);
         oj_edge_grid_free(&w->cells);
         oj_free(w->is_met);
         if (w->answers != NULL)

@@ -72,7 +72,7 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 static int is_loose(const struct oj_validation *v, int64_t feature)
 {
     return is_on_sphere(v) ||
-           (knows_layers(v) && !has_points_only(v->input, v->row) &&
+           (knows_layers(v) && !has_points_only(v->input, v->reference.row) &&
             !has_points_only(v->join_side, feature));
 }
 
@@ -84,7 +84,7 @@ static oj_status add_difference(struct oj_validation *v,
 {
     struct oj_difference difference = {
         v->is_proved ? OJ_DIFFERENCE_PROVED : kind,
-        v->n_rows_seen + v->row,
+        v->n_rows_seen + v->reference.row,
         ours != NULL ? ours->join_row : -1,
         reference != NULL ? reference->join_row : -1,
         ours != NULL ? ours->measure : NAN,
@@ -126,31 +126,33 @@ static int is_in(int32_t feature, const int32_t *list, int64_t n)
     return 0;
 }
 
-/* The pairs that both could decide; returns how many. */
-static int64_t copy_row(const struct oj_validation *v,
-                        const struct oj_matches *matches, int64_t row,
-                        struct oj_row_pair *pair)
+static int is_left_out(const struct oj_validated_row *of, int32_t feature)
 {
-    int64_t n = 0;
-    for (int64_t i = oj_matches_first(matches, row);
-         i < oj_matches_end(matches, row); i++)
+    return is_in(feature, of->left_out, of->n_left_out);
+}
+
+/* The pairs that both could decide, in the order of the answer. */
+static void copy_row(const struct oj_validation *v, struct oj_validated_row *of)
+{
+    of->n = 0;
+    for (int64_t i = oj_matches_first(of->matches, of->row);
+         i < oj_matches_end(of->matches, of->row); i++)
     {
-        int32_t feature = matches->join_row[i];
-        if (is_in(feature, v->left_out_ours, v->n_left_out_ours) ||
-            is_in(feature, v->left_out_reference, v->n_left_out_reference))
-            continue;
-        pair[n].join_row = feature;
-        pair[n++].measure = matches->measure[i];
+        int32_t feature = of->matches->join_row[i];
+        if (!is_left_out(&v->ours, feature) &&
+            !is_left_out(&v->reference, feature))
+            of->pair[of->n++] =
+                (struct oj_row_pair){feature, of->matches->measure[i]};
     }
-    return n;
 }
 
 /* The first place where the same pairs stand in other order, if any. */
 static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
 {
-    for (int64_t i = 0; i < v->n_ours; i++)
+    for (int64_t i = 0; i < v->ours.n; i++)
     {
-        const struct oj_row_pair *a = &v->ours[i], *b = &v->reference[i];
+        const struct oj_row_pair *a = &v->ours.pair[i];
+        const struct oj_row_pair *b = &v->reference.pair[i];
         if (a->join_row == b->join_row ||
             (is_near(v, a->measure, b->measure) &&
              (is_loose(v, a->join_row) || is_loose(v, b->join_row))))
@@ -160,11 +162,11 @@ static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-static double farthest_of(const struct oj_row_pair *pair, int64_t n)
+static double farthest_of(const struct oj_validated_row *of)
 {
     double farthest = -1.0;
-    for (int64_t i = 0; i < n; i++)
-        farthest = fmax(farthest, pair[i].measure);
+    for (int64_t i = 0; i < of->n; i++)
+        farthest = fmax(farthest, of->pair[i].measure);
     return farthest;
 }
 
@@ -172,17 +174,17 @@ static double farthest_of(const struct oj_row_pair *pair, int64_t n)
  * the greatest or least distance, or the farthest pair of the other side. */
 static int is_at_bound(const struct oj_validation *v,
                        const struct oj_row_pair *pair,
-                       const struct oj_row_pair *other, int64_t n_other)
+                       const struct oj_validated_row *other)
 {
     if (!is_loose(v, pair->join_row))
         return 0;
     if (is_near(v, pair->measure, v->relation->min_distance) ||
         is_near(v, pair->measure,
-                oj_pair_max_distance(v->relation, v->input, v->row,
+                oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                      v->join_side, pair->join_row)))
         return 1;
     return v->relation->op == OJ_OP_NEAREST &&
-           is_near(v, pair->measure, farthest_of(other, n_other));
+           is_near(v, pair->measure, farthest_of(other));
 }
 
 /* --- the exact word ------------------------------------------------------- */
@@ -205,9 +207,9 @@ static oj_status compare_exactly(const struct oj_validation *v, int64_t feature,
     *order = -1;
     if (!(limit < INFINITY))
         return OJ_OK;
-    return oj_exact_compare_distance(v->input, v->row, v->join_side, feature,
-                                     v->relation->distance_to, limit, order,
-                                     err);
+    return oj_exact_compare_distance(v->input, v->reference.row, v->join_side,
+                                     feature, v->relation->distance_to, limit,
+                                     order, err);
 }
 
 /* Whether the exact distance of a pair is within the bounds of the join. */
@@ -215,7 +217,7 @@ static oj_status is_within_bounds(const struct oj_validation *v,
                                   int64_t feature, int *is_within,
                                   struct oj_error *err)
 {
-    double most = oj_pair_max_distance(v->relation, v->input, v->row,
+    double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                        v->join_side, feature);
     int order = 1;
     if (most >= 0.0)
@@ -254,10 +256,10 @@ static int is_in_rank(const struct oj_validation *v,
     int64_t n_nearer = 0;
     if (v->relation->op != OJ_OP_NEAREST)
         return 1;
-    for (int64_t i = 0; i < v->n_ours; i++)
-        n_nearer += v->ours[i].measure < ours->measure;
+    for (int64_t i = 0; i < v->ours.n; i++)
+        n_nearer += v->ours.pair[i].measure < ours->measure;
     return n_nearer < v->relation->k &&
-           (v->relation->ties == OJ_TIES_ALL || v->n_ours <= v->relation->k);
+           (v->relation->ties == OJ_TIES_ALL || v->ours.n <= v->relation->k);
 }
 
 /* Whether a pair that our row of the k nearest lacks ties with the farthest of
@@ -269,19 +271,19 @@ static oj_status is_later_tie(const struct oj_validation *v,
                               struct oj_error *err)
 {
     const int64_t *fid = v->join_side->fid;
-    double farthest = farthest_of(v->ours, v->n_ours);
+    double farthest = farthest_of(&v->ours);
     int32_t feature = reference->join_row;
     int order;
     *is = 0;
-    if (v->relation->ties != OJ_TIES_FIRST || v->n_ours < v->relation->k)
+    if (v->relation->ties != OJ_TIES_FIRST || v->ours.n < v->relation->k)
         return OJ_OK;
-    for (int64_t i = 0; i < v->n_ours; i++)
+    for (int64_t i = 0; i < v->ours.n; i++)
     {
-        int32_t other = v->ours[i].join_row;
+        int32_t other = v->ours.pair[i].join_row;
         int by_fid = fid != NULL ? (fid[feature] > fid[other]) -
                                        (fid[feature] < fid[other])
                                  : 0;
-        if (v->ours[i].measure == farthest &&
+        if (v->ours.pair[i].measure == farthest &&
             (by_fid < 0 || (by_fid == 0 && feature < other)))
             return OJ_OK;
     }
@@ -299,7 +301,7 @@ static oj_status may_count(const struct oj_validation *v, int64_t feature,
     struct oj_pair_filter filter;
     OJ_TRY(
         oj_pair_filter_make(v->relation, v->input, v->join_side, &filter, err));
-    *may = oj_pair_may_count(&filter, v->row, feature);
+    *may = oj_pair_may_count(&filter, v->reference.row, feature);
     return OJ_OK;
 }
 
@@ -311,7 +313,7 @@ static oj_status prove_single(const struct oj_validation *v,
                               int *is_proved, struct oj_error *err)
 {
     int64_t feature = (ours != NULL ? ours : reference)->join_row;
-    double farthest = farthest_of(v->ours, v->n_ours);
+    double farthest = farthest_of(&v->ours);
     int holds, order, may = 1;
     *is_proved = 0;
     if (!may_prove(v))
@@ -322,8 +324,8 @@ static oj_status prove_single(const struct oj_validation *v,
         return OJ_OK;
     if (!has_distance(v))
     {
-        OJ_TRY(oj_exact_holds(v->relation, v->input, v->row, v->join_side,
-                              feature, &holds, err));
+        OJ_TRY(oj_exact_holds(v->relation, v->input, v->reference.row,
+                              v->join_side, feature, &holds, err));
         *is_proved = holds == (ours != NULL);
         return OJ_OK;
     }
@@ -355,9 +357,10 @@ static oj_status prove_measure(const struct oj_validation *v,
     if (!may_prove(v) || !(ours->measure < INFINITY) ||
         !(reference->measure < INFINITY))
         return OJ_OK;
-    return oj_exact_is_nearer(v->input, v->row, v->join_side, ours->join_row,
-                              v->relation->distance_to, ours->measure,
-                              reference->measure, is_proved, err);
+    return oj_exact_is_nearer(v->input, v->reference.row, v->join_side,
+                              ours->join_row, v->relation->distance_to,
+                              ours->measure, reference->measure, is_proved,
+                              err);
 }
 
 /* A pair that only one side has. */
@@ -367,10 +370,10 @@ static oj_status compare_single(struct oj_validation *v,
                                 struct oj_error *err)
 {
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
-    const struct oj_row_pair *other = ours != NULL ? v->reference : v->ours;
-    int64_t n_other = ours != NULL ? v->n_reference : v->n_ours;
+    const struct oj_validated_row *other =
+        ours != NULL ? &v->reference : &v->ours;
     OJ_TRY(prove_single(v, ours, reference, &v->is_proved, err));
-    if (!v->is_proved && is_at_bound(v, pair, other, n_other))
+    if (!v->is_proved && is_at_bound(v, pair, other))
     {
         v->n_within_ulps++;
         return OJ_OK;
@@ -398,27 +401,22 @@ static oj_status compare_measures(struct oj_validation *v,
     return add_difference(v, OJ_DIFFERENCE_DISTANCE, ours, reference, err);
 }
 
-/* Merges two rows that are sorted by join row. */
+/* Merges the two rows, which are sorted by join row. */
 static oj_status compare_sets(struct oj_validation *v, struct oj_error *err)
 {
-    const struct oj_row_pair *ours = v->ours;
-    const struct oj_row_pair *reference = v->reference;
-    int64_t n_ours = v->n_ours, n_reference = v->n_reference;
-    int64_t i = 0, j = 0;
-    while (i < n_ours || j < n_reference)
+    const struct oj_row_pair *ours = v->ours.pair, *end = ours + v->ours.n;
+    const struct oj_row_pair *reference = v->reference.pair;
+    const struct oj_row_pair *last = reference + v->reference.n;
+    while (ours < end || reference < last)
     {
         v->n_pairs++;
-        if (j == n_reference ||
-            (i < n_ours && ours[i].join_row < reference[j].join_row))
-        {
-            OJ_TRY(compare_single(v, &ours[i++], NULL, err));
-        }
-        else if (i == n_ours || reference[j].join_row < ours[i].join_row)
-        {
-            OJ_TRY(compare_single(v, NULL, &reference[j++], err));
-        }
+        if (reference == last ||
+            (ours < end && ours->join_row < reference->join_row))
+            OJ_TRY(compare_single(v, ours++, NULL, err));
+        else if (ours == end || reference->join_row < ours->join_row)
+            OJ_TRY(compare_single(v, NULL, reference++, err));
         else
-            OJ_TRY(compare_measures(v, &ours[i++], &reference[j++], err));
+            OJ_TRY(compare_measures(v, ours++, reference++, err));
     }
     return OJ_OK;
 }
@@ -428,37 +426,37 @@ static int is_ordered(const struct oj_validation *v)
     return v->relation == NULL || !v->relation->any_order;
 }
 
-/* row_ours of ours is the row at hand. */
-static oj_status compare_row(struct oj_validation *v,
-                             const struct oj_matches *ours, int64_t row_ours,
-                             const struct oj_matches *reference,
-                             struct oj_error *err)
+static int64_t count_row(const struct oj_validated_row *of)
 {
-    int64_t most_ours =
-        oj_matches_end(ours, row_ours) - oj_matches_first(ours, row_ours);
-    int64_t most_reference =
-        oj_matches_end(reference, v->row) - oj_matches_first(reference, v->row);
-    int64_t before = v->n_differences;
-    struct oj_row_pair *a, *b;
-    OJ_ROOM(v->scratch, 0, most_ours + most_reference, v->cap_scratch, err);
-    a = v->scratch;
-    b = most_ours > 0 ? v->scratch + most_ours : v->scratch;
-    v->ours = a;
-    v->reference = b;
-    v->n_ours = copy_row(v, ours, row_ours, a);
-    v->n_reference = copy_row(v, reference, v->row, b);
-    if (v->n_ours > 1)
-        qsort(a, (size_t)v->n_ours, sizeof *a, compare_pairs);
-    if (v->n_reference > 1)
-        qsort(b, (size_t)v->n_reference, sizeof *b, compare_pairs);
+    return oj_matches_end(of->matches, of->row) -
+           oj_matches_first(of->matches, of->row);
+}
+
+static void sort_row(const struct oj_validated_row *of)
+{
+    if (of->n > 1)
+        qsort(of->pair, (size_t)of->n, sizeof *of->pair, compare_pairs);
+}
+
+static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
+{
+    int64_t n_ours = count_row(&v->ours), before = v->n_differences;
+    OJ_ROOM(v->scratch, 0, n_ours + count_row(&v->reference), v->cap_scratch,
+            err);
+    v->ours.pair = v->scratch;
+    v->reference.pair = n_ours > 0 ? v->scratch + n_ours : v->scratch;
+    copy_row(v, &v->ours);
+    copy_row(v, &v->reference);
+    sort_row(&v->ours);
+    sort_row(&v->reference);
     v->is_row_proved = 0;
     OJ_TRY(compare_sets(v, err));
     v->n_rows_proved += v->is_row_proved;
     if (v->n_differences == before && !v->is_row_proved &&
-        v->n_ours == v->n_reference && v->n_ours > 1 && is_ordered(v))
+        v->ours.n == v->reference.n && v->ours.n > 1 && is_ordered(v))
     {
-        copy_row(v, ours, row_ours, a);
-        copy_row(v, reference, v->row, b);
+        copy_row(v, &v->ours);
+        copy_row(v, &v->reference);
         OJ_TRY(compare_order(v, err));
     }
     v->n_rows++;
@@ -466,52 +464,54 @@ static oj_status compare_row(struct oj_validation *v,
     return OJ_OK;
 }
 
-/* What matches could not decide of row; *at is where to look, and moves on. */
-static int64_t undecided_of(const struct oj_matches *matches, int64_t *at,
-                            int64_t row, const int32_t **list)
+/* Goes to a row of one answer, and to what that could not decide of it. */
+static void set_row(struct oj_validated_row *of, int64_t row)
 {
     static const int32_t whole_row = -1;
+    const struct oj_matches *matches = of->matches;
     int64_t first;
-    while (*at < matches->n_undecided && matches->undecided[*at] < row)
-        (*at)++;
-    first = *at;
-    while (*at < matches->n_undecided && matches->undecided[*at] == row)
-        (*at)++;
-    *list = matches->undecided_join != NULL ? matches->undecided_join + first
-                                            : &whole_row;
-    return *at - first;
+    of->row = row;
+    while (of->at < matches->n_undecided && matches->undecided[of->at] < row)
+        of->at++;
+    first = of->at;
+    while (of->at < matches->n_undecided && matches->undecided[of->at] == row)
+        of->at++;
+    of->left_out = matches->undecided_join != NULL
+                       ? matches->undecided_join + first
+                       : &whole_row;
+    of->n_left_out = of->at - first;
 }
 
 /* Counts what ours leaves out of the row at hand. Returns 1 when that is all,
  * or when the reference leaves all of it out. */
 static int leave_out(struct oj_validation *v)
 {
-    if ((v->n_left_out_ours > 0 && v->left_out_ours[0] < 0) ||
-        (v->n_left_out_reference > 0 && v->left_out_reference[0] < 0))
+    const struct oj_validated_row *ours = &v->ours, *reference = &v->reference;
+    if ((ours->n_left_out > 0 && ours->left_out[0] < 0) ||
+        (reference->n_left_out > 0 && reference->left_out[0] < 0))
     {
         v->n_undecided++;
         return 1;
     }
-    v->n_undecided_pairs += v->n_left_out_ours;
+    v->n_undecided_pairs += ours->n_left_out;
     return 0;
 }
 
 /* Of pairs that the reference could not decide, and we could, the exact word is
  * there instead. */
-static oj_status check_left_out(struct oj_validation *v,
-                                const struct oj_matches *ours, int64_t row_ours,
-                                struct oj_error *err)
+static oj_status check_left_out(struct oj_validation *v, struct oj_error *err)
 {
-    v->n_ours = v->n_reference = 0;
-    for (int64_t i = 0; i < v->n_left_out_reference; i++)
+    const struct oj_matches *ours = v->ours.matches;
+    v->ours.n = v->reference.n = 0;
+    for (int64_t i = 0; i < v->reference.n_left_out; i++)
     {
-        struct oj_row_pair pair = {v->left_out_reference[i], NAN};
+        struct oj_row_pair pair = {v->reference.left_out[i], NAN};
         struct oj_row_pair *had = NULL;
         int is_proved;
-        if (is_in(pair.join_row, v->left_out_ours, v->n_left_out_ours))
+        if (is_left_out(&v->ours, pair.join_row))
             continue;
-        for (int64_t p = oj_matches_first(ours, row_ours);
-             p < oj_matches_end(ours, row_ours); p++)
+        for (int64_t p = oj_matches_first(ours, v->ours.row);
+             p < oj_matches_end(ours, v->ours.row); p++)
         {
             if (ours->join_row[p] != pair.join_row)
                 continue;
@@ -538,18 +538,16 @@ oj_status oj_validation_compare_part(struct oj_validation *v,
                                      const struct oj_matches *reference,
                                      struct oj_error *err)
 {
-    int64_t at_ours = 0, at_reference = 0;
+    v->ours = (struct oj_validated_row){.matches = ours};
+    v->reference = (struct oj_validated_row){.matches = reference};
     for (int64_t row = 0; row < reference->n_rows; row++)
     {
-        v->n_left_out_ours =
-            undecided_of(ours, &at_ours, first + row, &v->left_out_ours);
-        v->n_left_out_reference =
-            undecided_of(reference, &at_reference, row, &v->left_out_reference);
+        set_row(&v->ours, first + row);
+        set_row(&v->reference, row);
         if (leave_out(v))
             continue;
-        v->row = row;
-        OJ_TRY(check_left_out(v, ours, first + row, err));
-        OJ_TRY(compare_row(v, ours, first + row, reference, err));
+        OJ_TRY(check_left_out(v, err));
+        OJ_TRY(compare_row(v, err));
     }
     v->n_rows_seen += reference->n_rows;
     return OJ_OK;

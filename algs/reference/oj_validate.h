@@ -65,7 +65,19 @@ struct oj_difference
 typedef oj_status (*oj_difference_report)(
     const struct oj_difference *difference, void *user, struct oj_error *err);
 
-struct oj_row_pair; /**< internal */
+/* Internal. */
+struct oj_row_pair;
+
+/** The row at hand, as one answer has it. */
+struct oj_validated_row
+{
+    const struct oj_matches *matches;
+    int64_t row, at;          /**< at: where to look for what was left out */
+    int64_t n;                /**< pairs that both could decide */
+    struct oj_row_pair *pair; /**< [n] by join row, as a rule */
+    int64_t n_left_out;       /**< what the answer did not decide of it: */
+    const int32_t *left_out;  /**< a part of its undecided_join */
+};
 
 /** Owner of its scratch. Zeroed memory, with report and user set or not, is
  *  ready for the first batch. */
@@ -103,14 +115,7 @@ struct oj_validation
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
 
-    /* The row at hand, of the reference; its pairs, by join row. */
-    int64_t row;
-    const struct oj_row_pair *ours, *reference;
-    int64_t n_ours, n_reference;
-    /* what either could not decide of the row at hand: parts of undecided_join
-     * of the two answers */
-    const int32_t *left_out_ours, *left_out_reference;
-    int64_t n_left_out_ours, n_left_out_reference;
+    struct oj_validated_row ours, reference;
 };
 
 /** Compares the answers for one batch; the two must have as many rows and may

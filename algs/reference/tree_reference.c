@@ -2,22 +2,24 @@
  *  tree of boxes, GEOS's word on them, the answer from their ranking; every
  *  join, features of any kinds, each as a whole, one thread.
  *
- *  All joins but nearest: one query of the tree with the row's box, grown by
- *  the greatest distance where the join has one; GEOS decides every candidate
- *  that the pair filter lets pass (geos_pairs.h).  disjoint, and patterns that
- *  hold for features apart: every feature is a candidate; GEOS is not asked
- *  whether features are disjoint whose envelopes are.  bbox: the exact
- *  envelopes decide.
+ *  One query of the tree with the row's box, grown by the greatest distance
+ *  where the join has one; GEOS decides every candidate that the pair filter
+ *  lets pass (geos_pairs.h).  disjoint, and patterns that hold for features
+ *  apart: every feature is a candidate; GEOS is not asked whether features are
+ *  disjoint whose envelopes are.  bbox: the exact envelopes decide.
  *
- *  nearest within a distance: the same.  Without one, or with one so wide that
- *  most of the layer would be a candidate: a smaller window first, and again
- *  with a larger one until the k-th distance lies within the window or the
- *  window holds every feature.  Points are then always taken in Morton order:
- *  what the last one found says how large a window the next one needs.  That
- *  decides time, never the answer.
+ *  nearest without a distance, or with one so wide that most of the layer would
+ *  be a candidate: a smaller window first, and again with a larger one until
+ *  the k-th distance lies within the window or the window holds every feature.
+ *  Points are then always taken in Morton order: what the last one found says
+ *  how large a window the next one begins with.  That decides time, never the
+ *  answer.
  *
  *  Collective: the rows of a quadrant share one query, with the quadrant's box
  *  grown, and each takes the candidates in its own window.
+ *
+ *  On the sphere, which GEOS does not know, boxes and windows are those of a
+ *  projection, and plain_sphere.h measures.
  *
  *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
  *  the row, where that pair could be in its answer.
@@ -28,33 +30,323 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadrants.h"
+#include "../geos/geos_handle.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
+#include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
-#include "box_tree.h"
+#include "plain_sphere.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#ifdef OJ_SPATIALINDEX
+#include <spatialindex/capi/sidx_api.h>
+#endif
+
+/* --- trees of boxes ---------------------------------------------------------
+ */
+
+/* Features found by a query. Owner; zeroed memory is a valid empty one. */
+struct box_found
+{
+    int64_t n, capacity;
+    int32_t *feature;
+};
+
+static oj_status add_found(struct box_found *found, int64_t feature,
+                           struct oj_error *err)
+{
+    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
+    found->feature[found->n++] = (int32_t)feature;
+    return OJ_OK;
+}
+
+/* A library's tree of boxes. */
+struct box_library
+{
+    /* The tree of those boxes that are not empty, of which there is one at
+     * least; boxes outlive it. */
+    oj_status (*build)(const struct oj_boxes *boxes, void **tree,
+                       struct oj_error *err);
+    /* Adds to found the features whose box intersects window. */
+    oj_status (*query)(void *tree, const struct oj_box *window,
+                       struct box_found *found, struct oj_error *err);
+    void (*free)(void *tree); /* accepts NULL */
+};
+
+/* --- GEOS's STRtree ------------------------------------------------------- */
+
+#define NODE_CAPACITY 10 /* GEOS's own default */
+
+struct geos_tree
+{
+    struct oj_geos_handle handle;
+    GEOSSTRtree *strtree;
+    GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
+    const struct oj_boxes *boxes;
+    /* of the query that is running */
+    struct box_found *found;
+    oj_status found_status;
+    struct oj_error *found_err;
+};
+
+static oj_status fail_tree(const struct geos_tree *tree, struct oj_error *err)
+{
+    const char *text = tree->handle.message;
+    return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
+                   text[0] != '\0' ? text : "out of memory");
+}
+
+/* A geometry with this envelope: the tree looks at nothing else. */
+static GEOSGeometry *make_diagonal(GEOSContextHandle_t geos,
+                                   const struct oj_box *box)
+{
+    GEOSCoordSequence *ends = GEOSCoordSeq_create_r(geos, 2, 2);
+    if (ends == NULL)
+        return NULL;
+    if (GEOSCoordSeq_setXY_r(geos, ends, 0, box->x0, box->y0) == 0 ||
+        GEOSCoordSeq_setXY_r(geos, ends, 1, box->x1, box->y1) == 0)
+    {
+        GEOSCoordSeq_destroy_r(geos, ends);
+        return NULL;
+    }
+    return GEOSGeom_createLineString_r(geos, ends);
+}
+
+static void take_item(void *item, void *user)
+{
+    struct geos_tree *tree = user;
+    const struct oj_box *box = item;
+    if (tree->found_status == OJ_OK)
+        tree->found_status =
+            add_found(tree->found, box - tree->boxes->box, tree->found_err);
+}
+
+static oj_status query_geos_tree(void *opened, const struct oj_box *window,
+                                 struct box_found *found, struct oj_error *err)
+{
+    struct geos_tree *tree = opened;
+    GEOSGeometry *diagonal = make_diagonal(tree->handle.geos, window);
+    if (diagonal == NULL)
+        return fail_tree(tree, err);
+    tree->found = found;
+    tree->found_err = err;
+    tree->found_status = OJ_OK;
+    GEOSSTRtree_query_r(tree->handle.geos, tree->strtree, diagonal, take_item,
+                        tree);
+    GEOSGeom_destroy_r(tree->handle.geos, diagonal);
+    return tree->found_status;
+}
+
+static void free_geos_tree(void *opened)
+{
+    struct geos_tree *tree = opened;
+    if (tree == NULL)
+        return;
+    if (tree->strtree != NULL)
+        GEOSSTRtree_destroy_r(tree->handle.geos, tree->strtree);
+    for (int64_t i = 0; tree->diagonal != NULL && i < tree->boxes->n; i++)
+        GEOSGeom_destroy_r(tree->handle.geos, tree->diagonal[i]);
+    oj_geos_handle_close(&tree->handle);
+    oj_free(tree->diagonal);
+    oj_free(tree);
+}
+
+static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
+{
+    const struct oj_boxes *boxes = tree->boxes;
+    struct box_found found = {0, 0, NULL};
+    GEOSContextHandle_t geos;
+    oj_status status;
+    OJ_TRY(oj_geos_handle_open(&tree->handle, err));
+    geos = tree->handle.geos;
+    tree->strtree = GEOSSTRtree_create_r(geos, NODE_CAPACITY);
+    if (tree->strtree == NULL)
+        return fail_tree(tree, err);
+    OJ_NEW_ZEROED(tree->diagonal, boxes->n, err);
+    for (int64_t i = 0; i < boxes->n; i++)
+    {
+        if (oj_box_is_empty(&boxes->box[i]))
+            continue;
+        tree->diagonal[i] = make_diagonal(geos, &boxes->box[i]);
+        if (tree->diagonal[i] == NULL)
+            return fail_tree(tree, err);
+        GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
+                             &boxes->box[i]);
+    }
+    /* The first query builds the tree; any window will do. */
+    tree->handle.message[0] = '\0';
+    status = query_geos_tree(tree, &boxes->box[0], &found, err);
+    oj_free(found.feature);
+    if (status == OJ_OK && tree->handle.message[0] != '\0')
+        status = fail_tree(tree, err);
+    return status;
+}
+
+static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
+                                 struct oj_error *err)
+{
+    struct geos_tree *tree = oj_calloc(1, sizeof *tree);
+    oj_status status;
+    if (tree == NULL)
+        return oj_fail_nomem(err, 1, sizeof *tree);
+    tree->boxes = boxes;
+    status = fill_geos_tree(tree, err);
+    if (status == OJ_OK)
+        *out = tree;
+    else
+        free_geos_tree(tree);
+    return status;
+}
+
+static const struct box_library geos_library = {
+    build_geos_tree, query_geos_tree, free_geos_tree};
+
+/* --- libspatialindex -------------------------------------------------------
+
+ * The papers' serial baseline: an R-tree, bulk-loaded, in memory.  Source:
+ * Zhang, You, Gruenwald 2012, section 4.1. */
+
+#ifdef OJ_SPATIALINDEX /* the library for other programs is made without */
+
+/* What the stream of boxes has got to.  The library's callback has no user
+ * pointer; loading begins and ends within one call, so one place per thread
+ * will do. */
+struct stream
+{
+    const struct oj_boxes *boxes;
+    int64_t next;
+    double low[2], high[2];
+};
+static _Thread_local struct stream *loading;
+
+/* The bulk loader sorts more than a million boxes through files that it makes
+ * in the current folder. */
+static oj_status fail_spatialindex(struct oj_error *err)
+{
+    char *text = Error_GetLastErrorMsg();
+    oj_status status = OJ_ERR_INTERNAL;
+    const char *hint = "";
+    if (text == NULL || strstr(text, OJ_TEXT_NO_MEMORY) != NULL)
+        status = OJ_ERR_NOMEM;
+    else if (strstr(text, OJ_TEXT_NO_LOADER_FILE) != NULL)
+    {
+        status = OJ_ERR_IO;
+        hint = " (it needs to write to the current folder)";
+    }
+    status = oj_fail(err, status, "libspatialindex: %s%s",
+                     text != NULL ? text : "out of memory", hint);
+    free(text);
+    return status;
+}
+
+/* 0: a box was handed over; -1: no more. */
+static int read_next(int64_t *id, double **low, double **high,
+                     uint32_t *dimension, const uint8_t **data, size_t *length)
+{
+    struct stream *stream = loading;
+    const struct oj_box *box;
+    while (stream->next < stream->boxes->n &&
+           oj_box_is_empty(&stream->boxes->box[stream->next]))
+        stream->next++;
+    if (stream->next >= stream->boxes->n)
+        return -1;
+    box = &stream->boxes->box[stream->next];
+    stream->low[0] = box->x0;
+    stream->low[1] = box->y0;
+    stream->high[0] = box->x1;
+    stream->high[1] = box->y1;
+    *id = stream->next++;
+    *low = stream->low;
+    *high = stream->high;
+    *dimension = 2;
+    *data = NULL;
+    *length = 0;
+    return 0;
+}
+
+static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
+                                    struct oj_error *err)
+{
+    struct stream stream = {boxes, 0, {0.0, 0.0}, {0.0, 0.0}};
+    IndexPropertyH properties = IndexProperty_Create();
+    IndexH tree = NULL;
+    if (properties == NULL)
+        return fail_spatialindex(err);
+    /* R*-tree in memory; capacities stay the library's own (100 and 100) */
+    if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
+        IndexProperty_SetDimension(properties, 2) == RT_None &&
+        IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
+        IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
+    {
+        loading = &stream;
+        tree = Index_CreateWithStream(properties, read_next);
+        loading = NULL;
+    }
+    IndexProperty_Destroy(properties);
+    if (tree == NULL)
+        return fail_spatialindex(err);
+    *out = tree;
+    return OJ_OK;
+}
+
+static oj_status query_spatialindex(void *tree, const struct oj_box *window,
+                                    struct box_found *found,
+                                    struct oj_error *err)
+{
+    double low[2] = {window->x0, window->y0};
+    double high[2] = {window->x1, window->y1};
+    int64_t *ids = NULL;
+    uint64_t n = 0;
+    oj_status status = OJ_OK;
+    if (Index_Intersects_id(tree, low, high, 2, &ids, &n) != RT_None)
+        return fail_spatialindex(err);
+    for (uint64_t i = 0; i < n && status == OJ_OK; i++)
+        status = add_found(found, ids[i], err);
+    Index_Free(ids);
+    return status;
+}
+
+static void free_spatialindex(void *tree)
+{
+    if (tree != NULL)
+        Index_Destroy(tree);
+}
+
+static const struct box_library spatialindex_library = {
+    build_spatialindex, query_spatialindex, free_spatialindex};
+
+#endif
+
+/* --- a batch ---------------------------------------------------------------
+ */
 
 /* In what order the rows of a batch are taken. */
 enum visit_order
 {
     VISIT_AS_GIVEN,
-    VISIT_SORTED,    /* in Morton order, with prepared geometries */
-    VISIT_COLLECTIVE /* in quadrants, one query for each */
+    VISIT_SORTED,     /* in Morton order, with prepared geometries */
+    VISIT_COLLECTIVE, /* in quadrants, one query for each */
+    VISIT_SPHERE      /* as given, on the sphere and without GEOS */
 };
 
 struct box_index
 {
-    const struct oj_box_library *library;
+    const struct box_library *library;
     enum visit_order visit;
     void *tree; /* NULL: no feature has a box */
     struct oj_boxes boxes;
     struct oj_index_args args;
-    struct oj_geos_pairs *pairs;
-    int is_wide;  /* begin with a small window and grow it */
+    struct oj_geos_pairs *pairs;   /* not on the sphere */
+    struct oj_plain_sphere sphere; /* or this */
+    int is_nearest, has_distance;  /* as the relation says */
+    int takes_apart;               /* features however far apart may be pairs */
+    int is_wide;  /* nearest: begin with a small window and grow it */
     double reach; /* the window to begin with, when wide */
+    double most; /* greatest distance of any join feature's own; -1: none has */
 };
 
 /* Of the features that GEOS refused to measure for a row, the one that counts:
@@ -70,107 +362,66 @@ struct box_batch
 {
     struct box_index *index;
     const struct oj_flat *input;
+    struct oj_plain_sphere sphere;
     struct oj_pair_filter filter;
     int of_points;           /* all rows are points or multipoints */
-    struct oj_box *box;      /* [rows] exact; empty: without parts */
+    struct oj_box *box;      /* [rows] exact, of a sphere's plane; empty:
+                                without parts */
     struct oj_points middle; /* of the boxes, in the order of visit */
-    int64_t *pending;        /* [middle.n] places in it that share a query */
-    struct oj_box_found found;
+    struct box_found found;
     struct oj_ranking ranking;
     struct oj_answers answers;
     struct refused refused; /* of the row at hand */
-    int32_t *last; /* [n_last] the answer of the last point that had k */
-    int64_t n_last, cap_last;
-    double enough; /* a window that surely is; INFINITY: not known */
-    double most;   /* greatest distance of any join feature's own; else -1 */
     int64_t n_candidates, n_undecided;
     double filter_s;
     struct oj_stats *stats;
     struct oj_error *err;
 };
 
-oj_status oj_box_found_add(struct oj_box_found *found, int64_t feature,
-                           struct oj_error *err)
-{
-    OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
-    found->feature[found->n++] = (int32_t)feature;
-    return OJ_OK;
-}
-
 static oj_status look(const struct box_batch *run)
 {
     return oj_check_cancel(run->index->args.options.cancel, run->err);
 }
 
-/* The features whose box intersects window. */
-static oj_status query(struct box_batch *run, const struct oj_box *window)
+/* The features whose box intersects window; where features apart may be pairs,
+ * every feature that has a box. */
+static oj_status find(struct box_batch *run, const struct oj_box *window)
 {
     const struct box_index *index = run->index;
+    const struct oj_boxes *boxes = &index->boxes;
     double start = index->args.options.timings ? oj_clock_seconds() : 0.0;
-    oj_status status;
     run->found.n = 0;
-    status = index->library->query(index->tree, window, &run->found, run->err);
-    if (index->args.options.timings)
-        run->filter_s += oj_clock_seconds() - start;
-    return status;
-}
-
-/* Every feature that has a box. */
-static oj_status find_all(struct box_batch *run)
-{
-    const struct oj_boxes *boxes = &run->index->boxes;
-    run->found.n = 0;
-    for (int64_t i = 0; i < boxes->n; i++)
+    for (int64_t i = 0; index->takes_apart && i < boxes->n; i++)
     {
         if (!oj_box_is_empty(&boxes->box[i]))
-            OJ_TRY(oj_box_found_add(&run->found, i, run->err));
+            OJ_TRY(add_found(&run->found, i, run->err));
     }
+    if (!index->takes_apart)
+        OJ_TRY(
+            index->library->query(index->tree, window, &run->found, run->err));
+    if (index->args.options.timings)
+        run->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
-static int takes_distance(const struct box_batch *run)
-{
-    return (oj_op_get(run->index->args.relation.op)->takes &
-            OJ_TAKES_DISTANCE) != 0;
-}
-
 /* No pair of row counts beyond this; < 0: none counts at all. */
-static double reach_of_row(const struct box_batch *run, int64_t row)
+static double most_of_row(const struct box_batch *run, int64_t row)
 {
-    if (!takes_distance(run))
-        return 0.0;
-    if (run->most >= 0.0 || run->index->args.join_side->max_distance != NULL)
-        return run->most;
-    return oj_pair_max_distance(&run->index->args.relation, run->input, row,
-                                run->index->args.join_side, 0);
+    const struct box_index *index = run->index;
+    if (!index->has_distance)
+        return index->takes_apart ? INFINITY : 0.0;
+    if (index->args.join_side->max_distance != NULL)
+        return index->most;
+    return oj_pair_max_distance(&index->args.relation, run->input, row,
+                                index->args.join_side, 0);
 }
 
-static double greatest_distance(const struct oj_flat *join_side)
+/* A distance as windows have it. */
+static double window_reach(const struct box_batch *run, double distance)
 {
-    double most = -1.0;
-    if (join_side->max_distance == NULL)
-        return most;
-    for (int64_t i = 0; i < join_side->n_features; i++)
-    {
-        if (join_side->max_distance[i] > most)
-            most = join_side->max_distance[i];
-    }
-    return most;
-}
-
-static void keep_reason(struct box_batch *run)
-{
-    char *text = run->stats->undecided_text;
-    if (text[0] == '\0')
-        snprintf(text, sizeof run->stats->undecided_text, "%s",
-                 oj_geos_pairs_message(run->index->pairs));
-}
-
-/* 1 when features however far apart may be pairs. */
-static int takes_apart(const struct box_batch *run)
-{
-    return !takes_distance(run) &&
-           !oj_relation_needs_contact(&run->index->args.relation);
+    return run->index->visit != VISIT_SPHERE || distance < 0.0
+               ? distance
+               : oj_plain_sphere_chord(distance);
 }
 
 static int envelopes_meet(const struct box_batch *run, int64_t row,
@@ -192,10 +443,14 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
         return envelopes_meet(run, row, feature) ? OJ_GEOS_YES : OJ_GEOS_NO;
     if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
         return OJ_GEOS_YES;
-    if (!takes_distance(run))
+    if (!index->has_distance)
         return oj_geos_pairs_hold(index->pairs, row, feature);
-    verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
-    if (verdict != OJ_GEOS_YES)
+    if (index->visit == VISIT_SPHERE)
+        *distance =
+            oj_plain_sphere_metres(&run->sphere, row, &index->sphere, feature,
+                                   relation->distance_to == OJ_TO_INTERIOR);
+    else if ((verdict = oj_geos_pairs_distance(index->pairs, row, feature,
+                                               distance)) != OJ_GEOS_YES)
         return verdict;
     /* an infinite one has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&
@@ -206,97 +461,76 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
                : OJ_GEOS_NO;
 }
 
-/* --- every join but nearest ----------------------------------------------- */
-
-static oj_status take_verdict(struct box_batch *run, int64_t row,
-                              int32_t feature, enum oj_geos_verdict verdict,
-                              double distance)
+static oj_status take_undecided(struct box_batch *run, int64_t row,
+                                int32_t feature, double at_least)
 {
-    switch (verdict)
+    int32_t rank = oj_tie_rank(run->index->args.tie_rank, feature);
+    char *text = run->stats->undecided_text;
+    if (text[0] == '\0')
+        snprintf(text, sizeof run->stats->undecided_text, "%s",
+                 oj_geos_pairs_message(run->index->pairs));
+    if (!run->index->is_nearest)
+    {
+        run->n_undecided++;
+        return oj_answers_add_undecided(&run->answers, row, feature, run->err);
+    }
+    if (at_least < run->refused.at_least ||
+        (at_least == run->refused.at_least && rank < run->refused.rank))
+        run->refused = (struct refused){at_least, rank};
+    return OJ_OK;
+}
+
+static oj_status decide(struct box_batch *run, int64_t row, int32_t feature,
+                        double at_least)
+{
+    double distance;
+    switch (ask(run, row, feature, &distance))
     {
         case OJ_GEOS_NO:
             return OJ_OK;
         case OJ_GEOS_YES:
+            if (run->index->is_nearest)
+                return oj_ranking_add(&run->ranking, feature, distance,
+                                      run->err);
             OJ_TRY(oj_answers_reserve(&run->answers, 1, run->err));
             oj_answers_put(&run->answers, (int32_t)row, feature, distance);
             return OJ_OK;
         case OJ_GEOS_CANNOT_SAY:
-            keep_reason(run);
-            run->n_undecided++;
-            return oj_answers_add_undecided(&run->answers, row, feature,
-                                            run->err);
+            return take_undecided(run, row, feature, at_least);
         default:
             return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
     }
 }
 
-/* The found features whose box lies in the window of row. */
+/* The found features whose box lies in the window of row. A search for points
+ * within a distance stays as plain as it was published. */
 static oj_status decide_found(struct box_batch *run, int64_t row,
                               const struct oj_box *window)
 {
+    const struct box_index *index = run->index;
+    struct oj_box around = oj_box_around(&run->box[row], 0.0);
+    int is_plain = !index->is_nearest || index->visit == VISIT_SPHERE ||
+                   (run->of_points && !index->is_wide);
+    run->ranking.max_distance = most_of_row(run, row);
+    oj_ranking_start(&run->ranking);
+    run->refused.at_least = INFINITY;
     for (int64_t i = 0; i < run->found.n; i++)
     {
         int32_t feature = run->found.feature[i];
-        double distance;
-        enum oj_geos_verdict verdict;
-        if (!oj_box_intersects(window, &run->index->boxes.box[feature]) ||
+        const struct oj_box *box = &index->boxes.box[feature];
+        double at_least;
+        if (!oj_box_intersects(window, box))
+            continue;
+        at_least = oj_box_distance(&around, box);
+        if ((at_least > run->ranking.bound && !is_plain) ||
             !oj_pair_may_count(&run->filter, row, feature))
             continue;
         OJ_TRY(look(run));
         run->n_candidates++;
-        verdict = ask(run, row, feature, &distance);
-        OJ_TRY(take_verdict(run, row, feature, verdict, distance));
+        OJ_TRY(decide(run, row, feature, at_least));
     }
+    oj_ranking_finish(&run->ranking);
     return OJ_OK;
-}
-
-/* The box in which row's candidates are; empty when it has none. */
-static struct oj_box window_of_row(const struct box_batch *run, int64_t row)
-{
-    double reach = reach_of_row(run, row);
-    if (reach < 0.0)
-        return oj_box_empty();
-    if (takes_apart(run))
-        reach = INFINITY;
-    return oj_box_around(&run->box[row], reach);
-}
-
-/* Rows first <= i < end of the order of visit share a query. */
-static oj_status join_any(struct box_batch *run, int64_t first, int64_t end)
-{
-    struct oj_box around = oj_box_empty();
-    for (int64_t i = first; i < end; i++)
-    {
-        struct oj_box window = window_of_row(run, run->middle.row[i]);
-        if (!oj_box_is_empty(&window))
-            oj_box_add_box(&around, &window);
-    }
-    if (oj_box_is_empty(&around))
-        return OJ_OK;
-    OJ_TRY(takes_apart(run) ? find_all(run) : query(run, &around));
-    for (int64_t i = first; i < end; i++)
-    {
-        int64_t row = run->middle.row[i];
-        struct oj_box window = window_of_row(run, row);
-        OJ_TRY(look(run));
-        OJ_TRY(decide_found(run, row, &window));
-    }
-    return OJ_OK;
-}
-
-/* --- nearest -------------------------------------------------------------- */
-
-static void refuse(struct box_batch *run, int32_t feature, double at_least)
-{
-    const int32_t *tie_rank = run->index->args.tie_rank;
-    int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
-    keep_reason(run);
-    if (at_least < run->refused.at_least ||
-        (at_least == run->refused.at_least && rank < run->refused.rank))
-    {
-        run->refused.at_least = at_least;
-        run->refused.rank = rank;
-    }
 }
 
 /* Whether what was refused might be in the answer that was ranked. */
@@ -315,63 +549,7 @@ static int refused_matters(const struct box_batch *run)
             refused->rank < ranking->list[ranking->k - 1].rank);
 }
 
-static oj_status rank(struct box_batch *run, int64_t row, int32_t feature,
-                      double at_least)
-{
-    double distance;
-    switch (ask(run, row, feature, &distance))
-    {
-        case OJ_GEOS_NO:
-            return OJ_OK;
-        case OJ_GEOS_YES:
-            return oj_ranking_add(&run->ranking, feature, distance, run->err);
-        case OJ_GEOS_CANNOT_SAY:
-            refuse(run, feature, at_least);
-            return OJ_OK;
-        default:
-            return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
-    }
-}
-
-/* Ranks the found features whose box lies in the window of row. A search for
- * points within a distance stays as plain as it was published. */
-static oj_status rank_found(struct box_batch *run, int64_t row,
-                            const struct oj_box *window)
-{
-    const struct box_index *index = run->index;
-    struct oj_box around = oj_box_around(&run->box[row], 0.0);
-    int is_plain = run->of_points && !index->is_wide;
-    run->ranking.max_distance = reach_of_row(run, row);
-    oj_ranking_start(&run->ranking);
-    run->refused.at_least = INFINITY;
-    for (int64_t i = 0; i < run->found.n; i++)
-    {
-        int32_t feature = run->found.feature[i];
-        const struct oj_box *box = &index->boxes.box[feature];
-        double at_least = oj_box_distance(&around, box);
-        if (!oj_box_intersects(window, box) ||
-            (at_least > run->ranking.bound && !is_plain) ||
-            !oj_pair_may_count(&run->filter, row, feature))
-            continue;
-        OJ_TRY(look(run));
-        run->n_candidates++;
-        OJ_TRY(rank(run, row, feature, at_least));
-    }
-    oj_ranking_finish(&run->ranking);
-    return OJ_OK;
-}
-
-/* Whether what was ranked is the answer: window is the box that was searched,
- * reach what it surely holds around the row. */
-static int is_settled(const struct box_batch *run, const struct oj_box *window,
-                      double reach)
-{
-    return reach >= run->ranking.max_distance ||
-           oj_ranking_kth_distance(&run->ranking) <= reach ||
-           oj_box_covers(window, &run->index->boxes.all);
-}
-
-static oj_status store(struct box_batch *run, int64_t row)
+static oj_status store_ranking(struct box_batch *run, int64_t row)
 {
     if (refused_matters(run))
     {
@@ -381,143 +559,68 @@ static oj_status store(struct box_batch *run, int64_t row)
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 
-static double diagonal(const struct oj_box *box)
+/* Rows first <= i < end of the order of visit share a query with all that they
+ * may need. */
+static oj_status join_together(struct box_batch *run, int64_t first,
+                               int64_t end)
 {
-    return hypot(box->x1 - box->x0, box->y1 - box->y0);
-}
-
-/* A window that holds k features for every row within spread of this one:
- * those that the last had, which was nearby. */
-static oj_status bound_kth_distance(struct box_batch *run, int64_t row,
-                                    double spread)
-{
-    double farthest = 0.0;
-    run->enough = INFINITY;
-    if (run->n_last < run->index->args.relation.k)
-        return OJ_OK;
-    for (int64_t i = 0; i < run->n_last; i++)
-    {
-        double distance;
-        if (oj_geos_pairs_distance(run->index->pairs, row, run->last[i],
-                                   &distance) != OJ_GEOS_YES)
-            return OJ_OK;
-        farthest = fmax(farthest, distance);
-    }
-    run->enough = farthest + spread;
-    return OJ_OK;
-}
-
-/* The window that a search for the rows in box begins with, of which row is
- * one; most is the farthest that any of them asks for. */
-static oj_status first_reach(struct box_batch *run, const struct oj_box *box,
-                             int64_t row, double most, double *reach)
-{
-    const struct box_index *index = run->index;
-    *reach = most;
-    if (!index->is_wide)
-        return OJ_OK;
-    OJ_TRY(bound_kth_distance(run, row, diagonal(box)));
-    *reach = index->reach + oj_box_distance(box, &index->boxes.all);
-    if (run->enough <= 2.0 * *reach)
-        *reach = run->enough;
-    *reach = fmin(*reach, most);
-    return OJ_OK;
-}
-
-/* The next, after reach was not enough and needed (INFINITY: not known) would
- * be. */
-static double next_reach(const struct box_batch *run, double reach,
-                         double needed, double most)
-{
-    double next = needed < INFINITY ? needed : fmax(4.0 * reach, DBL_MIN);
-    if (reach < run->enough)
-        next = fmin(next, run->enough);
-    return fmin(next, most);
-}
-
-/* Lets the search for the next point begin with what this one needed, or a
- * little more. */
-static oj_status learn(struct box_batch *run)
-{
-    struct box_index *index = run->index;
-    const struct oj_ranking *ranking = &run->ranking;
-    double least = index->boxes.spacing / 1024.0;
-    if (!index->is_wide || !run->of_points || ranking->n < ranking->k)
-        return OJ_OK;
-    index->reach = fmax(0.5 * index->reach +
-                            0.5 * (1.5 * oj_ranking_kth_distance(ranking)),
-                        least);
-    OJ_ROOM(run->last, 0, ranking->k, run->cap_last, run->err);
-    for (int64_t i = 0; i < ranking->k; i++)
-        run->last[i] = ranking->list[i].feature;
-    run->n_last = ranking->k;
-    return OJ_OK;
-}
-
-/* One query for all rows of pending [*n]; those that are not settled by it come
- * to the front, and their number, and what they need in *reach. */
-static oj_status join_pending(struct box_batch *run, int64_t *pending,
-                              int64_t *n, double most, double *reach)
-{
-    struct oj_box all = oj_box_empty(), window;
-    int64_t n_left = 0;
-    double needed = 0.0;
-    for (int64_t i = 0; i < *n; i++)
-        oj_box_add_box(&all, &run->box[run->middle.row[pending[i]]]);
-    window = oj_box_around(&all, *reach);
-    OJ_TRY(query(run, &window));
-    for (int64_t i = 0; i < *n; i++)
-    {
-        int64_t row = run->middle.row[pending[i]];
-        OJ_TRY(look(run));
-        window = oj_box_around(&run->box[row], *reach);
-        OJ_TRY(rank_found(run, row, &window));
-        if (is_settled(run, &window, *reach))
-        {
-            OJ_TRY(learn(run));
-            OJ_TRY(store(run, row));
-            continue;
-        }
-        needed = fmax(needed, oj_ranking_kth_distance(&run->ranking));
-        pending[n_left++] = pending[i];
-    }
-    *n = n_left;
-    *reach = next_reach(run, *reach, needed, most);
-    return OJ_OK;
-}
-
-/* Rows first .. end share a query. Where the window follows the rows and theirs
- * would be mostly the space between them, the two halves do. */
-static oj_status join_nearest(struct box_batch *run, int64_t first, int64_t end)
-{
-    struct oj_box box = oj_box_empty();
-    int64_t n = 0, middle = first + (end - first) / 2;
-    int64_t *pending = run->pending + first;
-    double most = -1.0, reach;
+    struct oj_box all = oj_box_empty();
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double own = reach_of_row(run, row);
-        if (own < 0.0)
-            continue;
-        most = fmax(most, own);
-        oj_box_add_box(&box, &run->box[row]);
-        pending[n++] = i;
+        double reach = window_reach(run, most_of_row(run, row));
+        struct oj_box window = oj_box_around(&run->box[row], reach);
+        if (reach >= 0.0)
+            oj_box_add_box(&all, &window);
     }
-    if (n == 0)
+    if (oj_box_is_empty(&all))
         return OJ_OK;
-    OJ_TRY(first_reach(run, &box, run->middle.row[pending[0]], most, &reach));
-    if (run->index->is_wide && n > 1 && diagonal(&box) > reach)
+    OJ_TRY(find(run, &all));
+    for (int64_t i = first; i < end; i++)
     {
-        OJ_TRY(join_nearest(run, first, middle));
-        return join_nearest(run, middle, end);
+        int64_t row = run->middle.row[i];
+        double reach = window_reach(run, most_of_row(run, row));
+        struct oj_box window = oj_box_around(&run->box[row], reach);
+        OJ_TRY(look(run));
+        if (reach < 0.0)
+            continue;
+        OJ_TRY(decide_found(run, row, &window));
+        if (run->index->is_nearest)
+            OJ_TRY(store_ranking(run, row));
     }
-    while (n > 0)
-        OJ_TRY(join_pending(run, pending, &n, most, &reach));
     return OJ_OK;
 }
 
-/* --- the batch ------------------------------------------------------------ */
+/* The nearest of a row by windows that grow until what was ranked is the
+ * answer: the k-th lies within, or the window holds all that may count. */
+static oj_status join_wide(struct box_batch *run, int64_t row)
+{
+    struct box_index *index = run->index;
+    const struct oj_box *box = &run->box[row], *all = &index->boxes.all;
+    double most = window_reach(run, most_of_row(run, row)), kth = INFINITY;
+    double reach = fmin(index->reach + oj_box_distance(box, all), most);
+    int is_settled = most < 0.0;
+    if (is_settled)
+        return OJ_OK;
+    while (!is_settled)
+    {
+        struct oj_box window = oj_box_around(box, reach);
+        OJ_TRY(look(run));
+        OJ_TRY(find(run, &window));
+        OJ_TRY(decide_found(run, row, &window));
+        kth = oj_ranking_kth_distance(&run->ranking);
+        if (kth < INFINITY)
+            kth = window_reach(run, kth);
+        is_settled =
+            reach >= most || kth <= reach || oj_box_covers(&window, all);
+        reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
+    }
+    /* the next begins with what this one needed, or a little more */
+    if (run->of_points && kth < INFINITY)
+        index->reach = fmax(0.5 * index->reach + 0.5 * (1.5 * kth),
+                            index->boxes.spacing / 1024.0);
+    return store_ranking(run, row);
+}
 
 /* The rows that have parts, each by the middle of its box. */
 static oj_status list_rows(struct box_batch *run)
@@ -525,13 +628,14 @@ static oj_status list_rows(struct box_batch *run)
     const struct oj_flat *input = run->input;
     struct oj_points *list = &run->middle;
     OJ_NEW(run->box, input->n_features, run->err);
-    OJ_NEW(run->pending, input->n_features, run->err);
     OJ_NEW(list->x, input->n_features, run->err);
     OJ_NEW(list->y, input->n_features, run->err);
     OJ_NEW(list->row, input->n_features, run->err);
     for (int64_t row = 0; row < input->n_features; row++)
     {
-        struct oj_box box = oj_box_of_feature(input, row);
+        struct oj_box box = run->index->visit == VISIT_SPHERE
+                                ? oj_plain_sphere_box(&run->sphere, row)
+                                : oj_box_of_feature(input, row);
         run->box[row] = box;
         if (oj_box_is_empty(&box))
             continue;
@@ -546,22 +650,21 @@ static oj_status list_rows(struct box_batch *run)
 static oj_status join_rows(struct box_batch *run)
 {
     const struct box_index *index = run->index;
-    int is_nearest = index->args.relation.op == OJ_OP_NEAREST;
-    oj_status (*join_some)(struct box_batch *, int64_t, int64_t) =
-        is_nearest ? join_nearest : join_any;
     struct oj_quadrants quadrants;
     oj_status status = OJ_OK;
-    if (index->visit != VISIT_COLLECTIVE || (is_nearest && !run->of_points))
+    if (index->is_wide || index->visit != VISIT_COLLECTIVE ||
+        (index->is_nearest && !run->of_points))
     {
         for (int64_t i = 0; i < run->middle.n; i++)
-            OJ_TRY(join_some(run, i, i + 1));
+            OJ_TRY(index->is_wide ? join_wide(run, run->middle.row[i])
+                                  : join_together(run, i, i + 1));
         return OJ_OK;
     }
     OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
                              INFINITY, &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
-        status = join_some(run, quadrants.quadrant[q].first,
-                           quadrants.quadrant[q].end);
+        status = join_together(run, quadrants.quadrant[q].first,
+                               quadrants.quadrant[q].end);
     oj_quadrants_free(&quadrants);
     return status;
 }
@@ -570,10 +673,12 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
 {
     const struct box_index *index = run->index;
     double start = oj_clock_seconds(), listed;
+    if (index->visit == VISIT_SPHERE)
+        OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
+    else
+        oj_geos_pairs_set_input(index->pairs, run->input);
     OJ_TRY(list_rows(run));
-    if (index->visit != VISIT_AS_GIVEN ||
-        (run->of_points && index->is_wide &&
-         index->args.relation.op == OJ_OP_NEAREST))
+    if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
     listed = oj_clock_seconds();
     if (index->boxes.n_boxes > 0)
@@ -593,32 +698,27 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct box_batch run;
+    struct box_index *index = (void *)wrapped;
+    struct box_batch run = {
+        .index = index, .input = input, .stats = stats, .err = err};
     oj_status status;
-    memset(&run, 0, sizeof run);
-    run.index = (void *)wrapped;
-    run.input = input;
-    run.stats = stats;
-    run.err = err;
-    run.enough = INFINITY;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-    OJ_TRY(oj_pair_filter_make(&run.index->args.relation, input,
-                               run.index->args.join_side, &run.filter, err));
-    run.most = greatest_distance(run.index->args.join_side);
-    run.ranking =
-        oj_ranking_make(&run.index->args.relation, run.index->args.tie_rank);
-    oj_answers_start(&run.answers, run.index->args.options.max_batch_pairs,
+    if (index->visit == VISIT_SPHERE && !run.of_points)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "on the sphere distances are measured from points");
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
+                               index->args.join_side, &run.filter, err));
+    run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
+    oj_answers_start(&run.answers, index->args.options.max_batch_pairs,
                      input->n_features, 1);
-    oj_geos_pairs_set_input(run.index->pairs, input);
     status = join_all(&run, out);
+    oj_plain_sphere_free(&run.sphere);
     oj_points_free(&run.middle);
     oj_ranking_free(&run.ranking);
     oj_answers_free(&run.answers);
     oj_free(run.found.feature);
     oj_free(run.box);
-    oj_free(run.pending);
-    oj_free(run.last);
     return status;
 }
 
@@ -631,27 +731,68 @@ static void free_index(struct oj_index *wrapped)
         return;
     index->library->free(index->tree);
     oj_geos_pairs_close(index->pairs);
+    oj_plain_sphere_free(&index->sphere);
     oj_boxes_free(&index->boxes);
     oj_free(index);
+}
+
+/* The boxes of features on the sphere, in its plane. */
+static oj_status make_sphere(struct box_index *index, struct oj_error *err)
+{
+    struct oj_boxes *boxes = &index->boxes;
+    int64_t n = index->args.join_side->n_features;
+    OJ_TRY(oj_plain_sphere_make(&index->sphere, index->args.join_side, err));
+    OJ_NEW(boxes->box, n, err);
+    boxes->n = n;
+    boxes->all = oj_box_empty();
+    for (int64_t i = 0; i < n; i++)
+    {
+        boxes->box[i] = oj_plain_sphere_box(&index->sphere, i);
+        if (oj_box_is_empty(&boxes->box[i]))
+            continue;
+        boxes->n_boxes++;
+        oj_box_add_box(&boxes->all, &boxes->box[i]);
+    }
+    boxes->spacing = 2.0 / sqrt((double)boxes->n_boxes + 1.0);
+    return OJ_OK;
 }
 
 /* The tree, and what GEOS is asked with. */
 static oj_status build(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
-    OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
+    const double *own = index->args.join_side->max_distance;
+    double reach = relation->max_distance;
+    if (index->visit == VISIT_SPHERE)
+        OJ_TRY(make_sphere(index, err));
+    else
+    {
+        OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
+        OJ_TRY(oj_geos_pairs_open(relation, index->args.join_side,
+                                  index->visit == VISIT_SORTED, &index->pairs,
+                                  err));
+    }
     if (index->boxes.n_boxes > 0)
         OJ_TRY(index->library->build(&index->boxes, &index->tree, err));
-    OJ_TRY(oj_geos_pairs_open(relation, index->args.join_side,
-                              index->visit == VISIT_SORTED, &index->pairs,
-                              err));
-    index->is_wide = oj_boxes_window_is_wide(
-        &index->boxes, relation->max_distance, relation->k);
+    if (index->visit == VISIT_SPHERE && reach < INFINITY)
+        reach = oj_plain_sphere_chord(reach);
+    index->is_nearest = relation->op == OJ_OP_NEAREST;
+    index->has_distance =
+        index->visit == VISIT_SPHERE ||
+        (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
+    index->takes_apart =
+        !index->has_distance && !oj_relation_needs_contact(relation);
+    index->is_wide = index->is_nearest &&
+                     oj_boxes_window_is_wide(
+                         &index->boxes, relation->max_distance, relation->k);
+    index->most = -1.0;
+    for (int64_t i = 0; own != NULL && i < index->boxes.n; i++)
+        index->most = oj_larger(own[i], index->most);
     index->reach = index->boxes.spacing * sqrt((double)relation->k);
     return OJ_OK;
 }
 
-static oj_status make_index(const struct oj_box_library *library,
+static oj_status make_index(const struct box_library *library,
                             enum visit_order visit, const char *name,
                             const struct oj_index_args *args,
                             struct oj_index **out, struct oj_stats *stats,
@@ -660,7 +801,10 @@ static oj_status make_index(const struct oj_box_library *library,
     double start = oj_clock_seconds();
     struct box_index *index;
     oj_status status;
-    if (args->relation.metric != OJ_METRIC_PLANAR)
+    if (visit == VISIT_SPHERE && args->relation.metric != OJ_METRIC_SPHERE)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend sphere only measures on the sphere");
+    if (visit != VISIT_SPHERE && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "
                        "plane only, not on the sphere",
@@ -692,9 +836,10 @@ static oj_status make_index(const struct oj_box_library *library,
     const struct oj_engine oj_##name##_engine = {#name, NULL, index_##name,    \
                                                  join, free_index};
 
-TREE_ENGINE(geos, oj_geos_tree, VISIT_AS_GIVEN)
-TREE_ENGINE(geos_sorted, oj_geos_tree, VISIT_SORTED)
+TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
+TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)
+TREE_ENGINE(sphere, geos_library, VISIT_SPHERE)
 #ifdef OJ_SPATIALINDEX
-TREE_ENGINE(spatialindex, oj_spatialindex_tree, VISIT_AS_GIVEN)
-TREE_ENGINE(spatialindex_collective, oj_spatialindex_tree, VISIT_COLLECTIVE)
+TREE_ENGINE(spatialindex, spatialindex_library, VISIT_AS_GIVEN)
+TREE_ENGINE(spatialindex_collective, spatialindex_library, VISIT_COLLECTIVE)
 #endif

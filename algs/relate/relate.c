@@ -1,7 +1,8 @@
 #include "relate.h"
 
 #include "../kernels/oj_cross.h"
-#include "../shapes/cpu_meet.h"
+
+#include <string.h>
 
 /* Nodes between two looks at the cancel flag. */
 #define NODES_PER_LOOK 1024
@@ -24,14 +25,6 @@ static void add(struct oj_matrix *matrix, int figure, enum oj_matrix_place own,
         oj_matrix_add(matrix, own, other, dimension);
     else
         oj_matrix_add(matrix, other, own, dimension);
-}
-
-/* The place of a figure (0: input) in a row of the matrix. */
-static char at(const struct relate *r, int figure, enum oj_matrix_place own,
-               enum oj_matrix_place other)
-{
-    return r->matrix->at[figure == 0 ? 3 * (int)own + (int)other
-                                     : 3 * (int)other + (int)own];
 }
 
 /* 1 when what is in the matrix, to which more is only added, decides. */
@@ -116,7 +109,7 @@ static void add_apart(struct relate *r, int figure, double x, double y,
     else if (is_kind(f, OJ_PART_LINE))
     {
         add(m, figure, OJ_PLACE_INTERIOR, other, 1);
-        if (oj_spots_have(f->end, f->n_ends, x, y))
+        if (oj_spots_have(&f->ends, x, y))
             add(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
@@ -127,31 +120,13 @@ static void add_apart(struct relate *r, int figure, double x, double y,
     add(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
-/* 1 when a vertex that is not on the other shape has nothing to add. */
-static int is_known_apart(const struct relate *r, int figure,
-                          enum oj_matrix_place other)
-{
-    const struct oj_figure *f = r->side[figure];
-    if (is_kind(f, OJ_PART_POINT))
-        return at(r, figure, OJ_PLACE_INTERIOR, other) != 'F';
-    if (is_kind(f, OJ_PART_LINE))
-        return at(r, figure, OJ_PLACE_INTERIOR, other) != 'F' &&
-               (f->n_ends == 0 ||
-                at(r, figure, OJ_PLACE_BOUNDARY, other) != 'F');
-    return at(r, figure, OJ_PLACE_INTERIOR, other) == '2' &&
-           at(r, figure, OJ_PLACE_BOUNDARY, other) == '1';
-}
-
 /* One vertex of a simple shape. */
 static oj_status take_simple_vertex(struct relate *r, int figure, double x,
                                     double y, struct oj_error *err)
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
-    int is_inside = oj_box_has(&other->box, x, y);
-    if (!is_inside && is_known_apart(r, figure, OJ_PLACE_EXTERIOR))
-        return OJ_OK;
-    if (is_inside)
+    if (oj_box_has(&other->box, x, y))
         location = oj_figure_locate(other, x, y);
     if (location == OJ_ON_BOUNDARY)
         return add_vertex(r, x, y, err);
@@ -163,10 +138,9 @@ static oj_status take_simple_vertex(struct relate *r, int figure, double x,
 /* 1 when points of f outside of the other's box have nothing to add. */
 static int is_known_outside(const struct relate *r, int figure)
 {
-    const struct oj_figure *f = r->side[figure];
-    return f->n_groups > 0 &&
-           at(r, figure, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR) == '2' &&
-           at(r, figure, OJ_PLACE_BOUNDARY, OJ_PLACE_EXTERIOR) == '1';
+    const char *m = r->matrix->at;
+    return r->side[figure]->n_groups > 0 && m[figure == 0 ? 2 : 6] == '2' &&
+           m[figure == 0 ? 5 : 7] == '1';
 }
 
 /* One vertex; the short way is for two simple shapes. */
@@ -185,8 +159,9 @@ static oj_status take_vertices(struct relate *r, int figure,
                                struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
-    for (int64_t i = 0; i < f->n_spots && !is_decided(r); i++)
-        OJ_TRY(take_vertex(r, figure, f->spot[i].x, f->spot[i].y, err));
+    const struct oj_spot *spot = f->spots.spot;
+    for (int64_t i = 0; i < f->spots.n && !is_decided(r); i++)
+        OJ_TRY(take_vertex(r, figure, spot[i].x, spot[i].y, err));
     /* simple shapes have no dots */
     for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
         OJ_TRY(take_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
@@ -203,41 +178,33 @@ static oj_status take_vertices(struct relate *r, int figure,
 /* What a crossing adds of which it is known that it is no vertex: nice polygons
  * have no other edge there. Lines may, so that of lines only the point
  * itself is sure; what else lies along them begins at vertices. */
-static void add_crossing(struct relate *r)
+static void add_crossing(const struct relate *r, struct oj_matrix *m)
 {
-    struct oj_matrix *m = r->matrix;
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
     int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    int line = b_is_area ? 0 : 1;
     if (!a_is_area && !b_is_area)
-    {
         oj_matrix_add(m, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
-        return;
-    }
-    if (a_is_area && b_is_area)
+    else if (a_is_area && b_is_area)
     {
         m->at[0] = m->at[2] = m->at[6] = '2';
         m->at[1] = m->at[3] = m->at[5] = m->at[7] = '1';
         oj_matrix_add(m, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
-        return;
     }
-    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
-    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
-    add(m, b_is_area ? 0 : 1, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+    else
+    {
+        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
+        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
+        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+    }
 }
 
 /* 1 when add_crossing() has nothing to add. */
 static int is_known_crossing(const struct relate *r)
 {
-    const char *m = r->matrix->at;
-    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
-    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
-    if (!a_is_area && !b_is_area)
-        return m[0] != 'F';
-    if (a_is_area && b_is_area)
-        return m[0] == '2' && m[1] == '1' && m[2] == '2' && m[3] == '1' &&
-               m[4] != 'F' && m[5] == '1' && m[6] == '2' && m[7] == '1';
-    return m[0] == '1' && m[b_is_area ? 2 : 6] == '1' &&
-           m[b_is_area ? 1 : 3] != 'F';
+    struct oj_matrix more = *r->matrix;
+    add_crossing(r, &more);
+    return memcmp(&more, r->matrix, sizeof more) == 0;
 }
 
 /* --- pairs of edges ------------------------------------------------------- */
@@ -275,7 +242,7 @@ static oj_status take_crossing(struct relate *r, const struct oj_edge *e,
             return OJ_OK;
         oj_node_find_vertex(r->side[0], r->side[1], &node, &is_vertex);
         if (!is_vertex)
-            add_crossing(r);
+            add_crossing(r, r->matrix);
         return OJ_OK;
     }
     return add_node(r, &node, &is_vertex, err);

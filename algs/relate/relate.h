@@ -1,5 +1,5 @@
 /** The DE-9IM matrix of two shapes, exactly: what decides a pair wherever
- *  boxes, cells and the contact of edges (cpu_verdict.h) leave it open.
+ *  boxes, cells and the contact of edges (cpu_shapes.h) leave it open.
  *
  *  The vertices of both, and the points in which edges cross, are looked at one
  *  by one (relate_figure.h).  A vertex that is not on the other shape says the

@@ -4,7 +4,6 @@
 #include "../base/cpu_vector.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_cross.h"
-#include "../shapes/cpu_meet.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -24,42 +23,37 @@ static int compare_spots(const void *left, const void *right)
     return (a->y > b->y) - (a->y < b->y);
 }
 
-static void sort_spots(struct oj_spot *spot, int64_t n)
-{
-    if (n > 1)
-        qsort(spot, (size_t)n, sizeof *spot, compare_spots);
-}
-
-int oj_spots_have(const struct oj_spot *spot, int64_t n, double x, double y)
+int oj_spots_have(const struct oj_spots *spots, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
-    return n > 0 && bsearch(&wanted, spot, (size_t)n, sizeof *spot,
-                            compare_spots) != NULL;
+    return spots->n > 0 && bsearch(&wanted, spots->spot, (size_t)spots->n,
+                                   sizeof wanted, compare_spots) != NULL;
 }
 
 /* Sorts them, and keeps one of each place; odd_only: only of those that are
  * there an odd number of times. */
-static int64_t merge_spots(struct oj_spot *spot, int64_t n, int odd_only)
+static void merge_spots(struct oj_spots *spots, int odd_only)
 {
-    int64_t n_kept = 0, end;
-    sort_spots(spot, n);
+    struct oj_spot *spot = spots->spot;
+    int64_t n = spots->n, end;
+    if (n > 1)
+        qsort(spot, (size_t)n, sizeof *spot, compare_spots);
+    spots->n = 0;
     for (int64_t i = 0; i < n; i = end)
     {
         end = i + 1;
-        while (end < n && spot[end].x == spot[i].x && spot[end].y == spot[i].y)
+        while (end < n && compare_spots(&spot[end], &spot[i]) == 0)
             end++;
         if (!odd_only || (end - i) % 2 != 0)
-            spot[n_kept++] = spot[i];
+            spot[spots->n++] = spot[i];
     }
-    return n_kept;
 }
 
-static oj_status add_spot(struct oj_spot **spot, int64_t *n, int64_t *capacity,
-                          double x, double y, struct oj_error *err)
+static oj_status add_spot(struct oj_spots *spots, double x, double y,
+                          struct oj_error *err)
 {
-    OJ_TRY(oj_reserve(spot, *n, *n + 1, capacity, sizeof **spot, err));
-    (*spot)[*n].x = x;
-    (*spot)[(*n)++].y = y;
+    OJ_ROOM(spots->spot, spots->n, spots->n + 1, spots->capacity, err);
+    spots->spot[spots->n++] = (struct oj_spot){x, y};
     return OJ_OK;
 }
 
@@ -72,16 +66,9 @@ static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
     const double *x = f->shape->flat->x, *y = f->shape->flat->y;
     for (int64_t v = first; v + 1 < end; v++)
     {
-        struct oj_edge *e = &f->edge[f->n_edges];
-        if (x[v] == x[v + 1] && y[v] == y[v + 1])
-            continue;
-        e->ax = x[v];
-        e->ay = y[v];
-        e->bx = x[v + 1];
-        e->by = y[v + 1];
-        e->group = group;
-        e->kind = (uint8_t)kind;
-        f->n_edges++;
+        if (x[v] != x[v + 1] || y[v] != y[v + 1])
+            f->edge[f->n_edges++] = (struct oj_edge){
+                x[v], y[v], x[v + 1], y[v + 1], group, (uint8_t)kind};
     }
 }
 
@@ -92,29 +79,23 @@ static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
     int64_t before = f->n_edges;
     add_edges(f, first, end, OJ_EDGE_LINE, 0);
     if (f->n_edges == before)
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots, x[first],
-                        y[first], err);
+        return add_spot(&f->spots, x[first], y[first], err);
     if (x[first] == x[end - 1] && y[first] == y[end - 1])
         return OJ_OK;
-    OJ_TRY(
-        add_spot(&f->end, &f->n_ends, &f->cap_ends, x[first], y[first], err));
-    return add_spot(&f->end, &f->n_ends, &f->cap_ends, x[end - 1], y[end - 1],
-                    err);
+    OJ_TRY(add_spot(&f->ends, x[first], y[first], err));
+    return add_spot(&f->ends, x[end - 1], y[end - 1], err);
 }
 
 static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
                           struct oj_error *err)
 {
     int64_t before = f->n_edges;
-    struct oj_dot *dot;
     add_edges(f, first, end, OJ_EDGE_RING, f->n_groups - 1);
     if (f->n_edges > before)
         return OJ_OK;
     OJ_ROOM(f->dot, f->n_dots, f->n_dots + 1, f->cap_dots, err);
-    dot = &f->dot[f->n_dots++];
-    dot->at.x = f->shape->flat->x[first];
-    dot->at.y = f->shape->flat->y[first];
-    dot->group = f->n_groups - 1;
+    f->dot[f->n_dots++] = (struct oj_dot){
+        {f->shape->flat->x[first], f->shape->flat->y[first]}, f->n_groups - 1};
     return OJ_OK;
 }
 
@@ -128,8 +109,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     if (flat->part_kind[part] == OJ_PART_LINE)
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
     if (flat->part_kind[part] == OJ_PART_POINT)
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots, flat->x[first],
-                        flat->y[first], err);
+        return add_spot(&f->spots, flat->x[first], flat->y[first], err);
     if (!f->is_nice || f->n_groups == 0)
         f->n_groups++;
     for (; ring < end_ring; ring++)
@@ -143,12 +123,11 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
     const struct oj_shape *shape = f->shape;
     OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
     if (oj_flat_is_points(shape->flat))
-        return add_spot(&f->spot, &f->n_spots, &f->cap_spots,
-                        shape->flat->x[shape->first_vertex],
+        return add_spot(&f->spots, shape->flat->x[shape->first_vertex],
                         shape->flat->y[shape->first_vertex], err);
     for (int64_t p = 0; p < shape->n_parts; p++)
         OJ_TRY(add_part(f, shape->first_part + p, err));
-    f->n_ends = merge_spots(f->end, f->n_ends, 1);
+    merge_spots(&f->ends, 1);
     return OJ_OK;
 }
 
@@ -216,7 +195,7 @@ enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
     if (f->shape->kinds != OJ_PART_LINE &&
         atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
         return oj_shape_locate(f->shape, px, py);
-    if (oj_spots_have(f->spot, f->n_spots, px, py))
+    if (oj_spots_have(&f->spots, px, py))
         return OJ_ON_BOUNDARY;
     for (int64_t k = 0; k < n; k++)
     {
@@ -238,7 +217,7 @@ static oj_status lay_out(struct oj_figure *f, const struct oj_shape *shape,
     f->shape = shape;
     f->flat = NULL;
     f->is_nice = is_nice;
-    f->n_edges = f->n_spots = f->n_ends = f->n_dots = 0;
+    f->n_edges = f->spots.n = f->ends.n = f->n_dots = 0;
     f->n_groups = 0;
     f->has_flat = 0;
     f->box = shape->box;
@@ -260,11 +239,10 @@ static oj_status settle_spots(struct oj_figure *f, struct oj_error *err)
         if (f->is_nice || f->encloses[f->dot[i].group])
             f->dot[n_kept++] = f->dot[i];
         else
-            OJ_TRY(add_spot(&f->spot, &f->n_spots, &f->cap_spots,
-                            f->dot[i].at.x, f->dot[i].at.y, err));
+            OJ_TRY(add_spot(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
     }
     f->n_dots = n_kept;
-    f->n_spots = merge_spots(f->spot, f->n_spots, 0);
+    merge_spots(&f->spots, 0);
     return OJ_OK;
 }
 
@@ -275,76 +253,10 @@ static int sign_of(double v)
     return (v > 0.0) - (v < 0.0);
 }
 
-/* a - b = high + low exactly. */
-static void two_difference(double a, double b, double *high, double *low)
-{
-    double part;
-    *high = a - b;
-    part = a - *high;
-    *low = (a - (*high + part)) + (part - b);
-}
-
-static int expansion_sign(const double *e, int n)
-{
-    for (int i = n - 1; i >= 0; i--)
-    {
-        if (e[i] != 0.0)
-            return sign_of(e[i]);
-    }
-    return 0;
-}
-
 /* 0 when products with v may underflow. */
 static int is_safe(double v)
 {
     return v == 0.0 || fabs(v) > 1e-140;
-}
-
-static int exact_cross(const struct oj_edge *e, const struct oj_edge *f);
-
-static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
-{
-    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
-            e->by == f->by) ||
-           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
-            e->by == f->ay);
-}
-
-/* The sign of the cross product of the directions of two edges. */
-static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
-{
-    double left = (e->bx - e->ax) * (f->by - f->ay);
-    double right = (e->by - e->ay) * (f->bx - f->ax);
-    double det = left - right, size = fabs(left) + fabs(right);
-    double u[2], v[2], expansion[34], high, low;
-    int n = 0;
-    if (size > 1e-280 && fabs(det) > 1e-15 * size)
-        return sign_of(det);
-    if (is_same_edge(e, f)) /* the borders of neighbours */
-        return 0;
-    if (!is_safe(e->bx - e->ax) || !is_safe(e->by - e->ay) ||
-        !is_safe(f->bx - f->ax) || !is_safe(f->by - f->ay))
-        return exact_cross(e, f);
-    for (int side = 0; side < 2; side++)
-    {
-        if (side == 0)
-        {
-            two_difference(e->bx, e->ax, &u[1], &u[0]);
-            two_difference(f->by, f->ay, &v[1], &v[0]);
-        }
-        else
-        {
-            two_difference(e->ay, e->by, &u[1], &u[0]);
-            two_difference(f->bx, f->ax, &v[1], &v[0]);
-        }
-        for (int i = 0; i < 4; i++)
-        {
-            oj_two_product(u[i >> 1], v[i & 1], &high, &low);
-            n = oj_grow_expansion(n, expansion, low);
-            n = oj_grow_expansion(n, expansion, high);
-        }
-    }
-    return expansion_sign(expansion, n);
 }
 
 /* --- a crossing and an edge ----------------------------------------------- */
@@ -395,6 +307,30 @@ static int orientation(const struct oj_edge *e, double x, double y)
          is_safe(e->by - y)))
         return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
     return exact_cross(e, &from_a);
+}
+
+static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
+{
+    return (e->ax == f->ax && e->ay == f->ay && e->bx == f->bx &&
+            e->by == f->by) ||
+           (e->ax == f->bx && e->ay == f->by && e->bx == f->ax &&
+            e->by == f->ay);
+}
+
+/* The sign of the cross product of the directions of two edges that have a
+ * point in common: where an end of f lies off the line of e, its side says. */
+static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
+{
+    double left = (e->bx - e->ax) * (f->by - f->ay);
+    double right = (e->by - e->ay) * (f->bx - f->ax);
+    double det = left - right, size = fabs(left) + fabs(right);
+    int side;
+    if (size > 1e-280 && fabs(det) > 1e-15 * size)
+        return sign_of(det);
+    if (is_same_edge(e, f)) /* the borders of neighbours */
+        return 0;
+    side = orientation(e, f->bx, f->by);
+    return side != 0 ? side : -orientation(e, f->ax, f->ay);
 }
 
 /* On which side of edge e the point is in which p and q cross.  With the point
@@ -760,11 +696,11 @@ static enum oj_matrix_place place_of_node(const struct node_round *r,
     if (r->n_rings > 0)
         return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
                                                 : OJ_PLACE_BOUNDARY;
-    n_ends += is_exact && oj_spots_have(f->end, f->n_ends, node->x, node->y);
+    n_ends += is_exact && oj_spots_have(&f->ends, node->x, node->y);
     if (n_ends % 2 != 0)
         return OJ_PLACE_BOUNDARY;
     if (r->n_lines > 0 || r->n_flat_ends > 0 ||
-        (is_exact && oj_spots_have(f->spot, f->n_spots, node->x, node->y)))
+        (is_exact && oj_spots_have(&f->spots, node->x, node->y)))
         return OJ_PLACE_INTERIOR;
     return OJ_PLACE_EXTERIOR;
 }
@@ -1104,8 +1040,8 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
 void oj_figure_free(struct oj_figure *f)
 {
     oj_free(f->edge);
-    oj_free(f->spot);
-    oj_free(f->end);
+    oj_free(f->spots.spot);
+    oj_free(f->ends.spot);
     oj_free(f->dot);
     oj_free(f->encloses);
     oj_free(f->bands.first);

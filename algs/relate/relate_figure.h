@@ -38,6 +38,12 @@ struct oj_spot
     double x, y;
 };
 
+struct oj_spots
+{
+    int64_t n, capacity;
+    struct oj_spot *spot; /**< [n] */
+};
+
 /** A ring of one point. */
 struct oj_dot
 {
@@ -66,10 +72,8 @@ struct oj_figure
     struct oj_box box;
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
-    int64_t n_spots, cap_spots;
-    struct oj_spot *spot; /**< points, sorted and distinct */
-    int64_t n_ends, cap_ends;
-    struct oj_spot *end; /**< where an odd number of line ends meet, sorted */
+    struct oj_spots spots; /**< points, sorted and distinct */
+    struct oj_spots ends;  /**< where an odd number of line ends meet, sorted */
     int64_t n_dots, cap_dots;
     struct oj_dot *dot; /**< of groups that enclose something */
     struct oj_bands bands;
@@ -133,13 +137,13 @@ static inline void oj_figure_forget(struct oj_figure *figure)
  *  encloses something. */
 static inline int oj_figure_is_solid(const struct oj_figure *figure)
 {
-    return !figure->has_flat && figure->n_spots == 0;
+    return !figure->has_flat && figure->spots.n == 0;
 }
 
 void oj_figure_free(struct oj_figure *figure);
 
-/** 1 when p is among n sorted spots. */
-int oj_spots_have(const struct oj_spot *spot, int64_t n, double x, double y);
+/** 1 when the point is among sorted spots. */
+int oj_spots_have(const struct oj_spots *spots, double x, double y);
 
 /** The band of a height; never decreases with it. */
 static inline int32_t oj_band_of(const struct oj_bands *bands, double y)

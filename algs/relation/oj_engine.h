@@ -63,8 +63,8 @@ extern const struct oj_engine oj_cpu_sphere;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
 
-/* References: any join (tree_reference.c), on the sphere (sphere_reference.c),
- * and the papers' method. */
+/* References: any join, also on the sphere (tree_reference.c), and the papers'
+ * method. */
 extern const struct oj_engine oj_geos_engine;
 extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;

@@ -1,13 +1,11 @@
-/** The features of a side, each prepared for questions about pairs, and the
- *  features of the join side near a box.
+/** The features of a side, each prepared for questions about pairs, the
+ * features of the join side near a box, and whether two of them meet.
  *
  *  shape    a feature: where its vertices are, its box, and, when it has many
- *           edges, cells that know which edges touch them (edge_grid.h).  One
- * of parts of different kinds has members, shapes of one part each; all others
- * are of one kind, all parts together side     the shapes of a layer in an
- * order that keeps neighbours together, and a tree over their boxes; a layer of
- * single points has no shapes but its coordinates in that order, and a tree
- * over runs of them
+ *           edges, cells that know which edges touch them (edge_grid.h)
+ *  side     the shapes of a layer in an order that keeps neighbours together,
+ *           and a tree over their boxes; a layer of single points has no shapes
+ *           but its coordinates in that order, and a tree over runs of them
  */
 #ifndef CPU_SHAPES_H
 #define CPU_SHAPES_H
@@ -16,8 +14,11 @@
 #include "../base/cpu_order.h"
 #include "../base/cpu_tree.h"
 #include "../base/oj_boxes.h"
+#include "../kernels/oj_cross.h"
 #include "../kernels/oj_said.h"
 #include "../rings/edge_grid.h"
+
+#include <stdatomic.h>
 
 /** A view of a feature. */
 struct oj_shape
@@ -26,7 +27,6 @@ struct oj_shape
     const struct oj_flat *flat;
     /** NULL: none, or not yet; of a side: owned by it */
     _Atomic(struct oj_edge_grid *) cells;
-    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
     int64_t first_vertex, n_vertices;
     int64_t first_part; /**< nothing in the short form */
     int32_t n_parts, n_rings;
@@ -86,8 +86,7 @@ struct oj_shape_side
     int64_t n;                  /**< features that have parts */
     struct oj_tree tree;
 
-    struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
-    struct oj_shape *member; /**< those of mixed shapes */
+    struct oj_shape *shape; /**< [n] in tree order; NULL: single points */
 
     /** Single points: [n] in tree order, point[i].index is the feature. */
     struct oj_order points;
@@ -151,7 +150,7 @@ int64_t oj_side_bytes(const struct oj_shape_side *side);
 
 void oj_side_free(struct oj_shape_side *side);
 
-/** The shape of a feature, without members and cells. */
+/** The shape of a feature, without cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
 /** The single point in place at of a side of single points. */
@@ -170,7 +169,54 @@ static inline struct oj_shape oj_side_point(const struct oj_shape_side *side,
     return shape;
 }
 
-/** Fills the members of *shape, one a part, into member. */
-void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
+/* --- whether two shapes meet ------------------------------------------------
+
+ * Exact tests of vertices and edges, only where the boxes of both are: cells
+ * before edges (edge_grid.h), edges by exact orientation (kernels/oj_cross.h).
+ * Source: ours. */
+
+/** Where p is: in a polygon by even-odd over all rings, which is right for what
+ *  may_overlap only if that is nice; OJ_ON_BOUNDARY on a line or a point. For
+ *  shapes of one kind. */
+enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
+                                 double py);
+
+/** The closest contact of an edge of a with an edge of b: crossing before
+ *  touching before none.  Looks no further once it has found one that is at
+ *  least enough.  For shapes of one kind each. */
+enum oj_contact oj_shapes_contact(const struct oj_shape *a,
+                                  const struct oj_shape *b,
+                                  enum oj_contact enough);
+
+/** The cells of shape, or NULL. */
+static inline const struct oj_edge_grid *
+oj_shape_cells(const struct oj_shape *shape)
+{
+    const struct oj_edge_grid *cells =
+        atomic_load_explicit(&shape->cells, memory_order_acquire);
+    return cells != NULL && cells->n_words > 0 ? cells : NULL;
+}
+
+/** Where a box, which meets that of polygon, lies in it: OJ_INSIDE or
+ * OJ_OUTSIDE when all of it does, seen from the polygon's cells alone; else
+ *  OJ_ON_BOUNDARY.  cells: NULL: none. */
+static inline enum oj_location
+oj_cells_locate_box(const struct oj_edge_grid *cells,
+                    const struct oj_shape *polygon, const struct oj_box *box)
+{
+    int known = cells == NULL ? -1
+                              : oj_edge_grid_known_box(cells, box->x0, box->y0,
+                                                       box->x1, box->y1);
+    return known == OJ_OUTSIDE ||
+                   (known == OJ_INSIDE && oj_box_covers(&polygon->box, box))
+               ? (enum oj_location)known
+               : OJ_ON_BOUNDARY;
+}
+
+/** 1 when a and b, of one kind each, have a point in common. *rests_on: 1 and
+ * 2, or'ed, where 0 holds only if a or b is nice (oj_shape_is_nice()): polygons
+ * of several rings. */
+int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
+                   unsigned *rests_on);
 
 #endif

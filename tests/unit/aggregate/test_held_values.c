@@ -59,8 +59,10 @@ TEST(large_many_runs)
     {
         const struct oj_held_value *v = oj_held_peek(held);
         int64_t key = (v->row * 1000 + v->fid) * 20000 + v->place;
+        char text[40];
         expect(key > last, "order");
-        expect(atoi(v->bytes + strcspn(v->bytes, "0123456789")) == v->place,
+        sprintf(text, "%.*s", (int)v->n_bytes, v->bytes);
+        expect(atoi(text + strcspn(text, "0123456789")) == v->place,
                "text of %d", (int)v->place);
         last = key;
         sum += (uint64_t)v->place;
