@@ -4,8 +4,10 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/arrow/oj_row_column.h"
+#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/read/oj_attributes.h"
+#include "../../flatten/write/oj_layer_shape.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -17,7 +19,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one child of an array is filled with. */
+/* A column of an array that is being filled, row by row.
+ *
+ *   format  values                       bytes
+ *   b       bits
+ *   s i f   2 or 4 bytes each
+ *   l g     8 bytes each
+ *   D       int32: days since 1970
+ *   t       int32: milliseconds of the day
+ *   T       int64: milliseconds since 1970; Z: in UTC, where the zone is known
+ *   w       size bytes each
+ *   u z     int32 offsets [rows + 1]     the texts and binaries
+ *   +       int32 offsets [rows + 1]     -, the values of the lists are in item
+ *
+ * What a row puts there stands from its place on: a row that is given up is
+ * written over by the next one.  Rows without value hold zero, or nothing. */
+struct array_column
+{
+    char format;
+    size_t size;               /* of a value in values; b: 0 */
+    int is_nullable;           /* 0: rows without value are zeroes that count */
+    int64_t limit;             /* most bytes (u z w), or values of lists (+) */
+    struct array_column *item; /* +: owned */
+    uint8_t *valid;            /* a bit per row */
+    void *values;
+    char *bytes;
+    int64_t cap_valid, cap_values, cap_bytes;
+};
+
+/* What a child of an array is filled with. */
 enum child_kind
 {
     CHILD_FID,
@@ -30,11 +60,8 @@ struct arrow_child
     enum child_kind kind;
     int source; /* CHILD_FIELD: number of the cursor's column, or -1 */
     const char *name;
-    struct oj_row_column column;
+    struct array_column column;
 };
-
-/* Most places at a time. */
-#define ROW_BLOCK 1024
 
 struct join_stream
 {
@@ -46,14 +73,363 @@ struct join_stream
     struct arrow_child *child; /* [n_children] */
     int n_children;
 
-    /* Places taken of the current answer and not yet added. */
-    struct oj_row_place place[ROW_BLOCK];
-    int64_t first_place, n_places;
-
-    int at_end;
+    struct oj_row_place place; /* of the row that comes next */
+    int has_place, at_end;
     int has_error;
     struct oj_error error;
 };
+
+/* ---- columns ------------------------------------------------------------ */
+
+static OGRFieldType item_type(OGRFieldType type)
+{
+    return type == OFTIntegerList     ? OFTInteger
+           : type == OFTInteger64List ? OFTInteger64
+           : type == OFTRealList      ? OFTReal
+                                      : OFTString;
+}
+
+/* An empty column for values of the type as the schema has them; 0 for a format
+ * that is left to GDAL, or out of memory. */
+static int init_column(struct array_column *column,
+                       const struct ArrowSchema *schema, OGRFieldType type)
+{
+    static const struct
+    {
+        OGRFieldType type;
+        const char *name;
+        char format;
+        size_t size;
+    } formats[] = {
+        {OFTInteger, "b", 'b', 0},     {OFTInteger, "s", 's', 2},
+        {OFTInteger, "i", 'i', 4},     {OFTInteger64, "l", 'l', 8},
+        {OFTReal, "f", 'f', 4},        {OFTReal, "g", 'g', 8},
+        {OFTString, "u", 'u', 4},      {OFTBinary, "z", 'z', 4},
+        {OFTDate, "tdD", 'D', 4},      {OFTTime, "ttm", 't', 4},
+        {OFTDateTime, "tsm:", 'T', 8}, {OFTDateTime, "tsm:UTC", 'Z', 8}};
+    column->is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
+    if (schema->dictionary != NULL)
+        return 0;
+    if (type == OFTBinary && strncmp(schema->format, "w:", 2) == 0)
+    {
+        column->format = 'w';
+        column->size = (size_t)atoi(schema->format + 2);
+        return column->size > 0;
+    }
+    if (oj_type_is_list(type))
+    {
+        column->format = '+';
+        column->size = 4;
+        column->item = oj_calloc(1, sizeof *column->item);
+        if (column->item == NULL || strcmp(schema->format, "+l") != 0 ||
+            schema->n_children != 1)
+            return 0;
+        column->item->limit = column->limit;
+        return init_column(column->item, schema->children[0], item_type(type));
+    }
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    {
+        if (formats[i].type == type &&
+            strcmp(formats[i].name, schema->format) == 0)
+        {
+            column->format = formats[i].format;
+            column->size = formats[i].size;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void free_column(struct array_column *column)
+{
+    if (column->item != NULL)
+        free_column(column->item);
+    oj_free(column->item);
+    oj_free(column->valid);
+    oj_free(column->values);
+    oj_free(column->bytes);
+}
+
+static void put_bit(uint8_t *bits, int64_t i, int value)
+{
+    uint8_t mask = (uint8_t)(1u << (i & 7));
+    bits[i >> 3] =
+        (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
+}
+
+/* Room for a row, and the offset after it. */
+static oj_status reserve_row(struct array_column *column, int64_t row,
+                             struct oj_error *err)
+{
+    int is_new = column->values == NULL;
+    size_t size = column->size > 0 ? column->size : 1;
+    OJ_TRY(oj_reserve(&column->values, row + 1, row + 2, &column->cap_values,
+                      size, err));
+    OJ_ROOM(column->valid, (row + 7) / 8, row / 8 + 1, column->cap_valid, err);
+    if (is_new) /* the first offset */
+        memset(column->values, 0, size);
+    return OJ_OK;
+}
+
+/* Room, and the bit of valid. Asked for every value: a call only where it
+ * grows. */
+static oj_status begin_value(struct array_column *column, int64_t row,
+                             int has_value, struct oj_error *err)
+{
+    if (row + 2 > column->cap_values || row / 8 >= column->cap_valid)
+        OJ_TRY(reserve_row(column, row, err));
+    put_bit(column->valid, row, has_value || !column->is_nullable);
+    return OJ_OK;
+}
+
+/* Where n bytes of a row go; NULL: they do not fit. */
+static oj_status add_bytes(struct array_column *column, int64_t row,
+                           int has_value, int64_t n, void **to,
+                           struct oj_error *err)
+{
+    int32_t *offset;
+    *to = NULL;
+    OJ_TRY(begin_value(column, row, has_value, err));
+    offset = (int32_t *)column->values + row;
+    if (n > column->limit - offset[0])
+        return OJ_OK;
+    OJ_ROOM(column->bytes, offset[0], offset[0] + n + 1, column->cap_bytes,
+            err);
+    offset[1] = (int32_t)(offset[0] + n);
+    *to = column->bytes + offset[0];
+    return OJ_OK;
+}
+
+static oj_status copy_bytes(struct array_column *column, int64_t row,
+                            int has_value, const void *from, int64_t n,
+                            int *fits, struct oj_error *err)
+{
+    void *to;
+    OJ_TRY(add_bytes(column, row, has_value, n, &to, err));
+    *fits = to != NULL;
+    if (to != NULL && n > 0)
+        memcpy(to, from, (size_t)n);
+    return OJ_OK;
+}
+
+/* Days since 1970 in the Gregorian calendar, before it was made, too. Years are
+ * counted from March on, so that leap days are the last ones. */
+static int64_t days_of(const OGRField *raw)
+{
+    int64_t month = (raw->Date.Month + 9) % 12;
+    int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
+    int64_t leap_days = year / 4 - year / 100 + year / 400;
+    const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
+    return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
+           first_of_1970;
+}
+
+/* Seconds are a float, and GDAL rounds like this, too. */
+static int32_t milliseconds_of_day(const OGRField *raw)
+{
+    return (raw->Date.Hour * 60 + raw->Date.Minute) * 60000 +
+           (int32_t)(raw->Date.Second * 1000 + 0.5);
+}
+
+/* Zones are quarters of an hour from 100, which is UTC; 0: unknown, 1: the
+ * local time of wherever it is. */
+static int64_t moment_of(const OGRField *raw, int is_utc)
+{
+    int64_t moment = days_of(raw) * 86400000 + milliseconds_of_day(raw);
+    if (is_utc && raw->Date.TZFlag > 2)
+        moment -= ((int64_t)raw->Date.TZFlag - 100) * 15 * 60000;
+    return moment;
+}
+
+/* A value that is there, of a format of fixed size. */
+static void put_value(struct array_column *column, int64_t row,
+                      const OGRField *raw)
+{
+    char *to = (char *)column->values + (size_t)row * column->size;
+    switch (column->format)
+    {
+        case 'b':
+            put_bit(column->values, row, raw->Integer != 0);
+            break;
+        case 's':
+            *(int16_t *)to = (int16_t)raw->Integer;
+            break;
+        case 'i':
+            *(int32_t *)to = raw->Integer;
+            break;
+        case 'l':
+            *(int64_t *)to = raw->Integer64;
+            break;
+        case 'f':
+            *(float *)to = (float)raw->Real;
+            break;
+        case 'g':
+            *(double *)to = raw->Real;
+            break;
+        case 'D':
+            *(int32_t *)to = (int32_t)days_of(raw);
+            break;
+        case 't':
+            *(int32_t *)to = milliseconds_of_day(raw);
+            break;
+        case 'w': /* the width that the schema promises, cut or filled up */
+            memset(to, 0, column->size);
+            if (raw->Binary.nCount > 0)
+                memcpy(to, raw->Binary.paData,
+                       (size_t)raw->Binary.nCount < column->size
+                           ? (size_t)raw->Binary.nCount
+                           : column->size);
+            break;
+        default:
+            *(int64_t *)to = moment_of(raw, column->format == 'Z');
+            break;
+    }
+}
+
+static oj_status add_fixed(struct array_column *column, int64_t row,
+                           int has_value, const OGRField *raw, int *fits,
+                           struct oj_error *err)
+{
+    *fits =
+        column->format != 'w' || row < column->limit / (int64_t)column->size;
+    if (!*fits)
+        return OJ_OK;
+    OJ_TRY(begin_value(column, row, has_value, err));
+    if (has_value)
+        put_value(column, row, raw);
+    else if (column->format == 'b')
+        put_bit(column->values, row, 0);
+    else
+        memset((char *)column->values + (size_t)row * column->size, 0,
+               column->size);
+    return OJ_OK;
+}
+
+/* Value i of a list. Values like OGR's mark of NULL are values there. */
+static oj_status add_item(struct array_column *item, int64_t row,
+                          const OGRField *list, int i, int *fits,
+                          struct oj_error *err)
+{
+    OGRField raw;
+    memset(&raw, 0, sizeof raw);
+    if (item->format == 'u')
+    {
+        const char *text = list->StringList.paList[i];
+        return copy_bytes(item, row, 1, text, (int64_t)strlen(text), fits, err);
+    }
+    if (item->format == 'l')
+        raw.Integer64 = list->Integer64List.paList[i];
+    else if (item->format == 'f' || item->format == 'g')
+        raw.Real = list->RealList.paList[i];
+    else
+        raw.Integer = list->IntegerList.paList[i];
+    return add_fixed(item, row, 1, &raw, fits, err);
+}
+
+static oj_status add_list(struct array_column *column, int64_t row,
+                          int has_value, const OGRField *list, int *fits,
+                          struct oj_error *err)
+{
+    int n = has_value ? list->IntegerList.nCount : 0;
+    int32_t *offset;
+    OJ_TRY(begin_value(column, row, has_value, err));
+    offset = (int32_t *)column->values + row;
+    *fits = n <= column->limit - offset[0];
+    for (int i = 0; i < n && *fits; i++)
+        OJ_TRY(add_item(column->item, offset[0] + i, list, i, fits, err));
+    offset[1] = offset[0] + (*fits ? n : 0);
+    return OJ_OK;
+}
+
+static oj_status add_value(struct array_column *column, int64_t row,
+                           const struct oj_value *value, int *fits,
+                           struct oj_error *err)
+{
+    int has_value = oj_value_is_there(value);
+    const char *bytes = NULL;
+    int64_t n = 0;
+    if (column->format == '+')
+        return add_list(column, row, has_value, &value->raw, fits, err);
+    if (column->format != 'u' && column->format != 'z')
+        return add_fixed(column, row, has_value, &value->raw, fits, err);
+    if (has_value)
+        bytes = oj_value_bytes(
+            value, column->format == 'z' ? OFTBinary : OFTString, &n);
+    if (has_value && column->format == 'u') /* to a zero byte, as OGR has it */
+        n = (int64_t)strnlen(bytes, (size_t)n);
+    return copy_bytes(column, row, has_value, bytes, n, fits, err);
+}
+
+/* ---- geometries --------------------------------------------------------- */
+
+static oj_status add_export(struct array_column *column, int64_t row,
+                            OGRGeometryH geometry, int64_t fid, int *fits,
+                            struct oj_error *err)
+{
+    int size = OGR_G_WkbSize(geometry);
+    void *to;
+    if (size <= 0)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the geometry of feature %lld takes more than 2 GiB as "
+                       "WKB",
+                       (long long)fid);
+    OJ_TRY(add_bytes(column, row, 1, size, &to, err));
+    *fits = to != NULL;
+    if (to != NULL && OGR_G_ExportToIsoWkb(geometry, wkbNDR, to) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the geometry of feature %lld cannot be written as WKB",
+                       (long long)fid);
+    return OJ_OK;
+}
+
+/* Over OGR, unless the bytes of a stream can be taken as they are. */
+static oj_status add_as_read(struct join_stream *s, struct array_column *column,
+                             int64_t row, const struct oj_row_geometry *shape,
+                             int *fits, struct oj_error *err)
+{
+    const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
+    int64_t place = s->place.row, fid = batch->flat.fid[place], n_without;
+    const struct oj_arrow_slice *slice = &batch->attributes->slice;
+    OGRGeometryH geometry;
+    if (slice->chunk != NULL && !shape->multi)
+    {
+        size_t n = 0;
+        const uint8_t *wkb = oj_arrow_wkb(slice, place, &n);
+        if (wkb != NULL && oj_wkb_is_iso(wkb, n))
+            return copy_bytes(column, row, 1, wkb, (int64_t)n, fits, err);
+    }
+    if (slice->chunk != NULL || shape->multi)
+    {
+        OJ_TRY(oj_row_geometry_set(s->scratch, batch, place, shape, fid,
+                                   &n_without, err));
+        geometry = OGR_F_GetGeometryRef(s->scratch);
+    }
+    else
+        geometry = oj_attributes_geometry(batch->attributes, place);
+    if (geometry == NULL)
+        return copy_bytes(column, row, 0, NULL, 0, fits, err);
+    return add_export(column, row, geometry, fid, fits, err);
+}
+
+/* ISO WKB, little-endian: the bytes that OGR writes for the feature. */
+static oj_status add_geometry(struct join_stream *s,
+                              struct array_column *column, int64_t row,
+                              int *fits, struct oj_error *err)
+{
+    struct oj_row_geometry shape;
+    int64_t n = 0;
+    void *to;
+    oj_row_cursor_geometry(s->rows.cursor, &s->place, &shape);
+    if (shape.is_as_read)
+        return add_as_read(s, column, row, &shape, fits, err);
+    if (shape.flat != NULL)
+        n = oj_wkb_size(shape.flat, shape.feature, shape.multi);
+    OJ_TRY(add_bytes(column, row, n > 0, n, &to, err));
+    *fits = to != NULL;
+    if (to != NULL && n > 0)
+        oj_wkb_write(shape.flat, shape.feature, shape.multi, to);
+    return OJ_OK;
+}
 
 /* ---- open and close ----------------------------------------------------- */
 
@@ -62,7 +438,7 @@ static void close_stream(struct join_stream *s)
     if (s == NULL)
         return;
     for (int i = 0; s->child != NULL && i < s->n_children; i++)
-        oj_row_column_free(&s->child[i].column);
+        free_column(&s->child[i].column);
     oj_free(s->child);
     if (s->scratch != NULL)
         OGR_F_Destroy(s->scratch);
@@ -123,25 +499,16 @@ static int init_child(struct join_stream *s, enum child_kind kind,
                       const struct ArrowSchema *parent)
 {
     struct arrow_child *child = &s->child[s->n_children];
-    const struct ArrowSchema *schema;
-    int is_list, is_nullable, known = 0;
     if (s->n_children >= parent->n_children)
         return 0;
-    schema = parent->children[s->n_children++];
-    is_list = strcmp(schema->format, "+l") == 0;
-    is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
     child->kind = kind;
     child->name = name;
+    child->column.limit = limit_of_batch();
     /* An empty geometry stands for a NULL that the definition forbids: left to
      * GDAL. */
-    if (schema->dictionary != NULL || (is_list && schema->n_children != 1) ||
-        (kind == CHILD_GEOMETRY && !is_nullable))
-        return 0;
-    return oj_row_column_init(&child->column, schema->format,
-                              is_list ? schema->children[0]->format : NULL,
-                              is_nullable, limit_of_batch(), &known,
-                              NULL) == OJ_OK &&
-           known && oj_row_column_takes(&child->column, type);
+    return init_column(&child->column, parent->children[s->n_children++],
+                       type) &&
+           (kind != CHILD_GEOMETRY || child->column.is_nullable);
 }
 
 /* The schema says of each child what it is filled with: FIDs, the fields that
@@ -194,87 +561,136 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Places to be added, unless there are some: at_end when there are no more. */
-static oj_status find_places(struct join_stream *s, int64_t most,
-                             struct oj_error *err)
+/* The place of the next row, unless it is known; at_end where there is none. */
+static oj_status find_place(struct join_stream *s, struct oj_error *err)
 {
-    int there = 1;
-    while (s->n_places == 0)
+    while (!s->has_place && !s->at_end)
     {
-        s->first_place = 0;
-        s->n_places = oj_row_cursor_take(s->rows.cursor, s->place,
-                                         most < ROW_BLOCK ? most : ROW_BLOCK);
-        if (s->n_places > 0)
-            return OJ_OK;
-        OJ_TRY(s->rows.advance(s->rows.user, &there, err));
-        if (!there)
-        {
-            s->at_end = 1;
-            return OJ_OK;
-        }
+        int there = 1;
+        s->has_place = oj_row_cursor_take(s->rows.cursor, &s->place, 1) > 0;
+        if (!s->has_place)
+            OJ_TRY(s->rows.advance(s->rows.user, &there, err));
+        s->at_end = !there;
     }
     return OJ_OK;
 }
 
 static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
-                              const struct oj_row_place *places, int64_t n,
-                              int64_t *n_added, struct oj_error *err)
+                              int64_t row, int *fits, struct oj_error *err)
 {
-    *n_added = n;
-    if (child->kind == CHILD_FID)
-        return oj_row_gather_fids(places, n, &child->column, err);
+    struct oj_value value;
     if (child->kind == CHILD_GEOMETRY)
-        return oj_row_gather_wkb(s->rows.cursor, places, n, &child->column,
-                                 n_added, err);
-    return oj_row_gather_field(s->rows.cursor, child->source, s->scratch,
-                               places, n, &child->column, n_added, err);
+        return add_geometry(s, &child->column, row, fits, err);
+    oj_value_set_zero(&value);
+    if (child->kind == CHILD_FID)
+        value.raw.Integer64 = s->place.fid;
+    else if (child->source < 0)
+        oj_value_set_null(&value);
+    else
+        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->source, &s->place,
+                                   s->scratch, &value, err));
+    return add_value(&child->column, row, &value, fits, err);
 }
 
-static oj_status fail_too_large(const struct join_stream *s,
-                                const struct arrow_child *child,
-                                struct oj_error *err)
+/* The row at place; *fits 0: it does not fit into one of the columns. */
+static oj_status add_row(struct join_stream *s, int64_t row, int *fits,
+                         struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_LIMIT,
-                   "the row with FID %lld is too large for an Arrow batch: %s "
-                   "takes more than %lld bytes",
-                   (long long)s->place[s->first_place].fid, child->name,
-                   (long long)child->column.limit);
-}
-
-/* Adds as many rows of the block as fit into all columns. */
-static oj_status add_block(struct join_stream *s, int64_t *n_rows, int *is_full,
-                           struct oj_error *err)
-{
-    int64_t n = s->n_places;
-    if (n > s->batch_rows - *n_rows)
-        n = s->batch_rows - *n_rows;
-    for (int i = 0; i < s->n_children; i++)
+    *fits = 1;
+    for (int i = 0; i < s->n_children && *fits; i++)
     {
-        int64_t n_added;
-        OJ_TRY(add_to_child(s, &s->child[i], s->place + s->first_place, n,
-                            &n_added, err));
-        *is_full |= n_added < n;
-        if (n_added == 0 && n > 0 && *n_rows == 0)
-            return fail_too_large(s, &s->child[i], err);
-        n = n_added;
+        OJ_TRY(add_to_child(s, &s->child[i], row, fits, err));
+        if (!*fits && row == 0)
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "the row with FID %lld is too large for an Arrow "
+                           "batch: %s takes more than %lld bytes",
+                           (long long)s->place.fid, s->child[i].name,
+                           (long long)s->child[i].column.limit);
     }
-    *n_rows += n;
-    s->first_place += n;
-    s->n_places -= n;
+    return OJ_OK;
+}
+
+static void release_array(struct ArrowArray *array)
+{
+    for (int64_t i = 0; i < array->n_children; i++)
+    {
+        struct ArrowArray *child = array->children[i];
+        if (child->release != NULL)
+            child->release(child);
+        oj_free(child);
+    }
+    for (int64_t i = 0; i < array->n_buffers; i++)
+        oj_free((void *)array->buffers[i]);
+    oj_free(array->children);
+    oj_free(array->buffers);
+    memset(array, 0, sizeof *array);
+}
+
+/* An array with buffers that are NULL and zeroed children; array->release is
+ * set in any case. */
+static oj_status make_array(int n_buffers, int n_children,
+                            struct ArrowArray *array, struct oj_error *err)
+{
+    memset(array, 0, sizeof *array);
+    array->release = release_array;
+    OJ_NEW_ZEROED(array->buffers, n_buffers, err);
+    array->n_buffers = n_buffers;
+    OJ_NEW_ZEROED(array->children, n_children, err);
+    for (; array->n_children < n_children; array->n_children++)
+        OJ_NEW_ZEROED(array->children[array->n_children], 1, err);
+    return OJ_OK;
+}
+
+static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
+{
+    int64_t n = n_rows, i = 0;
+    for (; i < n_rows / 8; i++)
+        n -= __builtin_popcount(column->valid[i]);
+    if (n_rows % 8 > 0)
+        n -= __builtin_popcount(column->valid[i] & ((1u << n_rows % 8) - 1));
+    return n;
+}
+
+/* Hands the first n_rows rows over to array. No buffer but that of valid is
+ * NULL. */
+static oj_status finish(struct array_column *column, int64_t n_rows,
+                        struct ArrowArray *array, struct oj_error *err)
+{
+    int has_bytes = column->format == 'u' || column->format == 'z';
+    OJ_TRY(make_array(has_bytes ? 3 : 2, column->item != NULL, array, err));
+    if (column->values == NULL) /* of lists that are all empty */
+        OJ_TRY(begin_value(column, 0, 0, err));
+    if (has_bytes)
+        OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
+    if (column->item != NULL)
+        OJ_TRY(finish(column->item, ((int32_t *)column->values)[n_rows],
+                      array->children[0], err));
+    array->length = n_rows;
+    array->null_count = count_nulls(column, n_rows);
+    if (array->null_count > 0)
+    {
+        array->buffers[0] = column->valid;
+        column->valid = NULL;
+        column->cap_valid = 0;
+    }
+    array->buffers[1] = column->values;
+    column->values = NULL;
+    column->cap_values = 0;
+    if (!has_bytes)
+        return OJ_OK;
+    array->buffers[2] = column->bytes;
+    column->bytes = NULL;
+    column->cap_bytes = 0;
     return OJ_OK;
 }
 
 static oj_status fill_array(struct join_stream *s, int64_t n_rows,
                             struct ArrowArray *array, struct oj_error *err)
 {
-    OJ_TRY(oj_row_column_make_array(1, s->n_children, array, err));
+    OJ_TRY(make_array(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
-    {
-        oj_row_column_cut(&s->child[i].column, n_rows);
-        OJ_TRY(
-            oj_row_column_finish(&s->child[i].column, array->children[i], err));
-    }
+        OJ_TRY(finish(&s->child[i].column, n_rows, array->children[i], err));
     return OJ_OK;
 }
 
@@ -283,12 +699,17 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    int is_full = 0;
-    while (!is_full && n_rows < s->batch_rows && !s->at_end)
+    int fits = 1;
+    while (n_rows < s->batch_rows)
     {
-        OJ_TRY(find_places(s, s->batch_rows - n_rows, err));
-        if (!s->at_end)
-            OJ_TRY(add_block(s, &n_rows, &is_full, err));
+        OJ_TRY(find_place(s, err));
+        if (s->at_end)
+            break;
+        OJ_TRY(add_row(s, n_rows, &fits, err));
+        if (!fits)
+            break;
+        s->has_place = 0;
+        n_rows++;
     }
     return n_rows > 0 ? fill_array(s, n_rows, array, err) : OJ_OK;
 }

@@ -296,10 +296,9 @@ void oj_table_value(const struct oj_table *table, int64_t row, int c,
     oj_column_value(&view, row, value);
 }
 
-void oj_table_prefetch(const struct oj_table *table, int of, int64_t row,
-                       int stage)
+void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
 {
-    for (int c = of < 0 ? 0 : of; c < (of < 0 ? table->n_columns : of + 1); c++)
+    for (int c = 0; c < table->n_columns; c++)
     {
         const struct table_column *column = &table->column[c];
         if (stage == 0)

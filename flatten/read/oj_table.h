@@ -47,10 +47,8 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
                            OGRFieldSubType *subtype);
 
 /** Fetches what oj_table_value() will read of a row into the cache: in stage 0
- *  everything but texts, in stage 1, some rows later, the texts. column < 0:
- *  of all columns. */
-void oj_table_prefetch(const struct oj_table *table, int column, int64_t row,
-                       int stage);
+ *  everything but texts, in stage 1, some rows later, the texts. */
+void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
 
 /** Valid as long as the table is. */
 void oj_table_value(const struct oj_table *table, int64_t row, int column,

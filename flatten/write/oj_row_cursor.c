@@ -328,6 +328,28 @@ static int64_t spread_fid(const struct oj_row_cursor *cursor, int64_t fid,
     return fid * stride + (rank > 0 ? rank - 1 : 0);
 }
 
+/* Rows of the join side come in no order: what will be needed of them is
+ * fetched some rows ahead, in two steps because texts hang on their offsets. */
+#define FETCH_AHEAD 16
+
+static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t entry)
+{
+    const struct oj_write_options *options = &cursor->options;
+    const struct oj_matches *entries = cursor->sources.entries;
+    if (entries->scattered || options->join_table == NULL)
+        return;
+    for (int stage = 0; stage < 2; stage++)
+    {
+        int64_t ahead = entry + FETCH_AHEAD * (2 - stage);
+        if (ahead >= entries->n_entries || entries->join_row[ahead] < 0)
+            continue;
+        oj_table_prefetch(options->join_table, entries->join_row[ahead], stage);
+        if (stage == 0 && options->join_side->fid != NULL)
+            __builtin_prefetch(
+                &options->join_side->fid[entries->join_row[ahead]]);
+    }
+}
+
 /* Of the current entry, which is then done. */
 static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
 {
@@ -341,6 +363,7 @@ static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
     {
         place->rank = (int32_t)(entry - cursor->first_entry + 1);
         place->join_row = cursor->sources.entries->join_row[entry];
+        fetch_ahead(cursor, entry);
     }
     place->fid = OGRNullFID;
     if (cursor->options.keep_fids && !cursor->sources.is_join_rows)
@@ -514,25 +537,15 @@ static oj_status find_value(const struct oj_row_cursor *cursor,
 
 oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
                               const struct oj_row_place *place,
-                              struct oj_value *value, struct oj_error *err)
-{
-    return find_value(cursor, &cursor->column[column], place, value, err);
-}
-
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
-{
-    return cursor->setter[column].is_same;
-}
-
-oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor, int column,
-                                OGRFeatureH feature, struct oj_value *value,
-                                struct oj_error *err)
+                              OGRFeatureH scratch, struct oj_value *value,
+                              struct oj_error *err)
 {
     struct oj_setter *setter = &cursor->setter[column];
-    if (!oj_value_is_there(value))
+    OJ_TRY(find_value(cursor, &cursor->column[column], place, value, err));
+    if (setter->is_same || !oj_value_is_there(value))
         return OJ_OK;
-    OJ_TRY(oj_setter_set(setter, feature, value, err));
-    value->raw = *OGR_F_GetRawFieldRef(feature, setter->target);
+    OJ_TRY(oj_setter_set(setter, scratch, value, err));
+    value->raw = *OGR_F_GetRawFieldRef(scratch, setter->target);
     value->n_text = -1;
     return OJ_OK;
 }
@@ -573,30 +586,6 @@ oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Rows of the join side come in no order: what will be needed of them is
- * fetched some rows ahead, in two steps because texts hang on their offsets. */
-#define FETCH_AHEAD 16
-
-static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t row)
-{
-    const struct oj_write_options *options = &cursor->options;
-    const struct oj_matches *entries = cursor->sources.entries;
-    if (entries == NULL || entries->offset != NULL ||
-        options->join_table == NULL)
-        return;
-    for (int stage = 0; stage < 2; stage++)
-    {
-        int64_t ahead = row + FETCH_AHEAD * (2 - stage);
-        if (ahead >= entries->n_rows || entries->join_row[ahead] < 0)
-            continue;
-        oj_table_prefetch(options->join_table, -1, entries->join_row[ahead],
-                          stage);
-        if (stage == 0 && options->join_side->fid != NULL)
-            __builtin_prefetch(
-                &options->join_side->fid[entries->join_row[ahead]]);
-    }
-}
-
 oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
                              int is_again, int *there, struct oj_error *err)
 {
@@ -611,7 +600,6 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         /* now and then: an answer can take a second to write */
         if ((cursor->at & 1023) == 0)
             OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-        fetch_ahead(cursor, cursor->at);
         enter_row(cursor);
     }
     make_place(cursor, &place);

@@ -141,22 +141,13 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
                             struct oj_row_geometry *shape);
 
 /** The value of a column, by its number in columns, in a row of the current
- *  answer, as it is before it is converted to the field's type. */
+ *  answer, as its field holds it.  It may be borrowed from scratch, a feature
+ * of the cursor's definition and for this use alone. */
 OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           int column,
                                           const struct oj_row_place *place,
+                                          OGRFeatureH scratch,
                                           struct oj_value *value,
                                           struct oj_error *err);
-
-/** 1 when the values of a column are its field's as they are; 0: converted. For
- *  columns of the input only while there is an answer. */
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
-
-/** Makes a value of a column what its field would hold. It may be borrowed from
- *  feature then, which is of the cursor's definition and for this use alone. */
-OJ_MUST_USE oj_status oj_row_cursor_convert(const struct oj_row_cursor *cursor,
-                                            int column, OGRFeatureH feature,
-                                            struct oj_value *value,
-                                            struct oj_error *err);
 
 #endif
