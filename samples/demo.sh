@@ -14,8 +14,12 @@ out=out
 city=out/city
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
+draw() { # by the Python that has Debian's packages
+    show /usr/bin/python3 samples/draw_city.py "$@" ||
+        echo "no picture: Python with GDAL and Qt is needed"
+}
 
-bash tests/install_packages.sh build
+bash tests/install_packages.sh build draw
 
 step "Building ogrjoin"
 mkdir -p "$build" "$out"
@@ -45,14 +49,13 @@ show ogrjoin -op nearest -max_distance 100 -overwrite -progress -validate geos \
     "$out/pickups_lots.fgb" "$city/pickups.fgb" "$city/lots.fgb"
 
 step "Drawing the map"
-show draw_map "$out/map.png" "$out/pickups_lots.fgb" "$city/lots.fgb" \
+draw map "$out/map.png" "$out/pickups_lots.fgb" "$city/lots.fgb" \
     "$city/streets.fgb" "$city/land.fgb"
 
 step "Pickups and their mean fare, zone by zone"
 show ogrjoin -agg 'count, mean(fare)' -overwrite \
     "$out/zones.fgb" "$city/zones.fgb" "$city/pickups.fgb"
-show draw_zones "$out/zones.png" "$out/zones.fgb" "$city/lots.fgb" \
-    "$city/land.fgb"
+draw zones "$out/zones.png" "$out/zones.fgb" "$city/lots.fgb" "$city/land.fgb"
 
 cat <<END
 

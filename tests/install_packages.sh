@@ -2,12 +2,12 @@
 # Sees to it that what ogrjoin needs is on this machine; the only place that
 # names packages. tests/run.sh, samples/demo.sh and .ci/run call it.
 #
-#   install_packages.sh build [test] [ci] [qgis]
+#   install_packages.sh build [test] [ci] [qgis] [draw]
 #
 # Everything there: does nothing, needs no network. Something missing: installs
 # it with apt-get as root or through sudo; where that cannot be, says in one
-# line what is missing and ends with 1. The tools of "ci" and "qgis" are optional:
-# a check whose tool is missing says so and is left out.
+# line what is missing and ends with 1. The tools of "ci", "qgis" and "draw" are
+# optional: what lacks them says so or is left out.
 set -euo pipefail
 
 # package : how to see that it is there
@@ -27,6 +27,7 @@ has() {
                 cc -E -x c - >/dev/null 2>&1 ;;
         check) have pkg-config && pkg-config --exists check ;;
         python3-gdal) /usr/bin/python3 -c 'from osgeo import ogr' 2>/dev/null ;;
+        python3-pyqt5) /usr/bin/python3 -c 'import PyQt5.QtGui' 2>/dev/null ;;
         python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
         clang-format-14) have clang-format-14 ;;
         libc6-dbg) [ -d /usr/lib/debug/.build-id ] ;;
@@ -41,6 +42,7 @@ build="gcc g++ cmake make pkg-config libgdal-dev gdal-bin libgeos-dev
 tests="check python3-gdal python3-numpy"
 ci="clang clang-format-14 cppcheck valgrind libc6-dbg"
 qgis="qgis python3-qgis"
+draw="python3-gdal python3-pyqt5"
 
 needed='' optional=''
 for group in "${@:-build}"; do
@@ -49,6 +51,7 @@ for group in "${@:-build}"; do
         test) needed+=" $tests" ;;
         ci) optional+=" $ci" ;;
         qgis) optional+=" $qgis" ;;
+        draw) optional+=" $draw" ;;
         *) echo "install_packages.sh: no group is called $group" >&2; exit 2 ;;
     esac
 done

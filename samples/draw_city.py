@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""Pictures of the sample city and of what joins have found in it.
+
+    draw_city.py map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
+    draw_city.py zones OUT.png TOTALS LOTS LAND
+
+JOINED is what ogrjoin wrote of the nearest lot of each pickup: use_code, land_use,
+hour and join_distance. The map shows a window of WIDTH_FT (12,600) around the
+middle of all pickups; the panel beside it counts all of them.
+
+TOTALS is what -agg "count, mean(fare)" wrote: zones with count and mean_fare. A
+zone is the darker the more pickups it has per acre; the two numbers stand on it.
+
+Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
+"""
+
+import os
+import sys
+
+from osgeo import ogr
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from PyQt5.QtCore import QPointF, QRectF, Qt  # noqa: E402
+from PyQt5.QtGui import (  # noqa: E402
+    QColor,
+    QFont,
+    QGuiApplication,
+    QImage,
+    QPainter,
+    QPainterPath,
+    QPen,
+)
+
+ogr.UseExceptions()
+
+WATER, SHORE, PAPER = "#bfd9e4", "#93b7c6", "#fbfaf6"
+INK, FAINT, RULE = "#26303a", "#6f7a83", "#d5d3c9"
+UNMATCHED = "#101010"
+USES = (
+    "#e3a51a",  # homes
+    "#e2681e",  # apartments
+    "#c2272d",  # homes above shops
+    "#b0338a",  # offices and shops
+    "#6b4ba3",  # industry
+    "#5c6f82",  # transport
+    "#1f78b4",  # public buildings
+    "#2e9348",  # parks
+)
+PARK = 8
+FT2_PER_ACRE = 43560
+
+
+def shade(colour, alpha):
+    colour = QColor(colour)
+    colour.setAlphaF(alpha)
+    return colour
+
+
+def mix(a, b, share):
+    """Opaque: share of b."""
+    pairs = zip(QColor(a).getRgb()[:3], QColor(b).getRgb()[:3])
+    return QColor(*(round(x + (y - x) * share) for x, y in pairs))
+
+
+class Picture:
+    """Pixels, and the part of the plane that is shown in them."""
+
+    def __init__(self, width, height):
+        self.image = QImage(width, height, QImage.Format_RGB32)
+        self.image.fill(QColor(WATER))
+        self.painter = QPainter(self.image)
+        self.painter.setRenderHint(QPainter.Antialiasing)
+        self.x0 = self.y1 = self.feet = 0
+
+    def show(self, middle, feet, width):
+        """feet: of a pixel; width: in pixels, from the left."""
+        self.feet = feet
+        self.x0 = middle[0] - width / 2 * feet
+        self.y1 = middle[1] + self.image.height() / 2 * feet
+        self.box = (self.x0, self.y1 - self.image.height() * feet,
+                    self.x0 + width * feet, self.y1)
+
+    def at(self, x, y):
+        return QPointF((x - self.x0) / self.feet, (self.y1 - y) / self.feet)
+
+    def path(self, shape):
+        """All rings or lines of a geometry."""
+        path = QPainterPath()
+        for i in range(shape.GetGeometryCount()):
+            path.addPath(self.path(shape.GetGeometryRef(i)))
+        if shape.GetGeometryCount() == 0 and not shape.IsEmpty():
+            first, *others = (self.at(p[0], p[1]) for p in shape.GetPoints())
+            path.moveTo(first)
+            for point in others:
+                path.lineTo(point)
+        return path
+
+    def features(self, name):
+        """Of a layer, those in the window, with their paths."""
+        dataset = ogr.Open(name)
+        layer = dataset.GetLayer(0)
+        layer.SetSpatialFilterRect(*self.box)
+        for feature in layer:
+            if feature.GetGeometryRef() is not None:
+                yield feature, self.path(feature.GetGeometryRef())
+
+    def outline(self, path, width, colour):
+        self.painter.strokePath(path, QPen(QColor(colour), width))
+
+    def box_of(self, x, y, width, height, colour):
+        self.painter.fillRect(QRectF(x, y, width, height), QColor(colour))
+
+    def text(self, x, y, size, words, colour=INK, bold=False, align=0.0):
+        """On the line y; align: 0 begins at x, 0.5 is centred, 1 ends there."""
+        font = QFont("DejaVu Sans")
+        font.setPixelSize(round(size))
+        font.setBold(bold)
+        self.painter.setFont(font)
+        self.painter.setPen(QColor(colour))
+        width = self.painter.fontMetrics().horizontalAdvance(words)
+        self.painter.drawText(QPointF(x - align * width, y), words)
+
+    def save(self, name):
+        self.painter.end()
+        if not self.image.save(name):
+            sys.exit(f"draw_city: {name} was not written")
+
+
+def places_of(layer, *fields):
+    """Of fields that must be there."""
+    places = [layer.GetLayerDefn().GetFieldIndex(name) for name in fields]
+    if min(places) < 0:
+        sys.exit(f"draw_city: {layer.GetName()} has no fields {', '.join(fields)}")
+    return places
+
+
+# --- the map ---------------------------------------------------------------------
+
+WIDTH, HEIGHT, MAP_WIDTH = 1600, 1200, 1170  # the panel has the rest
+
+
+class Pickups:
+    """Places with their use (0: no lot near), and what the panel counts."""
+
+    def __init__(self, name):
+        dataset = ogr.Open(name)
+        layer = dataset.GetLayer(0)
+        # by number: by name it takes ten times as long
+        code, name_of, hour, distance = places_of(
+            layer, "use_code", "land_use", "hour", "join_distance")
+        self.places, self.names = [], {}
+        self.by_use = [0] * (len(USES) + 1)
+        self.by_hour = [[0] * (len(USES) + 1) for _ in range(24)]
+        self.n_inside, self.sum_distance = 0, 0.0
+        for row in layer:
+            point, use = row.GetGeometryRef(), 0
+            if row.IsFieldSetAndNotNull(distance):
+                use = row.GetFieldAsInteger(code)
+                if use not in self.names:
+                    self.names[use] = row.GetFieldAsString(name_of)
+                feet = row.GetFieldAsDouble(distance)
+                self.n_inside += feet == 0
+                self.sum_distance += feet
+            self.by_use[use] += 1
+            self.by_hour[row.GetFieldAsInteger(hour)][use] += 1
+            self.places.append((point.GetX(), point.GetY(), use))
+        if not self.places:
+            sys.exit(f"draw_city: nothing to draw in {name}")
+        self.n, self.n_matched = len(self.places), len(self.places) - self.by_use[0]
+
+    def middle(self):
+        return [sorted(p[i] for p in self.places)[self.n // 2] for i in (0, 1)]
+
+
+def draw_city(picture, lots, streets, land):
+    for _, path in picture.features(land):
+        picture.outline(path, 9, mix(WATER, SHORE, 0.5))
+        picture.outline(path, 4, SHORE)
+        picture.painter.fillPath(path, QColor(PAPER))
+    for feature, path in picture.features(lots):
+        use = feature["use_code"]
+        colour = mix(PAPER, USES[use - 1], 0.38 if use == PARK else 0.26)
+        for ring in path.toSubpathPolygons() if use == PARK else ():
+            lake = QPainterPath()  # what the park leaves open
+            lake.addPolygon(ring)
+            picture.painter.fillPath(lake, QColor(WATER))
+        picture.painter.fillPath(path, colour)
+        picture.outline(path, 0.4, mix(colour, "#5f6470", 0.38))
+    for _, path in picture.features(streets):
+        picture.outline(path, 0.8, mix(PAPER, "#8a8778", 0.35))
+
+
+def draw_pickups(picture, pickups):
+    pens = [QPen(shade(c, 0.38), 1.6, cap=Qt.RoundCap) for c in USES]
+    pens.insert(0, QPen(shade(UNMATCHED, 0.8), 2.4, cap=Qt.RoundCap))
+    x0, y0, x1, y1 = picture.box
+    for x, y, use in pickups.places:
+        if x0 <= x <= x1 and y0 <= y <= y1:
+            picture.painter.setPen(pens[use])
+            picture.painter.drawPoint(picture.at(x, y))
+
+
+def draw_scale(picture, x, y):
+    lengths = (100, 200, 500, 1000, 2000, 5000, 10000)
+    length = max((n for n in lengths if n / picture.feet < 260), default=lengths[0])
+    width = length / picture.feet
+    picture.box_of(x - 16, y - 34, width + 32, 50, shade(PAPER, 0.88))
+    picture.box_of(x - 1, y - 5, width + 2, 8, INK)
+    picture.box_of(x + width / 2, y - 4, width / 2, 6, PAPER)
+    picture.text(x, y - 13, 14, f"{length:,} ft")
+
+
+def draw_legend(picture, x, x1, y, pickups):
+    """One row for each use: name, bar, share."""
+    picture.text(x, y, 16, "Land use of the nearest lot", bold=True)
+    y += 30
+    most = max(1, *pickups.by_use[1:])
+    for use, colour in enumerate(USES, 1):
+        n = pickups.by_use[use]
+        picture.text(x, y, 14, pickups.names.get(use, ""))
+        picture.box_of(x, y + 10, max(2, (x1 - x - 86) * n / most), 13, colour)
+        picture.text(x1, y + 22, 14, f"{100 * n / pickups.n:.1f} %", align=1)
+        y += 50
+    picture.painter.setPen(QPen(QColor(UNMATCHED), 8, cap=Qt.RoundCap))
+    picture.painter.drawPoint(QPointF(x + 4, y - 6))
+    picture.text(x + 18, y - 1, 14, "No lot in reach")
+    picture.text(x1, y - 1, 14, f"{100 * pickups.by_use[0] / pickups.n:.1f} %", align=1)
+    return y + 58
+
+
+def draw_hours(picture, x, x1, y, pickups):
+    """Stacked bars, one for each hour."""
+    height, step = 190, (x1 - x) / 24
+    picture.text(x, y, 16, "Pickups by hour of the day", bold=True)
+    y += 22 + height
+    most = max(sum(hour[1:]) for hour in pickups.by_hour)
+    for hour, by_use in enumerate(pickups.by_hour):
+        top = y
+        for n, colour in zip(by_use[1:], USES):
+            top -= height * n / max(1, most)
+            picture.box_of(x + step * hour + 1, top, step - 2, height * n / max(1, most), colour)
+    picture.box_of(x, y, x1 - x, 1, FAINT)
+    for hour in range(0, 25, 6):
+        picture.box_of(x + step * hour - 0.5, y, 1, 6, FAINT)
+        picture.text(x + step * hour, y + 21, 13, str(hour), FAINT, align=hour / 24)
+    return y + 62
+
+
+def draw_panel(picture, pickups, n_lots):
+    x, x1, y = MAP_WIDTH + 34, WIDTH - 34, 66
+    picture.box_of(MAP_WIDTH, 0, WIDTH - MAP_WIDTH, HEIGHT, PAPER)
+    picture.box_of(MAP_WIDTH, 0, 1.5, HEIGHT, RULE)
+    picture.text(x, y, 34, "Where taxi trips", bold=True)
+    picture.text(x, y + 42, 34, "begin", bold=True)
+    picture.text(x, y + 82, 15, f"{pickups.n:,} pickups, each joined to", FAINT)
+    picture.text(x, y + 105, 15, f"the nearest of {n_lots:,} tax lots", FAINT)
+    picture.text(x, y + 128, 15, "within 100 feet", FAINT)
+    y = draw_legend(picture, x, x1, y + 174, pickups)
+    y = draw_hours(picture, x, x1, y, pickups)
+    for words, number in (
+        ("Pickups with a lot", f"{100 * pickups.n_matched / pickups.n:.2f} %"),
+        ("Inside their lot", f"{100 * pickups.n_inside / pickups.n:.2f} %"),
+        ("Mean distance", f"{pickups.sum_distance / max(1, pickups.n_matched):.1f} ft"),
+    ):
+        picture.text(x, y, 14, words)
+        picture.text(x1, y, 14, number, align=1)
+        y += 24
+    picture.box_of(x, HEIGHT - 76, x1 - x, 1, RULE)
+    picture.text(x, HEIGHT - 50, 13, "ogrjoin -op nearest -max_distance 100", FAINT)
+    picture.text(x, HEIGHT - 30, 13, "Generated city, EPSG:2263", FAINT)
+
+
+def draw_map(out, joined, lots, streets, land, width_ft="12600"):
+    pickups = Pickups(joined)
+    picture = Picture(WIDTH, HEIGHT)
+    picture.show(pickups.middle(), float(width_ft) / MAP_WIDTH, MAP_WIDTH)
+    draw_city(picture, lots, streets, land)
+    draw_pickups(picture, pickups)
+    draw_scale(picture, 36, HEIGHT - 40)
+    dataset = ogr.Open(lots)
+    draw_panel(picture, pickups, dataset.GetLayer(0).GetFeatureCount())
+    picture.save(out)
+
+
+# --- the zones -------------------------------------------------------------------
+
+SIDE, MARGIN = 1000, 30
+# Pickups per acre: each class up to its limit, the last without one.
+LIMITS = (25, 50, 100, 200, 400)
+CLASSES = ("#fff3d1", "#fbd38a", "#f5a65b", "#e5743d", "#bd3c33", "#7a1430")
+
+
+def zone_class(zone):
+    acres = zone.GetGeometryRef().GetArea() / FT2_PER_ACRE
+    return sum(zone["count"] / acres >= limit for limit in LIMITS)
+
+
+def draw_zone_legend(picture, x, y):
+    picture.text(x, y, 26, "Taxi pickups by zone", bold=True)
+    picture.text(x, y + 30, 14, "Their number and mean fare in dollars")
+    picture.text(x, y + 50, 14, "Colour: pickups per acre")
+    between = [f"{a} to {b}" for a, b in zip(LIMITS, LIMITS[1:])]
+    names = [f"under {LIMITS[0]}", *between, f"{LIMITS[-1]} and more"]
+    for i, (colour, words) in enumerate(zip(CLASSES, names)):
+        picture.box_of(x, y + 70 + 25 * i, 34, 19, colour)
+        picture.text(x + 46, y + 85 + 25 * i, 14, words)
+    notes = ('ogrjoin -agg "count, mean(fare)"', "Generated city, EPSG:2263")
+    for i, words in enumerate(notes):
+        picture.text(SIDE - MARGIN, SIDE - 42 + 20 * i, 13, words, FAINT, align=1)
+
+
+def draw_zones(out, totals, lots, land):
+    dataset = ogr.Open(totals)
+    layer = dataset.GetLayer(0)
+    places_of(layer, "count", "mean_fare")
+    x0, x1, y0, y1 = layer.GetExtent()
+    picture = Picture(SIDE, SIDE)
+    feet = max(x1 - x0, y1 - y0) / (SIDE - 2 * MARGIN)
+    picture.show(((x0 + x1) / 2, (y0 + y1) / 2), feet, SIDE)
+    for _, path in picture.features(land):
+        picture.outline(path, 6, SHORE)
+    for zone, path in picture.features(totals):
+        picture.painter.fillPath(path, QColor(CLASSES[zone_class(zone)]))
+    for _, path in picture.features(lots):
+        picture.outline(path, 0.4, shade(INK, 0.1))
+    for zone, path in picture.features(totals):
+        picture.outline(path, 2, PAPER)
+        centre = zone.GetGeometryRef().Centroid()
+        at = picture.at(centre.GetX(), centre.GetY())
+        colour = PAPER if zone_class(zone) > 2 else INK
+        picture.text(at.x(), at.y() - 1, 14, str(zone["count"]), colour, True, 0.5)
+        picture.text(at.x(), at.y() + 15, 12, f"{zone['mean_fare']:.2f}", colour, align=0.5)
+    draw_zone_legend(picture, MARGIN, 52)
+    picture.save(out)
+
+
+def main():
+    what, *words = sys.argv[1:] or [""]
+    if what == "map" and len(words) in (5, 6):
+        draw = draw_map
+    elif what == "zones" and len(words) == 4:
+        draw = draw_zones
+    else:
+        sys.exit(__doc__)
+    application = QGuiApplication(sys.argv[:1])
+    draw(*words)
+    application.quit()
+
+
+if __name__ == "__main__":
+    main()
