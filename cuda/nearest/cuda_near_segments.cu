@@ -25,16 +25,6 @@ struct near_segments_index : oj_cuda_index
     struct oj_cuda_tree_side side;
 };
 
-/* Nobody asks it but cuda_nearest.cu, about joins that that takes. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
-{
-    (void)relation;
-    (void)join_side;
-    (void)input;
-    return 0;
-}
-
 static void drop(struct oj_cuda_index *index)
 {
     oj_cuda_tree_side_drop(index->device,
@@ -266,7 +256,7 @@ static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
-    takes,
+    NULL, /* nobody asks it but cuda_nearest.cu, about joins that that takes */
     sizeof(struct near_segments_index),
     build,
     drop,

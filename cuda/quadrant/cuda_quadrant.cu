@@ -171,6 +171,20 @@ static __device__ void join_boxes(struct oj_quadrant_box *a,
     a->y1 = fmax(a->y1, b->y1);
 }
 
+/* The box of all lanes of a warp. */
+static __device__ void join_lanes(struct oj_quadrant_box *box)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        struct oj_quadrant_box other;
+        other.x0 = __shfl_xor_sync(~0u, box->x0, step);
+        other.y0 = __shfl_xor_sync(~0u, box->y0, step);
+        other.x1 = __shfl_xor_sync(~0u, box->x1, step);
+        other.y1 = __shfl_xor_sync(~0u, box->y1, step);
+        join_boxes(box, &other);
+    }
+}
+
 struct join_point_extents
 {
     __device__ struct point_extent
@@ -304,20 +318,13 @@ static __global__ void make_windows(int64_t n, const int32_t *first,
                                     struct oj_quadrant_box *window)
 {
     int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_quadrant_box box = oj_quadrant_box_empty(), other;
+    struct oj_quadrant_box box = oj_quadrant_box_empty();
     if (q >= n)
         return;
     for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
          p += WARP)
         oj_quadrant_box_add(&box, x[p], y[p]);
-    for (int step = WARP / 2; step > 0; step /= 2)
-    {
-        other.x0 = __shfl_xor_sync(~0u, box.x0, step);
-        other.y0 = __shfl_xor_sync(~0u, box.y0, step);
-        other.x1 = __shfl_xor_sync(~0u, box.x1, step);
-        other.y1 = __shfl_xor_sync(~0u, box.y1, step);
-        join_boxes(&box, &other);
-    }
+    join_lanes(&box);
     if (threadIdx.x % WARP == 0)
         window[q] = oj_quadrant_box_around(&box, 0.0);
 }
@@ -438,13 +445,7 @@ static __global__ void make_boxes(int64_t n, const int32_t *first,
         oj_quadrant_box_add(&box, segment[s].ax, segment[s].ay);
         oj_quadrant_box_add(&box, segment[s].bx, segment[s].by);
     }
-    for (int step = WARP / 2; step > 0; step /= 2)
-    {
-        box.x0 = fmin(box.x0, __shfl_xor_sync(~0u, box.x0, step));
-        box.y0 = fmin(box.y0, __shfl_xor_sync(~0u, box.y0, step));
-        box.x1 = fmax(box.x1, __shfl_xor_sync(~0u, box.x1, step));
-        box.y1 = fmax(box.y1, __shfl_xor_sync(~0u, box.y1, step));
-    }
+    join_lanes(&box);
     if (threadIdx.x % WARP == 0)
         out[f] = oj_quadrant_box_of_feature(&box);
 }
