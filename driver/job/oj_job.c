@@ -14,12 +14,10 @@
 #include "../source/oj_early_warnings.h"
 
 #include <cpl_conv.h>
-#include <cpl_progress.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -184,13 +182,14 @@ static oj_status check_side_file(const struct oj_job *job, const char *option,
     return OJ_OK;
 }
 
-oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
-                      struct oj_error *err)
+oj_status oj_job_open(const struct oj_command *command, int shares,
+                      struct oj_job *job, struct oj_error *err)
 {
+    int64_t opened_ns = oj_join_files_now();
     memset(job, 0, sizeof *job);
     job->command = command;
+    job->shares = shares;
     job->join_side = &job->own_join_side;
-    job->cancel = oj_cancel_flag();
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
     OJ_TRY(
@@ -203,6 +202,10 @@ oj_status oj_job_open(const struct oj_command *command, struct oj_job *job,
     OJ_TRY(oj_relation_check(&job->relation, err));
     oj_warn_early(command, &job->input, &job->join, &job->crs);
     plan_progress(job);
+    if (!shares)
+        return OJ_OK;
+    oj_join_files_look(&job->input, opened_ns, &job->input_files);
+    oj_join_files_look(&job->join, opened_ns, &job->join_files);
     return OJ_OK;
 }
 
@@ -470,9 +473,7 @@ static void return_memory(void)
 #endif
 }
 
-/* ---- prepared ------------------------------------------------------------ */
-
-oj_status oj_job_prepare(struct oj_job *job, struct oj_error *err)
+static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
 {
     int fits = 1;
     if (job->command->memory > 0)
@@ -684,16 +685,6 @@ static struct oj_join_key make_key(const struct oj_job *job)
 
 /* ---- the join side, borrowed from the cache ------------------------------ */
 
-oj_status oj_job_open_shared(const struct oj_command *command,
-                             struct oj_job *job, struct oj_error *err)
-{
-    int64_t opened_ns = oj_join_files_now();
-    OJ_TRY(oj_job_open(command, job, err));
-    oj_join_files_look(&job->input, opened_ns, &job->input_files);
-    oj_join_files_look(&job->join, opened_ns, &job->join_files);
-    return OJ_OK;
-}
-
 int oj_job_is_outdated(const struct oj_job *job)
 {
     return oj_join_files_changed(&job->input_files) ||
@@ -715,14 +706,14 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     return OJ_OK;
 }
 
-oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
-                                struct oj_error *err)
+oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
+                         struct oj_error *err)
 {
     struct oj_join_key key = {0};
     oj_status status;
     int is_mine, may_keep;
-    if (job->command->memory > 0)
-        return oj_job_prepare(job, err);
+    if (!job->shares || job->command->memory > 0)
+        return prepare_alone(job, err);
     may_keep = has_key(job);
     if (may_keep)
         key = make_key(job);
@@ -741,90 +732,22 @@ oj_status oj_job_prepare_shared(struct oj_job *job, const struct oj_job *like,
     return OJ_OK;
 }
 
-/* With the join side in memory: one job at a time where it is shared. */
-static oj_status join_in_memory(struct oj_job *job, const struct oj_flat *input,
-                                struct oj_matches *out, struct oj_error *err)
-{
-    if (job->join_use.entry != NULL)
-        return oj_join_use_batch(&job->join_use, input, out, err);
-    return oj_join_batch(job->join_side->engine, input, out, err);
-}
-
 void oj_job_stop(struct oj_job *job)
 {
     oj_join_use_stop(&job->join_use);
 }
 
-/* ---- streamed ------------------------------------------------------------ */
+/* ---- joined -------------------------------------------------------------- */
 
-void oj_job_on_thread(const struct oj_job *job,
-                      void (*stages)(struct oj_pipeline *),
-                      struct oj_pipeline *pipeline)
-{
-    struct oj_message_sink sink;
-    oj_cancel_use(job->cancel); /* a layer can be a join itself */
-    if (job->messages != NULL)
-        oj_message_use_list(job->messages, &sink);
-    stages(pipeline);
-    if (job->messages != NULL)
-        oj_message_end_list();
-}
-
-oj_status oj_job_open_reader(struct oj_job *job, const struct oj_source *source,
-                             const struct oj_read_options *reading,
-                             struct oj_error *err)
-{
-    oj_status status;
-    oj_message_forget_errors();
-    status = oj_layer_reader_open(source->layer, reading, &job->reader, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    if (job->show_progress && !job->progress_open)
-        GDALTermProgress(0.0, NULL, NULL);
-    job->progress_open = job->show_progress;
-    return OJ_OK;
-}
-
-oj_status oj_job_begin_input(struct oj_job *job, int keep_attributes,
-                             struct oj_error *err)
-{
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    reading.limit = job->command->limit;
-    reading.keep_attributes = keep_attributes;
-    if (job->streams == OJ_STREAMS_INPUT &&
-        oj_sides_need_values(&job->sides, 0))
-        reading.keep_attributes = 1;
-    else if (!keep_attributes)
-        reading.n_fields = 0;
-    job->join_use.cancel = job->cancel;
-    return oj_job_open_reader(job, &job->input, &reading, err);
-}
-
-oj_status oj_job_read_batch(struct oj_job *job, int slot, struct oj_flat *flat,
-                            struct oj_error *err)
-{
-    struct oj_batch *batch = &job->batches[slot];
-    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
-    if (job->streams != OJ_STREAMS_AS_READ)
-        return oj_job_make_flat(job, job->streams == OJ_STREAMS_JOIN, 0, batch,
-                                &job->batch_work[slot], flat, err);
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    return OJ_OK;
-}
-
-oj_status oj_job_join_part(struct oj_job *job,
-                           const struct oj_pipeline_part *part,
-                           struct oj_matches *out, struct oj_error *err)
+oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,
+                      int answer, struct oj_matches *out, struct oj_error *err)
 {
     if (job->tiled != NULL)
-        OJ_TRY(oj_tiled_join_batch(job->tiled, part->flat, NULL, out,
-                                   &job->answer_side[part->answer], err));
-    else
-        OJ_TRY(join_in_memory(job, part->flat, out, err));
-    if (job->after_join == NULL)
-        return OJ_OK;
-    return job->after_join(job->after_join_user, part, out, err);
+        return oj_tiled_join_batch(job->tiled, input, NULL, out,
+                                   &job->answer_side[answer], err);
+    if (job->join_use.entry != NULL)
+        return oj_join_use_batch(&job->join_use, input, out, err);
+    return oj_join_batch(job->join_side->engine, input, out, err);
 }
 
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer)
@@ -867,101 +790,10 @@ int oj_job_threads(const struct oj_job *job)
                               : oj_join_threads(job->join_side->engine);
 }
 
-int oj_job_show_progress(const struct oj_job *job, int64_t n_rows)
-{
-    double done = job->n_expected == 0;
-    double share = job->progress_share > 0 ? job->progress_share : 1.0;
-    if (job->n_expected > 0)
-        done = n_rows < job->n_expected
-                   ? (double)n_rows / (double)job->n_expected
-                   : 1.0;
-    done = job->progress_start + share * done;
-    /* The last step is shown when the output is complete. */
-    if (job->show_progress)
-        GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
-    return oj_is_cancelled();
-}
-
-oj_status oj_job_end_input(struct oj_job *job, oj_status status,
-                           struct oj_error *err)
-{
-    if (job->reader != NULL)
-        job->input_counts = *oj_layer_reader_counts(job->reader);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    return oj_source_check_count(&job->input, job->command->limit,
-                                 job->input_counts.n_rows, err);
-}
-
-/* ---- single rows of the input side, while it is not streamed ------------- */
-
-static oj_status open_reader(struct oj_job *job, int is_filtered,
-                             struct oj_error *err)
-{
-    struct oj_read_options reading = oj_job_read_options(job, &job->input);
-    reading.keep_attributes = 1;
-    reading.use_arrow = 0;
-    reading.batch_rows = 1;
-    if (is_filtered) /* since the last row, too */
-        oj_job_end_reading(job);
-    if (job->reader != NULL)
-        return OJ_OK;
-    return oj_layer_reader_open(job->input.layer, &reading, &job->reader, err);
-}
-
-static oj_status read_row(struct oj_job *job, int64_t fid, int is_filtered,
-                          struct oj_batch *batch, struct oj_error *err)
-{
-    OJ_TRY(open_reader(job, is_filtered, err));
-    if (!is_filtered)
-        return oj_layer_reader_get(job->reader, fid, batch, err);
-    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
-    if (batch->n_rows > 0 && batch->flat.fid[0] != fid)
-        batch->n_rows = 0;
-    return OJ_OK;
-}
-
-oj_status oj_job_read_one(struct oj_job *job, int64_t fid, int is_filtered,
-                          struct oj_flat *flat, int *there,
-                          struct oj_error *err)
-{
-    struct oj_batch *batch = &job->batches[0];
-    oj_status status = read_row(job, fid, is_filtered, batch, err);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    *there = batch->n_rows > 0;
-    return oj_job_make_flat(job, 0, 0, batch, &job->batch_work[0], flat, err);
-}
-
 /* ---- the end ------------------------------------------------------------- */
-
-void oj_job_end_progress(struct oj_job *job)
-{
-    if (job->progress_open)
-    {
-        GDALTermProgress(1.0, NULL, NULL);
-        fflush(stdout); /* before the summary, also where both go to a file */
-    }
-    job->progress_open = 0;
-}
-
-void oj_job_end_reading(struct oj_job *job)
-{
-    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-    {
-        oj_batch_free(&job->batches[i]);
-        oj_side_work_free(&job->batch_work[i]);
-    }
-    oj_layer_reader_close(job->reader);
-    job->reader = NULL;
-}
 
 void oj_job_close(struct oj_job *job)
 {
-    /* An error is reported on a line of its own. */
-    if (job->progress_open)
-        printf("\n");
-    oj_job_end_reading(job);
     oj_join_side_free(&job->own_join_side);
     oj_join_use_end(&job->join_use);
     oj_join_files_free(&job->input_files);

@@ -1,13 +1,10 @@
 #include "oj_aggregation.h"
 
 #include "../../algs/aggregate/oj_aggregate.h"
-#include "../../algs/base/oj_point_order.h"
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
-#include "../base/oj_cancel.h"
-#include "../base/oj_message.h"
 #include "../files/oj_temporary.h"
 
 #include <cpl_conv.h>
@@ -21,9 +18,6 @@
 /* Of -memory, the share of values that are held to be sorted; the rest is for
  * the side in memory and the batches. */
 #define MEMORY_SHARE 4
-
-/* Of the progress bar, what streaming the join layer takes. */
-#define STREAM_SHARE 0.9
 
 enum
 {
@@ -107,14 +101,11 @@ struct oj_aggregation
     struct oj_matches rows; /* of the last answer */
     int64_t first_row;
 
-    /* The join layer, streamed. */
-    int is_streamed;
-    struct oj_join_side input; /* all of it, but for its engine: the job's */
-    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /* of join features */
+    /* The join layer, streamed past n_input rows. */
+    int64_t n_input;
     const struct oj_shared_lists *shared; /* list l: a row after the input's */
     struct oj_aggregates *sums;           /* without pairs; NULL: none */
     struct values summed;
-    double join_s; /* of all that was done with join features */
 };
 
 /* ---- functions ---------------------------------------------------------- */
@@ -329,18 +320,14 @@ static oj_status read_list(struct oj_aggregation *a, struct oj_error *err)
         n++;
     /* all words, fields once more in usual names, and four ends */
     size = 2 * (int64_t)strlen(words) + n * ((int64_t)sizeof all_functions + 4);
-    a->text = oj_malloc(size, 1);
-    a->called = oj_calloc(n, sizeof *a->called);
-    a->of = oj_calloc(n, sizeof *a->of);
-    a->aggregates = oj_calloc(n, sizeof *a->aggregates);
-    a->columns = oj_calloc(n, sizeof *a->columns);
-    a->fields = oj_calloc(n, sizeof *a->fields);
-    a->types = oj_calloc(n, sizeof *a->types);
-    a->block = oj_calloc(1, sizeof *a->block);
-    if (a->text == NULL || a->called == NULL || a->of == NULL ||
-        a->aggregates == NULL || a->columns == NULL || a->fields == NULL ||
-        a->types == NULL || a->block == NULL)
-        return oj_fail_nomem(err, n, sizeof *a->fields);
+    OJ_NEW(a->text, size, err);
+    OJ_NEW_ZEROED(a->called, n, err);
+    OJ_NEW_ZEROED(a->of, n, err);
+    OJ_NEW_ZEROED(a->aggregates, n, err);
+    OJ_NEW_ZEROED(a->columns, n, err);
+    OJ_NEW_ZEROED(a->fields, n, err);
+    OJ_NEW_ZEROED(a->types, n, err);
+    OJ_NEW_ZEROED(a->block, 1, err);
     s.to = a->text;
     do
     {
@@ -503,10 +490,8 @@ static int open_scratch(void *user)
 static oj_status open_values(const struct oj_aggregation *a,
                              struct values *values, struct oj_error *err)
 {
-    values->column = oj_calloc(a->n, sizeof *values->column);
-    values->memory = oj_calloc(a->n, sizeof *values->memory);
-    if (values->column == NULL || values->memory == NULL)
-        return oj_fail_nomem(err, a->n, sizeof *values->memory);
+    OJ_NEW_ZEROED(values->column, a->n, err);
+    OJ_NEW_ZEROED(values->memory, a->n, err);
     return OJ_OK;
 }
 
@@ -536,10 +521,9 @@ static oj_status open_aggregation(struct oj_aggregation *a,
 oj_status oj_aggregation_open(struct oj_job *job, struct oj_aggregation **out,
                               struct oj_error *err)
 {
-    struct oj_aggregation *a = oj_calloc(1, sizeof *a);
+    struct oj_aggregation *a;
     oj_status status;
-    if (a == NULL)
-        return oj_fail_nomem(err, 1, sizeof *a);
+    OJ_NEW_ZEROED(a, 1, err);
     a->job = job;
     status = open_aggregation(a, err);
     if (status == OJ_OK)
@@ -565,7 +549,6 @@ void oj_aggregation_close(struct oj_aggregation *a)
 {
     if (a == NULL)
         return;
-    oj_aggregation_end_stream(a);
     oj_aggregates_close(a->state);
     oj_aggregates_close(a->sums);
     oj_matches_free(&a->rows);
@@ -605,6 +588,11 @@ int oj_aggregation_needs_overlap(const struct oj_aggregation *a)
 int oj_aggregation_takes_sums(const struct oj_aggregation *a)
 {
     return oj_aggregates_take_sums(a->state);
+}
+
+int oj_aggregation_can_merge(const struct oj_aggregation *a)
+{
+    return oj_aggregates_can_merge(a->state);
 }
 
 /* ---- dates and times as bytes ------------------------------------------- */
@@ -883,6 +871,16 @@ static void start_block(struct block *block, struct oj_row_values source,
     block->n_features = block->n_pairs = 0;
 }
 
+oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
+                               struct oj_error *err)
+{
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
+    a->shared = NULL;
+    a->n_input = n_rows;
+    return oj_aggregates_start(a->state, n_rows, err);
+}
+
 oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
                              const struct oj_matches *matches,
                              const struct oj_answer_side *side,
@@ -896,7 +894,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
          values->value[OJ_PAIR_OVERLAP_LENGTH] == NULL))
         return oj_fail(err, OJ_ERR_INTERNAL, "there are no overlaps");
     if (first == 0)
-        OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+        OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
     start_block(a->block, source, side->flat.fid, side->ordinal, 0);
     for (int64_t row = 0; row < matches->n_rows; row++)
@@ -920,7 +918,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
 static oj_status merge(struct oj_aggregation *a, struct oj_error *err)
 {
     const struct oj_shared_lists *shared = a->shared;
-    int64_t n_rows = a->input.flat.n_features;
+    int64_t n_rows = a->n_input;
     for (int64_t l = 1; shared != NULL && l < shared->n; l++)
     {
         for (int64_t i = shared->offset[l]; i < shared->offset[l + 1]; i++)
@@ -943,10 +941,9 @@ oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 
 /* ---- results ------------------------------------------------------------ */
 
-/* Rows first to first + n - 1 as matches in one-to-one form. */
-static oj_status make_rows(const struct oj_aggregation *a, int64_t first,
-                           int64_t n, struct oj_matches *out,
-                           struct oj_error *err)
+oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
+                              int64_t n, struct oj_matches *out,
+                              struct oj_error *err)
 {
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
@@ -970,7 +967,7 @@ oj_status oj_aggregation_answer(struct oj_aggregation *a,
     OJ_TRY(oj_aggregation_add(a, 0, matches, side, values, err));
     OJ_TRY(oj_aggregation_finish(a, err));
     a->first_row = 0;
-    OJ_TRY(make_rows(a, 0, matches->n_rows, &a->rows, err));
+    OJ_TRY(oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err));
     *rows = &a->rows;
     return OJ_OK;
 }
@@ -1055,78 +1052,42 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
     return n_input >= 0 && n_join > n_input;
 }
 
-int oj_aggregation_is_streamed(const struct oj_aggregation *a)
-{
-    return a != NULL && a->is_streamed;
-}
-
 /* ---- the join layer streamed -------------------------------------------- */
 
-static oj_status index_input(struct oj_aggregation *a, struct oj_error *err)
-{
-    struct oj_job *job = a->job;
-    struct oj_options options = oj_job_options(job->command);
-    struct oj_relation exchanged = oj_relation_transpose(&job->relation);
-    int64_t n_input = oj_source_count(&job->join, -1);
-    exchanged.any_order = 1;
-    exchanged.share_lists = oj_aggregates_can_merge(a->state);
-    options.n_input = options.n_expected = n_input > 0 ? n_input : 0;
-    return oj_join_open(&a->input.flat, &exchanged, job->command->backend,
-                        &options, &job->join_side->engine, err);
-}
-
-/* Runs on the reader thread. */
-static oj_status read_features(void *user, int slot, struct oj_flat *flat,
-                               struct oj_error *err)
-{
-    struct oj_aggregation *a = user;
-    OJ_TRY(oj_job_read_batch(a->job, slot, flat, err));
-    if (flat->n_features == 0)
-        return OJ_OK;
-    return oj_point_order_apply(&a->order[slot], flat, err);
-}
-
-/* Of a part, in the order of its points; NULL: as read. */
-static const int32_t *order_of(const struct oj_aggregation *a,
-                               const struct oj_pipeline_part *part)
-{
-    const struct oj_point_order *order = &a->order[part->slot];
-    return order->n > 0 ? order->row : NULL;
-}
-
 /* Summed by the join without pairs; *n_pairs: how many they are. On another
- * thread than add_pairs(). OJ_ERR_UNSUPPORTED: the join has to give pairs. */
-static oj_status sum_pairs(struct oj_aggregation *a,
+ * thread than what adds pairs. OJ_ERR_UNSUPPORTED: the join has to give
+ * pairs. */
+static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
-                           int64_t *n_pairs, struct oj_error *err)
+                           const struct oj_row_values *source,
+                           const int32_t *order, int64_t *n_pairs,
+                           struct oj_error *err)
 {
-    const struct oj_row_values source = {
-        NULL, a->job->batches[part->slot].attributes};
-    struct oj_join *join = a->job->join_side->engine;
     if (!oj_aggregates_take_sums(a->state) ||
         (a->n_fields > 0 && !oj_join_sums(join, part->flat)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
     if (a->sums == NULL)
     {
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
-        OJ_TRY(oj_aggregates_start(a->sums, a->input.flat.n_features, err));
+        OJ_TRY(oj_aggregates_start(a->sums, a->n_input, err));
     }
-    OJ_TRY(read_values(a, &source, part->first_row, part->flat->n_features,
-                       order_of(a, part), &a->summed, err));
+    OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features,
+                       order, &a->summed, err));
     return oj_join_sum_pairs(join, part->flat, a->summed.column, a->sums,
                              n_pairs, err);
 }
 
-/* Runs on the join thread. Pairs that are summed are none of the answer, but in
- * its number. */
-static oj_status join_features(void *user, const struct oj_pipeline_part *part,
-                               struct oj_matches *out, struct oj_error *err)
+oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
+                              const struct oj_pipeline_part *part,
+                              const struct oj_batch *batch,
+                              const int32_t *order, struct oj_matches *out,
+                              struct oj_error *err)
 {
-    struct oj_aggregation *a = user;
+    const struct oj_row_values source = {NULL, batch->attributes};
     int64_t n = part->flat->n_features, n_pairs = 0;
-    oj_status status = sum_pairs(a, part, &n_pairs, err);
+    oj_status status = sum_pairs(a, join, part, &source, order, &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
-        return oj_join_batch(a->job->join_side->engine, part->flat, out, err);
+        return oj_join_batch(join, part->flat, out, err);
     OJ_TRY(status);
     OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
     memset(out->offset, 0, (size_t)(n + 1) * sizeof *out->offset);
@@ -1134,22 +1095,20 @@ static oj_status join_features(void *user, const struct oj_pipeline_part *part,
     return OJ_OK;
 }
 
-/* Runs on the calling thread. */
-static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
-                           const struct oj_matches *matches,
-                           struct oj_error *err)
+oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
+                                      const struct oj_pipeline_part *part,
+                                      const struct oj_batch *batch,
+                                      const int32_t *order,
+                                      const struct oj_matches *matches,
+                                      struct oj_error *err)
 {
-    struct oj_aggregation *a = user;
-    const struct oj_batch *batch = &a->job->batches[part->slot];
     const struct oj_row_values source = {NULL, batch->attributes};
-    const int32_t *order = order_of(a, part);
-    int64_t n_rows = a->input.flat.n_features;
     if (matches->shared == NULL && matches->n_entries == 0)
         return OJ_OK;
     if (matches->shared != NULL)
     {
         a->shared = matches->shared;
-        OJ_TRY(oj_aggregates_extend(a->state, n_rows + a->shared->n, err));
+        OJ_TRY(oj_aggregates_extend(a->state, a->n_input + a->shared->n, err));
     }
     start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
     for (int64_t i = 0; i < matches->n_rows; i++)
@@ -1157,125 +1116,10 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
         int64_t at = part->first_row + i, end = oj_matches_end(matches, i);
         int32_t feature = order != NULL ? order[at] : (int32_t)at;
         if (matches->shared != NULL && matches->list[i] > 0)
-            OJ_TRY(put_pair(a, n_rows + matches->list[i], feature, 1.0, err));
+            OJ_TRY(
+                put_pair(a, a->n_input + matches->list[i], feature, 1.0, err));
         for (int64_t p = oj_matches_first(matches, i); p < end; p++)
             OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
     }
     return flush(a, err);
-}
-
-static int show_progress(int64_t n_rows, void *user)
-{
-    const struct oj_aggregation *a = user;
-    return oj_job_show_progress(a->job, n_rows);
-}
-
-static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
-                      struct oj_pipeline *pipeline)
-{
-    const struct oj_aggregation *a = user;
-    oj_job_on_thread(a->job, stages, pipeline);
-}
-
-static oj_status stream_join(struct oj_aggregation *a, struct oj_error *err)
-{
-    struct oj_job *job = a->job;
-    struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    const struct oj_pipeline_work work = {
-        read_features,    join_features,          show_progress, on_thread, a,
-        oj_cancel_flag(), job->command->max_pairs};
-    const struct oj_pipeline_sink sink = {add_pairs, a};
-    oj_status status;
-    reading.keep_attributes = 1;
-    reading.fields_only = 1;
-    job->streams = OJ_STREAMS_JOIN;
-    job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
-    job->progress_share = STREAM_SHARE;
-    OJ_TRY(oj_job_open_reader(job, &job->join, &reading, err));
-    status = oj_pipeline_run(&work, &sink, &job->counts, err);
-    job->join_side->counts = *oj_layer_reader_counts(job->reader);
-    if (status != OJ_OK)
-        return oj_message_add_reason(status, err);
-    return oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
-                                 err);
-}
-
-/* Nothing reads the join layer any more. */
-static void end_reading(struct oj_aggregation *a)
-{
-    oj_job_end_reading(a->job);
-    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
-        oj_point_order_free(&a->order[i]);
-}
-
-static oj_status read_both(struct oj_aggregation *a, struct oj_error *err)
-{
-    struct oj_job *job = a->job;
-    OJ_TRY(oj_job_read_side(job, 0, &a->input, oj_is_cancelled_at, NULL, err));
-    OJ_TRY(index_input(a, err));
-    OJ_TRY(oj_aggregates_start(a->state, a->input.flat.n_features, err));
-    OJ_TRY(stream_join(a, err));
-    job->join_side->read_s = a->input.read_s + job->counts.read_s;
-    end_reading(a);
-    job->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
-    job->n_expected = a->input.flat.n_features;
-    job->progress_start = STREAM_SHARE;
-    job->progress_share = 1.0 - STREAM_SHARE;
-    a->join_s = job->counts.join_s + job->counts.write_s;
-    return OJ_OK;
-}
-
-oj_status oj_aggregation_stream(struct oj_aggregation *a, struct oj_error *err)
-{
-    oj_status status;
-    a->is_streamed = 1;
-    status = read_both(a, err);
-    if (status != OJ_OK)
-        oj_aggregation_end_stream(a);
-    return status;
-}
-
-static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_DATA,
-                   "the input layer '%s' changed while it was read",
-                   job->input.name);
-}
-
-oj_status oj_aggregation_streamed_part(const struct oj_aggregation *a,
-                                       const struct oj_pipeline_part *part,
-                                       struct oj_matches *out,
-                                       struct oj_error *err)
-{
-    int64_t n = part->flat->n_features;
-    int64_t first = a->job->batches[part->slot].first_row + part->first_row;
-    if (first + n > a->input.flat.n_features ||
-        memcmp(part->flat->fid, a->input.flat.fid + first,
-               (size_t)n * sizeof *a->input.flat.fid) != 0)
-        return fail_changed(a->job, err);
-    return make_rows(a, first, n, out, err);
-}
-
-oj_status oj_aggregation_end_input(const struct oj_aggregation *a,
-                                   oj_status status, struct oj_error *err)
-{
-    a->job->counts.join_s = a->join_s;
-    if (status == OJ_OK && a->job->counts.n_rows != a->input.flat.n_features)
-        return fail_changed(a->job, err);
-    return oj_job_end_input(a->job, status, err);
-}
-
-void oj_aggregation_end_stream(struct oj_aggregation *a)
-{
-    if (!oj_aggregation_is_streamed(a))
-        return;
-    end_reading(a);
-    oj_join_close(a->job->join_side->engine);
-    a->job->join_side->engine = NULL;
-    a->job->streams = OJ_STREAMS_INPUT;
-    oj_join_side_free(&a->input);
-    oj_aggregates_close(a->sums);
-    a->sums = NULL;
-    a->shared = NULL;
-    a->is_streamed = 0;
 }

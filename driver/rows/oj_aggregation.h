@@ -41,6 +41,14 @@ int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
  *  sum the values of features instead of giving pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
+/** 1 when rows can be merged: the join may give shared lists. */
+int oj_aggregation_can_merge(const struct oj_aggregation *aggregation);
+
+/** Forgets all pairs; there will be n_rows input rows. */
+OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
+                                           int64_t n_rows,
+                                           struct oj_error *err);
+
 /** Adds the pairs of an answer; row 0 of matches is row first of all. first 0:
  *  begins anew. values may be NULL where no overlap is needed. */
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
@@ -77,47 +85,35 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 /** Accepts NULL. Before oj_job_close(). */
 void oj_aggregation_close(struct oj_aggregation *aggregation);
 
-/* ---- the other way round -------------------------------------------------
- *
- *  The input layer is indexed, and the join layer streams through the exchanged
- *  join, however large it is:
- *
- *   input layer, geometry ----> index
- *   join layer --read--> exchanged join --pairs--> oj_aggregation
- *   input layer, again --read--> rows and their aggregates --write-->
- *
- *  Pairs and results are the same as when the join layer is indexed. */
+/* ---- the other way round: the join layer streams past the input layer ---- */
 
 /** 1 when the join layer should stream: it is the larger side, as far as that
  *  is known, and may.  The configuration option OGRJOIN_AGG_STREAM (join or
  *  input) decides where both may. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
-/** Instead of oj_job_prepare(): reads the input layer, indexes it, and streams
- *  the join layer past it. job->engine is the exchanged join afterwards. */
-OJ_MUST_USE oj_status oj_aggregation_stream(struct oj_aggregation *aggregation,
-                                            struct oj_error *err);
+/** As oj_join_batch() of the exchanged join, for a part of a batch of the join
+ *  layer with its fields.  Pairs that the join can sum are none of the answer,
+ *  but in its number.  After oj_aggregation_start(); on one thread, on which
+ *  pairs are not added.
+ *  order  places in the batch of the part's points, or NULL: as they are */
+OJ_MUST_USE oj_status oj_aggregation_join(
+    struct oj_aggregation *aggregation, struct oj_join *join,
+    const struct oj_pipeline_part *part, const struct oj_batch *batch,
+    const int32_t *order, struct oj_matches *out, struct oj_error *err);
 
-/** 1 after that, until it is undone. Accepts NULL. */
-int oj_aggregation_is_streamed(const struct oj_aggregation *aggregation);
+/** Adds the pairs of such an answer. */
+OJ_MUST_USE oj_status oj_aggregation_add_streamed(
+    struct oj_aggregation *aggregation, const struct oj_pipeline_part *part,
+    const struct oj_batch *batch, const int32_t *order,
+    const struct oj_matches *matches, struct oj_error *err);
 
-/** Instead of joining batches of the input layer, which is read again; its rows
- *  must be those that were indexed.  *out is as oj_aggregation_answer() gives
- *  it.  Who takes it calls oj_aggregation_set_first_row() with the part's place
- *  in the layer before values are asked for.  May be done any number of times,
- *  each beginning with oj_aggregation_finish(). */
+/** Input rows first to first + n - 1, as oj_aggregation_answer() gives them.
+ *  Who takes them calls oj_aggregation_set_first_row(first) before values are
+ *  asked for.  May be done any number of times, each beginning with
+ *  oj_aggregation_finish(). */
 OJ_MUST_USE oj_status
-oj_aggregation_streamed_part(const struct oj_aggregation *aggregation,
-                             const struct oj_pipeline_part *part,
-                             struct oj_matches *out, struct oj_error *err);
-
-/** oj_job_end_input(), where the rows were as many as before. */
-OJ_MUST_USE oj_status
-oj_aggregation_end_input(const struct oj_aggregation *aggregation,
-                         oj_status status, struct oj_error *err);
-
-/** Undoes it: the job can be prepared. Accepts NULL, and one that was not
- *  streamed. */
-void oj_aggregation_end_stream(struct oj_aggregation *aggregation);
+oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
+                    int64_t n, struct oj_matches *out, struct oj_error *err);
 
 #endif

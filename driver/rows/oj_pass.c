@@ -5,10 +5,15 @@
 #include "oj_summary.h"
 
 #include <cpl_conv.h>
+#include <cpl_progress.h>
 #include <cpl_string.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Of the progress bar, what streaming the join layer takes. */
+#define STREAM_SHARE 0.9
 
 /* ---- on whose thread we are --------------------------------------------- */
 
@@ -31,9 +36,11 @@ struct entered_pass
     struct oj_message_sink sink;
 };
 
+/* Of one for once a thread has what the process has. */
 static void enter_pass(struct oj_pass *pass, struct entered_pass *stretch)
 {
-    stretch->flag = oj_cancel_use(&pass->cancel);
+    if (pass->command != NULL)
+        stretch->flag = oj_cancel_use(&pass->cancel);
     oj_pass_hear(pass, &stretch->sink);
 }
 
@@ -41,7 +48,90 @@ static void leave_pass(const struct oj_pass *pass,
                        const struct entered_pass *stretch)
 {
     end_hearing(pass);
-    oj_cancel_use(stretch->flag);
+    if (pass->command != NULL)
+        oj_cancel_use(stretch->flag);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Shows the progress bar, too. */
+static oj_status open_reader(struct oj_pass *pass,
+                             const struct oj_source *source,
+                             const struct oj_read_options *reading,
+                             struct oj_error *err)
+{
+    oj_status status;
+    oj_message_forget_errors();
+    status = oj_layer_reader_open(source->layer, reading, &pass->reader, err);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    if (pass->job.show_progress && !pass->progress_open)
+        GDALTermProgress(0.0, NULL, NULL);
+    pass->progress_open = pass->job.show_progress;
+    return OJ_OK;
+}
+
+/* Runs on the reader thread. */
+static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    struct oj_batch *batch = &pass->batches[slot];
+    int is_join = pass->streams == OJ_STREAMS_JOIN;
+    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
+        return OJ_OK;
+    OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
+                            &pass->batch_work[slot], flat, err));
+    return is_join ? oj_point_order_apply(&pass->order[slot], flat, err)
+                   : OJ_OK;
+}
+
+static int show_progress(int64_t n_rows, void *user)
+{
+    const struct oj_pass *pass = user;
+    int64_t n = pass->job.n_expected;
+    double share = pass->progress_share > 0 ? pass->progress_share : 1.0;
+    double done = n == 0;
+    if (n > 0)
+        done = n_rows < n ? (double)n_rows / (double)n : 1.0;
+    done = pass->progress_start + share * done;
+    /* The last step is shown when the output is complete. */
+    if (pass->job.show_progress)
+        GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
+    return oj_is_cancelled();
+}
+
+static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
+                      struct oj_pipeline *pipeline)
+{
+    struct oj_pass *pass = user;
+    struct entered_pass stretch;
+    enter_pass(pass, &stretch);
+    stages(pipeline);
+    leave_pass(pass, &stretch);
+}
+
+/* Nothing reads the layers any more. */
+static void end_reading(struct oj_pass *pass)
+{
+    for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
+    {
+        oj_batch_free(&pass->batches[i]);
+        oj_side_work_free(&pass->batch_work[i]);
+        oj_point_order_free(&pass->order[i]);
+    }
+    oj_layer_reader_close(pass->reader);
+    pass->reader = NULL;
+}
+
+static oj_status fail_changed(const struct oj_source *source, const char *how,
+                              struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA, "the %s layer '%s' %s", source->role,
+                   source->name, how);
 }
 
 /* ---- join features that match nothing ----------------------------------- */
@@ -97,12 +187,12 @@ static oj_status open_unmatched(const struct oj_job *job,
     return OJ_OK;
 }
 
-static oj_status fail_changed(const struct oj_job *job, struct oj_error *err)
+static oj_status fail_other_rows(const struct oj_job *job, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA,
-                   "the join layer '%s' has other rows, or another order, when "
-                   "it is read again for those that match nothing",
-                   job->join.name);
+    return fail_changed(&job->join,
+                        "has other rows, or another order, when it is read "
+                        "again for those that match nothing",
+                        err);
 }
 
 /* What is written of them would not be what was joined. */
@@ -110,39 +200,28 @@ static oj_status check_files(const struct oj_job *job, struct oj_error *err)
 {
     if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA,
-                   "the join layer '%s' was changed while it was read; read it "
-                   "again",
-                   job->join.name);
+    return fail_changed(&job->join,
+                        "was changed while it was read; read it again", err);
 }
 
-/* The FIDs that were read first, where they are still there. */
-static oj_status check_batch(const struct oj_unmatched *unmatched,
-                             const struct oj_job *job, struct oj_error *err)
-{
-    const struct oj_flat_buf *before = &job->join_side->buf;
-    const struct oj_batch *batch = &job->batches[0];
-    int64_t first = batch->first_row, n = batch->n_rows;
-    if (first + n > unmatched->n_features)
-        return fail_changed(job, err);
-    if (before->fid != NULL && first + n <= before->n_features &&
-        memcmp(before->fid + first, batch->flat.fid,
-               (size_t)n * sizeof *before->fid) != 0)
-        return fail_changed(job, err);
-    return OJ_OK;
-}
-
+/* Of a batch, where the FIDs that were read first are still there. */
 static oj_status fill_matches(struct oj_unmatched *unmatched,
+                              const struct oj_job *job,
                               const struct oj_batch *batch,
                               struct oj_error *err)
 {
-    int64_t n = batch->n_rows;
-    OJ_TRY(oj_reserve(&unmatched->is_matched, 0, n, &unmatched->cap_is_matched,
-                      sizeof *unmatched->is_matched, err));
+    const struct oj_flat_buf *before = &job->join_side->buf;
+    int64_t first = batch->first_row, n = batch->n_rows;
+    if (first + n > unmatched->n_features ||
+        (before->fid != NULL && first + n <= before->n_features &&
+         memcmp(before->fid + first, batch->flat.fid,
+                (size_t)n * sizeof *before->fid) != 0))
+        return fail_other_rows(job, err);
+    OJ_ROOM(unmatched->is_matched, 0, n, unmatched->cap_is_matched, err);
     OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t feature = batch->first_row + i;
+        int64_t feature = first + i;
         unmatched->is_matched[i] =
             unmatched->matched[feature / 64] >> feature % 64 & 1;
         unmatched->matches.join_row[i] = unmatched->is_matched[i] ? 0 : -1;
@@ -152,34 +231,32 @@ static oj_status fill_matches(struct oj_unmatched *unmatched,
 }
 
 /* The input layer has been read. */
-static oj_status open_join_reader(struct oj_job *job, struct oj_error *err)
+static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 {
+    struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
     OJ_TRY(check_files(job, err));
-    return oj_layer_reader_open(job->join.layer, &reading, &job->reader, err);
+    return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
 /* Reads the next batch of all join rows; *there 0: there is none any more.
  * OJ_ERR_DATA when the layer is no longer as it was. */
-static oj_status next_unmatched(struct oj_unmatched *unmatched,
-                                struct oj_job *job, int *there,
+static oj_status next_unmatched(struct oj_pass *pass, int *there,
                                 struct oj_error *err)
 {
-    struct oj_batch *batch = &job->batches[0];
-    if (job->reader == NULL)
-        OJ_TRY(open_join_reader(job, err));
-    OJ_TRY(oj_layer_reader_next(job->reader, batch, err));
+    struct oj_unmatched *unmatched = &pass->unmatched;
+    struct oj_batch *batch = &pass->batches[0];
+    if (pass->reader == NULL)
+        OJ_TRY(open_join_reader(pass, err));
+    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *there = batch->n_rows > 0;
     if (*there)
-    {
-        OJ_TRY(check_batch(unmatched, job, err));
-        return fill_matches(unmatched, batch, err);
-    }
-    if (oj_layer_reader_counts(job->reader)->n_rows != unmatched->n_features)
-        return fail_changed(job, err);
-    return check_files(job, err);
+        return fill_matches(unmatched, &pass->job, batch, err);
+    if (oj_layer_reader_counts(pass->reader)->n_rows != unmatched->n_features)
+        return fail_other_rows(&pass->job, err);
+    return check_files(&pass->job, err);
 }
 
 /* ---- open --------------------------------------------------------------- */
@@ -187,7 +264,7 @@ static oj_status next_unmatched(struct oj_unmatched *unmatched,
 oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
                        struct oj_error *err)
 {
-    OJ_TRY(oj_job_open(command, &pass->job, err));
+    OJ_TRY(oj_job_open(command, 0, &pass->job, err));
     return oj_rows_plan(&pass->job, &pass->rows, err);
 }
 
@@ -237,11 +314,10 @@ static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
     struct entered_pass stretch;
     oj_status status;
     enter_pass(pass, &stretch);
-    status = oj_job_open_shared(pass->command, &pass->job, err);
+    status = oj_job_open(pass->command, 1, &pass->job, err);
     if (status == OJ_OK)
         status = oj_rows_plan(&pass->job, &pass->rows, err);
     leave_pass(pass, &stretch);
-    pass->job.messages = &pass->messages;
     if (status == OJ_OK)
         status = check_fields(&pass->job.input, &pass->fields[0], err);
     if (status == OJ_OK)
@@ -261,8 +337,22 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
     return open_sides(pass, err);
 }
 
+/* The job can be prepared anew. */
+static void end_stream(struct oj_pass *pass)
+{
+    if (pass->streams == OJ_STREAMS_INPUT)
+        return;
+    end_reading(pass);
+    oj_join_close(pass->job.join_side->engine);
+    pass->job.join_side->engine = NULL;
+    oj_join_side_free(&pass->held_input);
+    pass->streams = OJ_STREAMS_INPUT;
+}
+
 static void close_sides(struct oj_pass *pass)
 {
+    end_reading(pass);
+    end_stream(pass);
     close_unmatched(&pass->unmatched);
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
@@ -287,7 +377,7 @@ oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
 
 static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 {
-    oj_job_end_reading(&pass->job);
+    end_reading(pass);
     return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
@@ -306,37 +396,147 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
-/* 1 when the aggregates of all input rows are there. */
+/* 1 when the join layer was streamed, and the aggregates of all input rows are
+ * there. */
 static int is_streamed(const struct oj_pass *pass)
 {
-    return oj_aggregation_is_streamed(pass->rows.aggregation);
+    return pass->streams != OJ_STREAMS_INPUT;
+}
+
+/* Of a part of the join layer, in the order of its points; NULL: as read. */
+static const int32_t *order_of(const struct oj_pass *pass,
+                               const struct oj_pipeline_part *part)
+{
+    const struct oj_point_order *order = &pass->order[part->slot];
+    return order->n > 0 ? order->row : NULL;
+}
+
+/* Runs on the join thread. */
+static oj_status join_part(void *user, const struct oj_pipeline_part *part,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    struct oj_job *job = &pass->job;
+    struct oj_aggregation *aggregation = pass->rows.aggregation;
+    const struct oj_batch *batch = &pass->batches[part->slot];
+    const struct oj_flat *input = &pass->held_input.flat;
+    int64_t n = part->flat->n_features;
+    int64_t first = batch->first_row + part->first_row;
+    switch (pass->streams)
+    {
+        case OJ_STREAMS_JOIN:
+            return oj_aggregation_join(aggregation, job->join_side->engine,
+                                       part, batch, order_of(pass, part), out,
+                                       err);
+        case OJ_STREAMS_AS_READ:
+            if (first + n > input->n_features ||
+                memcmp(part->flat->fid, input->fid + first,
+                       (size_t)n * sizeof *input->fid) != 0)
+                return fail_changed(&job->input, "changed while it was read",
+                                    err);
+            return oj_aggregation_rows(aggregation, first, n, out, err);
+        case OJ_STREAMS_INPUT:
+            break;
+    }
+    OJ_TRY(oj_job_join(job, part->flat, part->answer, out, err));
+    return oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
+}
+
+static struct oj_pipeline_work pipeline_work(
+    struct oj_pass *pass,
+    oj_status (*read)(void *, int, struct oj_flat *, struct oj_error *))
+{
+    const struct oj_pipeline_work work = {
+        read, join_part, show_progress, on_thread, pass, oj_cancel_flag(), 0};
+    return work;
+}
+
+/* Reads the input layer and indexes it. */
+static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    struct oj_aggregation *aggregation = pass->rows.aggregation;
+    struct oj_join_side *input = &pass->held_input;
+    struct oj_options options = oj_job_options(job->command);
+    struct oj_relation exchanged = oj_relation_transpose(&job->relation);
+    int64_t n_join;
+    OJ_TRY(oj_job_read_side(job, 0, input, oj_is_cancelled_at, NULL, err));
+    n_join = oj_source_count(&job->join, -1);
+    exchanged.any_order = 1;
+    exchanged.share_lists = oj_aggregation_can_merge(aggregation);
+    options.n_input = options.n_expected = n_join > 0 ? n_join : 0;
+    OJ_TRY(oj_join_open(&input->flat, &exchanged, job->command->backend,
+                        &options, &job->join_side->engine, err));
+    return oj_aggregation_start(aggregation, input->flat.n_features, err);
+}
+
+/* Runs on the calling thread. */
+static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
+                           const struct oj_matches *matches,
+                           struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    return oj_aggregation_add_streamed(pass->rows.aggregation, part,
+                                       &pass->batches[part->slot],
+                                       order_of(pass, part), matches, err);
+}
+
+static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->join);
+    struct oj_pipeline_work work = pipeline_work(pass, read_rows);
+    const struct oj_pipeline_sink sink = {add_pairs, pass};
+    oj_status status;
+    OJ_TRY(hold_input(pass, err));
+    reading.keep_attributes = 1;
+    reading.fields_only = 1;
+    work.max_pairs = job->command->max_pairs;
+    job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
+    pass->progress_share = STREAM_SHARE;
+    OJ_TRY(open_reader(pass, &job->join, &reading, err));
+    status = oj_pipeline_run(&work, &sink, &job->counts, err);
+    job->join_side->counts = *oj_layer_reader_counts(pass->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
+                                 err));
+    job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
+    pass->join_s = job->counts.join_s + job->counts.write_s;
+    end_reading(pass);
+    pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
+    job->n_expected = pass->held_input.flat.n_features;
+    pass->progress_start = STREAM_SHARE;
+    pass->progress_share = 1.0 - STREAM_SHARE;
+    return OJ_OK;
 }
 
 /* single: rows are asked for by their FIDs; what was added up for all rows is
  * no help for one of them. */
-static oj_status make_join_side(struct oj_pass *pass, int single,
-                                struct oj_error *err)
-{
-    const struct oj_pass *like = pass->like;
-    if (!single && pass->rows.streams_join)
-        return oj_aggregation_stream(pass->rows.aggregation, err);
-    if (pass->command == NULL)
-        return oj_job_prepare(&pass->job, err);
-    if (like != NULL && (!like->is_prepared || is_streamed(like)))
-        like = NULL;
-    return oj_job_prepare_shared(&pass->job, like != NULL ? &like->job : NULL,
-                                 err);
-}
-
 static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
 {
+    const struct oj_pass *like = pass->like;
+    oj_status status;
     if (pass->is_prepared && (!single || !is_streamed(pass)))
         return OJ_OK;
-    oj_aggregation_end_stream(pass->rows.aggregation);
+    end_stream(pass);
     pass->is_prepared = pass->is_started = 0;
-    OJ_TRY(make_join_side(pass, single, err));
-    pass->is_prepared = 1;
-    return OJ_OK;
+    if (!single && pass->rows.streams_join)
+    {
+        pass->streams = OJ_STREAMS_JOIN;
+        status = stream_join(pass, err);
+        if (status != OJ_OK)
+            end_stream(pass);
+    }
+    else
+    {
+        if (like != NULL && (!like->is_prepared || is_streamed(like)))
+            like = NULL;
+        status =
+            oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL, err);
+    }
+    pass->is_prepared = status == OJ_OK;
+    return status;
 }
 
 oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
@@ -358,6 +558,8 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 
 static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
 {
+    struct oj_job *job = &pass->job;
+    struct oj_read_options reading;
     if (pass->command != NULL)
     {
         CPLSetThreadLocalConfigOptions((const char *const *)pass->settings);
@@ -367,7 +569,14 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
     pass->has_begun = 1;
     if (is_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
-    return oj_job_begin_input(&pass->job, !pass->pairs_only, err);
+    reading = oj_job_read_options(job, &job->input);
+    reading.limit = job->command->limit;
+    reading.keep_attributes =
+        !pass->pairs_only ||
+        (!is_streamed(pass) && oj_sides_need_values(&job->sides, 0));
+    if (!reading.keep_attributes)
+        reading.n_fields = 0;
+    return open_reader(pass, &job->input, &reading, err);
 }
 
 static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
@@ -376,29 +585,7 @@ static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
     struct oj_pass *pass = user;
     if (!pass->has_begun)
         OJ_TRY(begin_input(pass, err));
-    return oj_job_read_batch(&pass->job, slot, flat, err);
-}
-
-static oj_status join_part(void *user, const struct oj_pipeline_part *part,
-                           struct oj_matches *out, struct oj_error *err)
-{
-    struct oj_pass *pass = user;
-    return is_streamed(pass) ? oj_aggregation_streamed_part(
-                                   pass->rows.aggregation, part, out, err)
-                             : oj_job_join_part(&pass->job, part, out, err);
-}
-
-static int show_progress(int64_t n_rows, void *user)
-{
-    const struct oj_pass *pass = user;
-    return oj_job_show_progress(&pass->job, n_rows);
-}
-
-static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
-                      struct oj_pipeline *pipeline)
-{
-    const struct oj_pass *pass = user;
-    oj_job_on_thread(&pass->job, stages, pipeline);
+    return read_rows(pass, slot, flat, err);
 }
 
 /* What the calling thread gives to those of the pipeline. */
@@ -418,9 +605,7 @@ static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
 
 static oj_status open_input(struct oj_pass *pass, struct oj_error *err)
 {
-    struct oj_pipeline_work work = {read_batch, join_part, show_progress,
-                                    on_thread,  pass,      oj_cancel_flag(),
-                                    0};
+    struct oj_pipeline_work work = pipeline_work(pass, read_batch);
     int streams =
         pass->is_prepared ? is_streamed(pass) : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
@@ -445,6 +630,26 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     return status;
 }
 
+/* OJ_ERR_DATA where rows are missing. */
+static oj_status check_input(struct oj_pass *pass, oj_status status,
+                             struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    if (is_streamed(pass))
+    {
+        job->counts.join_s = pass->join_s;
+        if (status == OJ_OK &&
+            job->counts.n_rows != pass->held_input.flat.n_features)
+            return fail_changed(&job->input, "changed while it was read", err);
+    }
+    if (pass->reader != NULL)
+        job->input_counts = *oj_layer_reader_counts(pass->reader);
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    return oj_source_check_count(&job->input, job->command->limit,
+                                 job->input_counts.n_rows, err);
+}
+
 /* After the last answer, or an error. */
 static oj_status close_input(struct oj_pass *pass, oj_status status,
                              struct oj_error *err)
@@ -453,11 +658,8 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
         return status;
     status = close_pipeline(pass, status, err);
     if (pass->has_begun)
-        status =
-            is_streamed(pass)
-                ? oj_aggregation_end_input(pass->rows.aggregation, status, err)
-                : oj_job_end_input(&pass->job, status, err);
-    oj_job_end_reading(&pass->job);
+        status = check_input(pass, status, err);
+    end_reading(pass);
     return status;
 }
 
@@ -488,7 +690,7 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->part = part;
     answer->pairs = answer->matches = pairs;
     answer->side = oj_job_answer_side(&pass->job, part->answer);
-    answer->batch = &pass->job.batches[part->slot];
+    answer->batch = &pass->batches[part->slot];
     answer->first_row = part->first_row;
     answer->values = oj_rows_values(&pass->rows, part->answer);
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
@@ -509,11 +711,11 @@ static oj_status next_join_rows(struct oj_pass *pass,
     int there;
     if (pass->pairs_only || unmatched->matched == NULL)
         return OJ_OK;
-    OJ_TRY(next_unmatched(&pass->unmatched, &pass->job, &there, err));
+    OJ_TRY(next_unmatched(pass, &there, err));
     if (!there)
         return OJ_OK;
     pass->answer = empty;
-    pass->answer.batch = &pass->job.batches[0];
+    pass->answer.batch = &pass->batches[0];
     pass->answer.is_matched = unmatched->is_matched;
     pass->answer.matches = &unmatched->matches;
     pass->answer.join_side = &pass->rows.join_as_read;
@@ -573,7 +775,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
-    oj_job_end_reading(&pass->job);
+    end_reading(pass);
     end_hearing(pass);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
@@ -663,26 +865,55 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
 
 /* ---- single rows -------------------------------------------------------- */
 
+/* Of the input, into batch 0: by the filters on the layer, which let through
+ * this row at most, or by random access. */
+static oj_status read_row(struct oj_pass *pass, int64_t fid,
+                          struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    struct oj_batch *batch = &pass->batches[0];
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    int is_filtered = oj_source_is_filtered(&job->input);
+    reading.keep_attributes = 1;
+    reading.use_arrow = 0;
+    reading.batch_rows = 1;
+    if (is_filtered)
+    {
+        OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
+        end_reading(pass); /* of the last row */
+    }
+    if (pass->reader == NULL)
+        OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &pass->reader,
+                                    err));
+    if (!is_filtered)
+        return oj_layer_reader_get(pass->reader, fid, batch, err);
+    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
+    if (batch->n_rows > 0 && batch->flat.fid[0] != fid)
+        batch->n_rows = 0;
+    return OJ_OK;
+}
+
 static oj_status one(struct oj_pass *pass, int64_t *fid,
                      struct oj_answer *answer, int *there, struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
-    int is_filtered = oj_source_is_filtered(&pass->job.input);
-    int64_t stride, input_fid;
+    int64_t stride;
+    oj_status status;
     part.flat = &flat;
     OJ_TRY(prepare(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
-    input_fid = *fid / stride;
+    status = read_row(pass, *fid / stride, err);
     *fid %= stride;
-    if (is_filtered)
-        OJ_TRY(oj_source_filter_fid(&pass->job.input, input_fid, err));
-    OJ_TRY(
-        oj_job_read_one(&pass->job, input_fid, is_filtered, &flat, there, err));
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    *there = pass->batches[0].n_rows > 0;
     if (!*there)
         return OJ_OK;
-    OJ_TRY(oj_job_join_part(&pass->job, &part, &pass->one, err));
+    OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
+                            &pass->batch_work[0], &flat, err));
+    OJ_TRY(join_part(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
     answer->part = NULL; /* it ends here */
     return OJ_OK;
@@ -704,10 +935,23 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
 
 /* ---- the end ------------------------------------------------------------ */
 
+void oj_pass_end_progress(struct oj_pass *pass)
+{
+    if (pass->progress_open)
+    {
+        GDALTermProgress(1.0, NULL, NULL);
+        fflush(stdout); /* before the summary, also where both go to a file */
+    }
+    pass->progress_open = 0;
+}
+
 void oj_pass_close(struct oj_pass *pass)
 {
     const struct oj_pass closed = {0};
     struct oj_error ignored;
+    /* An error is reported on a line of its own. */
+    if (pass->progress_open)
+        printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);
     close_sides(pass);
     CSLDestroy(pass->fields[0]);

@@ -11,6 +11,7 @@
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
 
+#include "../../algs/base/oj_point_order.h"
 #include "../job/oj_job.h"
 #include "oj_rows.h"
 
@@ -49,6 +50,14 @@ struct oj_unmatched
                                     what matched nothing */
 };
 
+/** What becomes of the batches of a stream. */
+enum oj_streams
+{
+    OJ_STREAMS_INPUT,  /**< what is joined of the input */
+    OJ_STREAMS_JOIN,   /**< what is joined of the join layer, for -agg */
+    OJ_STREAMS_AS_READ /**< after that the input: its answers are known */
+};
+
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
 struct oj_pass
 {
@@ -82,8 +91,22 @@ struct oj_pass
     struct oj_pipeline *pipeline; /**< of input rows; NULL: after the last */
     int has_begun;
     struct oj_answer answer;
-
     struct oj_matches one; /**< of a single row */
+
+    /* What is streamed. */
+    enum oj_streams streams;
+    struct oj_layer_reader *reader;
+    struct oj_batch batches[OJ_PIPELINE_SLOTS]; /**< as they were read */
+    struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
+    double progress_start; /**< where in the bar streaming begins */
+    double progress_share; /**< of the bar, that streaming takes; 0: all */
+    int progress_open;     /**< the bar has begun and not ended */
+
+    /* The join layer, streamed past the input layer. */
+    struct oj_join_side held_input; /**< all of it, but for its engine, which is
+                                         the job's */
+    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /**< of join features */
+    double join_s; /**< of all that was done with join features */
 };
 
 /** Opens both sides and plans what becomes of their pairs; reads schemas only.
@@ -116,7 +139,14 @@ OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
 
 /** Reads and indexes the join side, or with -agg whichever is the smaller side;
  *  the join side can come from the cache, or from pass->like, unless it is for
- *  once.  Does nothing where that is done already. */
+ *  once.  Does nothing where that is done already.
+ *
+ *   -agg with the join layer the larger one:
+ *   input layer, geometry ----> index
+ *   join layer --read--> exchanged join --pairs--> rows.aggregation
+ *   input layer, again --read--> rows and their aggregates --write-->
+ *
+ *  Pairs and results are the same as when the join layer is indexed. */
 OJ_MUST_USE oj_status oj_pass_prepare(struct oj_pass *pass,
                                       struct oj_error *err);
 
@@ -163,6 +193,9 @@ OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
 
 /** More than the rows that any input row can give; after oj_pass_prepare(). */
 int64_t oj_pass_most_rows(const struct oj_pass *pass);
+
+/** Ends the progress bar: the output is complete. */
+void oj_pass_end_progress(struct oj_pass *pass);
 
 /** Accepts a closed one. */
 void oj_pass_close(struct oj_pass *pass);

@@ -329,16 +329,17 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     return oj_pair_stage_set_join_side(rows->stage, &side, err);
 }
 
-/* Runs on the join thread. */
-static oj_status after_join(void *user, const struct oj_pipeline_part *part,
-                            const struct oj_matches *matches,
-                            struct oj_error *err)
+oj_status oj_rows_after_join(struct oj_rows *rows,
+                             const struct oj_pipeline_part *part,
+                             const struct oj_flat_buf *batch,
+                             const struct oj_matches *matches,
+                             struct oj_error *err)
 {
-    struct oj_rows *rows = user;
     const struct oj_job *job = rows->job;
-    const struct oj_flat as_read =
-        oj_flat_buf_view(&job->batches[part->slot].flat);
+    const struct oj_flat as_read = oj_flat_buf_view(batch);
     struct oj_pair_side input = {0};
+    if (rows->stage == NULL)
+        return OJ_OK;
     input.joined = input.whole = part->flat;
     if (joins_points(job, 0))
     {
@@ -364,11 +365,7 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
                        "-point_on_surface_of make of the join side are kept: "
                        "-pick, -overlap and -geometry need more memory");
     OJ_TRY(oj_pair_stage_open(&rows->request, &rows->stage, err));
-    if (job->tiled == NULL)
-        OJ_TRY(set_join_side(rows, 0, err));
-    job->after_join = after_join;
-    job->after_join_user = rows;
-    return OJ_OK;
+    return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
 
 /* Also of those that become multi-geometries. */

@@ -52,6 +52,14 @@ OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
 /** The job is prepared; from now on its answers pass here. */
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
+/** Finds out what is asked about the pairs of an answer; on the join thread.
+ *  batch  of the part, as it was read */
+OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
+                                         const struct oj_pipeline_part *part,
+                                         const struct oj_flat_buf *batch,
+                                         const struct oj_matches *matches,
+                                         struct oj_error *err);
+
 /** How the rows are made, but for what a layer decides: columns, keep_fids. The
  *  job is prepared. */
 void oj_rows_fill_write_options(const struct oj_rows *rows,

@@ -249,10 +249,10 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
                         job->command->backend, &options,
                         &job->join_side->engine, err));
     OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
-                      oj_sides_need_values(&job->sides, 0), &job->batches[0],
-                      &job->reader, err));
-    OJ_TRY(oj_job_make_flat(job, 0, 0, &job->batches[0], &job->batch_work[0],
-                            &e->sample, err));
+                      oj_sides_need_values(&job->sides, 0),
+                      &e->run->pass.batches[0], &e->run->pass.reader, err));
+    OJ_TRY(oj_job_make_flat(job, 0, 0, &e->run->pass.batches[0],
+                            &e->run->pass.batch_work[0], &e->sample, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
     return join_sample(e, err);

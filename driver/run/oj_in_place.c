@@ -219,7 +219,7 @@ static oj_status keep_records(struct update *u, const struct oj_answer *answer,
 static struct oj_aggregation *aggregation_of(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
-    return oj_aggregation_is_streamed(aggregation) ? NULL : aggregation;
+    return u->pass->streams != OJ_STREAMS_INPUT ? NULL : aggregation;
 }
 
 static oj_status keep_answers(struct update *u, struct oj_error *err)
@@ -253,8 +253,8 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
                          ? (int64_t)sizeof(struct record)
                          : (int64_t)offsetof(struct record, value);
     OJ_TRY(oj_temporary_file_open(NULL, "results", &u->file, err));
-    if (!oj_aggregation_is_streamed(pass->rows.aggregation))
-        pass->job.progress_share = 0.5;
+    if (pass->streams == OJ_STREAMS_INPUT)
+        pass->progress_share = 0.5;
     pass->pairs_only = 1;
     OJ_TRY(oj_pass_stop(pass, keep_answers(u, err), err));
     return aggregation_of(u) != NULL
@@ -360,7 +360,7 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
                                           n_held * size, err));
         memcpy(&record, held + at * size, (size_t)size);
         OJ_TRY(update_row(u, i, &record, err));
-        if (i % 4096 == 0 && u->pass->job.progress_open)
+        if (i % 4096 == 0 && u->pass->progress_open)
             GDALTermProgress(0.5 + 0.499 * (double)i / (double)n, NULL, NULL);
     }
     return oj_cancel_check(err);
@@ -510,7 +510,7 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     write_start = oj_clock_seconds();
     OJ_TRY(write_back(u, err));
     oj_rows_warn(&u->pass->rows);
-    oj_job_end_progress(job);
+    oj_pass_end_progress(u->pass);
     summary->destination = u->command->input.dataset;
     summary->n_rows_written = u->n_records;
     summary->n_rows_checked = -1;

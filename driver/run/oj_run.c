@@ -283,7 +283,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     summary->n_rows_left_out = layer->n_left_out;
     summary->n_rows_checked = layer->n_checked;
     summary->destination = w->run->command->output.dst;
-    oj_job_end_progress(&w->pass->job);
+    oj_pass_end_progress(w->pass);
     note_beside(w->output);
     return OJ_OK;
 }
@@ -336,7 +336,7 @@ static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
             oj_text_file_check(command->benchmark_csv, "benchmark_csv", err));
     if (command->explain || command->benchmark)
     {
-        OJ_TRY(oj_job_open(command, &run->pass.job, err));
+        OJ_TRY(oj_job_open(command, 0, &run->pass.job, err));
         return command->explain ? oj_explain_run(run, err)
                                 : oj_benchmark_run(run, err);
     }

@@ -6,7 +6,7 @@
 #include "../run_tests.h"
 
 #include "../../../driver/command/oj_command.h"
-#include "../../../driver/job/oj_job.h"
+#include "../../../driver/rows/oj_pass.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_array.h"
 
@@ -156,7 +156,7 @@ struct job_pair
 struct job_trial
 {
     struct oj_command command;
-    struct oj_job job;
+    struct oj_pass pass;
     struct oj_error error;
     struct job_pair *pairs;
     int64_t n_pairs, cap_pairs;
@@ -184,27 +184,24 @@ static inline void open_job(struct job_trial *t, const char *line,
 {
     oj_status status;
     parse(t, line, input, join);
-    status = oj_job_open_shared(&t->command, &t->job, &t->error);
+    status = oj_job_open(&t->command, 1, &t->pass.job, &t->error);
     ck_assert_msg(status == OJ_OK, "%s: %s", line, t->error.message);
 }
 
 static inline void close_job(struct job_trial *t)
 {
-    oj_job_close(&t->job);
+    oj_pass_close(&t->pass);
     oj_command_free(&t->command);
     oj_free(t->pairs);
     memset(t, 0, sizeof *t);
 }
 
-static inline oj_status add_answer(void *user,
-                                   const struct oj_pipeline_part *part,
-                                   const struct oj_matches *matches,
+static inline oj_status add_answer(struct job_trial *t,
+                                   const struct oj_answer *answer,
                                    struct oj_error *err)
 {
-    struct job_trial *t = user;
-    const struct oj_answer_side side =
-        oj_job_answer_side(&t->job, part->answer);
-    int64_t first = t->job.batches[part->slot].first_row + part->first_row;
+    const struct oj_matches *matches = answer->pairs;
+    int64_t first = answer->batch->first_row + answer->first_row;
     OJ_TRY(oj_reserve(&t->pairs, t->n_pairs, t->n_pairs + matches->n_entries,
                       &t->cap_pairs, sizeof *t->pairs, err));
     for (int64_t row = 0; row < matches->n_rows; row++)
@@ -217,7 +214,7 @@ static inline oj_status add_answer(void *user,
                 continue;
             memset(pair, 0, sizeof *pair);
             pair->row = first + row;
-            pair->fid = side.flat.fid[matches->join_row[p]];
+            pair->fid = answer->side.flat.fid[matches->join_row[p]];
             if (matches->measure[p] >= 0.0) /* predicates have NaN */
                 pair->measure = matches->measure[p];
             t->n_pairs++;
@@ -226,41 +223,19 @@ static inline oj_status add_answer(void *user,
     return OJ_OK;
 }
 
-static inline oj_status read_batch(void *user, int slot, struct oj_flat *flat,
-                                   struct oj_error *err)
-{
-    struct job_trial *t = user;
-    return oj_job_read_batch(&t->job, slot, flat, err);
-}
-
-static inline oj_status join_part(void *user,
-                                  const struct oj_pipeline_part *part,
-                                  struct oj_matches *out, struct oj_error *err)
-{
-    struct job_trial *t = user;
-    return oj_job_join_part(&t->job, part, out, err);
-}
-
-static inline void on_thread(void *user, void (*stages)(struct oj_pipeline *),
-                             struct oj_pipeline *pipeline)
-{
-    const struct job_trial *t = user;
-    oj_job_on_thread(&t->job, stages, pipeline);
-}
-
 static inline oj_status stream(struct job_trial *t)
 {
-    const struct oj_pipeline_work work = {
-        read_batch, join_part, NULL, on_thread, t, t->job.cancel, 0};
-    const struct oj_pipeline_sink sink = {add_answer, t};
+    const struct oj_answer *answer = NULL;
     oj_status status;
     t->n_pairs = 0;
-    status = oj_job_begin_input(&t->job, 0, &t->error);
-    if (status == OJ_OK)
-        status = oj_pipeline_run(&work, &sink, &t->job.counts, &t->error);
-    status = oj_job_end_input(&t->job, status, &t->error);
-    oj_job_end_reading(&t->job);
-    return status;
+    t->pass.pairs_only = 1;
+    do
+    {
+        status = oj_pass_next(&t->pass, &answer, &t->error);
+        if (status == OJ_OK && answer != NULL)
+            status = add_answer(t, answer, &t->error);
+    } while (status == OJ_OK && answer != NULL);
+    return oj_pass_stop(&t->pass, status, &t->error);
 }
 
 static inline void must(struct job_trial *t, oj_status status)
@@ -281,8 +256,8 @@ static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
     parse(t, line, input, join);
-    must(t, oj_job_open(&t->command, &t->job, &t->error));
-    must(t, oj_job_prepare(&t->job, &t->error));
+    must(t, oj_job_open(&t->command, 0, &t->pass.job, &t->error));
+    must(t, oj_job_prepare(&t->pass.job, NULL, &t->error));
     must(t, stream(t));
 }
 
@@ -302,7 +277,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
 {
     int64_t built = n_built(), found = n_found();
     open_job(t, line, input, join);
-    must(t, oj_job_prepare_shared(&t->job, NULL, &t->error));
+    must(t, oj_job_prepare(&t->pass.job, NULL, &t->error));
     ck_assert_int_eq(n_built() - built + n_found() - found, 1);
     must(t, stream(t));
     return n_found() > found;

@@ -59,14 +59,14 @@ TEST(changed_while_open)
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
     make_folder();
     open_job(&t, line, "points.gpkg", "zones.gpkg");
-    ck_assert_ptr_nonnull(t.job.join_files.paths);
+    ck_assert_ptr_nonnull(t.pass.job.join_files.paths);
     touch("zones.gpkg");
-    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
+    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     /* Nobody finds it, but it can be shared. */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
+    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
     must(&other, stream(&other));
     ck_assert(same_answer(&t, &other));
     close_job(&t);
@@ -86,11 +86,11 @@ TEST(files_too_young)
     open_job(&t, "-op intersects", "points.gpkg", "zones.gpkg");
     ck_assert_int_eq(stat(path_of("zones.gpkg"), &at), 0);
     changed = (int64_t)at.st_ctim.tv_sec * 1000000000 + at.st_ctim.tv_nsec;
-    oj_join_files_look(&t.job.join, changed + 1000000, &files);
+    oj_join_files_look(&t.pass.job.join, changed + 1000000, &files);
     ck_assert(!files.is_settled && !oj_join_files_same(&files));
     ck_assert(oj_join_files_changed(&files));
     oj_join_files_free(&files);
-    oj_join_files_look(&t.job.join, changed + 3000000000, &files);
+    oj_join_files_look(&t.pass.job.join, changed + 3000000000, &files);
     ck_assert_ptr_nonnull(files.paths);
     ck_assert(oj_join_files_same(&files));
     ck_assert(!oj_join_files_changed(&files));
@@ -181,8 +181,8 @@ TEST(no_cache)
     ck_assert(!join_shared(&t, line, "points.gpkg", "zones.gpkg"));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     open_job(&other, line, "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
-    ck_assert_ptr_eq(other.job.join_side, t.job.join_side);
+    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
+    ck_assert_ptr_eq(other.pass.job.join_side, t.pass.job.join_side);
     must(&other, stream(&other));
     join_alone(&alone, line, "points.gpkg", "zones.gpkg");
     ck_assert(same_answer(&alone, &other));
@@ -191,11 +191,11 @@ TEST(no_cache)
     close_job(&alone);
     /* Under -memory each has its own. */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
-    ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
+    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
+    ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);
     open_job(&other, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
-    must(&other, oj_job_prepare_shared(&other.job, &t.job, &other.error));
-    ck_assert_ptr_eq(other.job.join_side, &other.job.own_join_side);
+    must(&other, oj_job_prepare(&other.pass.job, &t.pass.job, &other.error));
+    ck_assert_ptr_eq(other.pass.job.join_side, &other.pass.job.own_join_side);
     must(&other, stream(&other));
     close_job(&t);
     close_job(&other);
@@ -216,8 +216,8 @@ TEST(boxes)
     must(&t, oj_command_parse(CSLCount(words), (const char *const *)words,
                               &t.command, &t.error));
     CSLDestroy(words);
-    must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
+    must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
+    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
     ck_assert_int_gt(t.n_pairs, 0);
@@ -236,15 +236,15 @@ TEST(cancelled)
     open_job(&t, "-op intersects -on n=n -invalid skip", "points.gpkg",
              "zones.gpkg");
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
-    oj_job_stop(&t.job);
-    ck_assert_int_eq(oj_job_prepare_shared(&t.job, NULL, &t.error),
+    oj_job_stop(&t.pass.job);
+    ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                      OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     /* The same job may try again, and counts nothing twice. */
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
-    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
+    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
     must(&t, stream(&t));
-    ck_assert_int_eq(t.job.sides.reshape[1].found.n_tested, N_JOIN);
+    ck_assert_int_eq(t.pass.job.sides.reshape[1].found.n_tested, N_JOIN);
     close_job(&t);
     oj_cancel_use(NULL);
     remove_folder();
@@ -258,10 +258,10 @@ TEST(failed)
     {
         open_job(&t, "-op intersects -invalid fail", "points.gpkg",
                  "zones.gpkg");
-        ck_assert_int_eq(oj_job_prepare_shared(&t.job, NULL, &t.error),
+        ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                          OJ_ERR_DATA);
         ck_assert(strstr(t.error.message, "not valid") != NULL);
-        ck_assert_ptr_eq(t.job.join_side, &t.job.own_join_side);
+        ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);
         ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
         close_job(&t);
     }
@@ -279,7 +279,7 @@ TEST(without_memory)
     {
         open_job(&t, line, "points.gpkg", "zones.gpkg");
         oj_alloc_fail_at(n);
-        status = oj_job_prepare_shared(&t.job, NULL, &t.error);
+        status = oj_job_prepare(&t.pass.job, NULL, &t.error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status != OJ_OK)

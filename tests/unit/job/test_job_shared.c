@@ -64,19 +64,19 @@ TEST(equal_lines_share)
         ck_assert_msg(
             join_shared(&second, lines[i], "points.gpkg", "zones.gpkg") == 1,
             "%s", lines[i]);
-        ck_assert_ptr_eq(first.job.join_side, second.job.join_side);
+        ck_assert_ptr_eq(first.pass.job.join_side, second.pass.job.join_side);
         ck_assert_msg(same_answer(&alone, &first), "%s", lines[i]);
         ck_assert_msg(same_answer(&alone, &second), "%s", lines[i]);
         ck_assert_msg(alone.n_pairs > 0, "%s", lines[i]);
         /* What is said of the join side is said of both. */
-        ck_assert_mem_eq(&first.job.join_side->counts.shapes,
-                         &alone.job.join_side->counts.shapes,
-                         sizeof alone.job.join_side->counts.shapes);
+        ck_assert_mem_eq(&first.pass.job.join_side->counts.shapes,
+                         &alone.pass.job.join_side->counts.shapes,
+                         sizeof alone.pass.job.join_side->counts.shapes);
         for (int k = 0; k < 2; k++)
         {
             struct job_trial *t = k == 0 ? &first : &second;
-            struct oj_side_findings a = alone.job.sides.reshape[1].found;
-            struct oj_side_findings b = t->job.sides.reshape[1].found;
+            struct oj_side_findings a = alone.pass.job.sides.reshape[1].found;
+            struct oj_side_findings b = t->pass.job.sides.reshape[1].found;
             ck_assert_str_eq(a.reason, b.reason);
             memset(a.reason, 0, sizeof a.reason);
             memset(b.reason, 0, sizeof b.reason);
@@ -153,8 +153,8 @@ static void must_not_keep(void (*change)(struct oj_source_options *side))
     struct job_trial t;
     parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
     change(&t.command.join);
-    must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-    must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
+    must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
+    must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
     must(&t, stream(&t));
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     close_job(&t);
@@ -194,8 +194,8 @@ TEST(what_varies_is_not_kept)
         int64_t found = n_found();
         parse(&t, "-op nearest", "points.gpkg", "zones.gpkg");
         select_as_ever(&t.command.join);
-        must(&t, oj_job_open_shared(&t.command, &t.job, &t.error));
-        must(&t, oj_job_prepare_shared(&t.job, NULL, &t.error));
+        must(&t, oj_job_open(&t.command, 1, &t.pass.job, &t.error));
+        must(&t, oj_job_prepare(&t.pass.job, NULL, &t.error));
         ck_assert_int_eq(n_found() - found, i);
         close_job(&t);
     }
