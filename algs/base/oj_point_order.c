@@ -1,58 +1,25 @@
 #include "oj_point_order.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../kernels/oj_morton.h"
-#include "oj_boxes.h"
-#include "oj_radix.h"
 
 #include <limits.h>
 #include <string.h>
 
-/* Bits of a code: a finer grid gains nothing, and each byte costs a pass. */
-#define CODE_BITS 24
-
-/* Around the points that have coordinates; one point when none has. */
-static struct oj_box measure(const struct oj_flat *flat)
-{
-    struct oj_box box = oj_box_empty();
-    for (int64_t i = 0; i < flat->n_features; i++)
-    {
-        double x = flat->x[i], y = flat->y[i];
-        if (x - x == 0.0 && y - y == 0.0)
-            oj_box_add_point(&box, x, y);
-    }
-    if (oj_box_is_empty(&box))
-        oj_box_add_point(&box, 0.0, 0.0);
-    return box;
-}
-
-static double scale_of(double from, double to)
-{
-    double scale = 65535.0 / (to - from);
-    return scale - scale == 0.0 ? scale : 0.0; /* no extent */
-}
-
+/* Points that are NaN come last. */
 static oj_status sort_rows(struct oj_point_order *o, const struct oj_flat *flat,
                            struct oj_error *err)
 {
-    struct oj_box box = measure(flat);
-    double scale_x = scale_of(box.x0, box.x1);
-    double scale_y = scale_of(box.y0, box.y1);
-    int64_t n = flat->n_features;
-    struct oj_keyed *key;
-    OJ_ROOM(o->key, 0, 2 * n, o->cap_key, err);
+    int64_t n = flat->n_features, at;
     OJ_ROOM(o->row, 0, n, o->cap_row, err);
-    key = o->key;
-    for (int64_t i = 0; i < n; i++)
+    OJ_TRY(oj_order_build(&o->order, 1, n, flat->x, flat->y, err));
+    OJ_TRY(oj_order_sort(&o->order, 1, NULL, NULL, err));
+    for (at = 0; at < o->order.n_points; at++)
+        o->row[at] = (int32_t)o->order.point[at].index;
+    for (int64_t i = 0; i < n && at < n; i++)
     {
-        key[i].key = oj_morton(oj_morton_column(flat->x[i], box.x0, scale_x),
-                               oj_morton_column(flat->y[i], box.y0, scale_y)) >>
-                     (32 - CODE_BITS);
-        key[i].value = i;
+        if (flat->x[i] != flat->x[i] || flat->y[i] != flat->y[i])
+            o->row[at++] = (int32_t)i;
     }
-    key = oj_radix_sort(key, key + n, n);
-    for (int64_t i = 0; i < n; i++)
-        o->row[i] = (int32_t)key[i].value;
     return OJ_OK;
 }
 
@@ -91,7 +58,7 @@ oj_status oj_point_order_apply(struct oj_point_order *o, struct oj_flat *flat,
 void oj_point_order_free(struct oj_point_order *o)
 {
     oj_free(o->row);
-    oj_free(o->key);
+    oj_order_free(&o->order);
     oj_free(o->x);
     oj_free(o->y);
     oj_free(o->max_distance);

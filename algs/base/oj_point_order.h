@@ -8,7 +8,7 @@
 #ifndef OJ_POINT_ORDER_H
 #define OJ_POINT_ORDER_H
 
-#include "../../flatten/arrays/oj_flat.h"
+#include "cpu_order.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,11 +21,11 @@ struct oj_point_order
     int64_t n;    /**< points in order; 0: the batch stays as it is */
     int32_t *row; /**< [n] place in the batch of the i-th point in order */
 
-    struct oj_keyed *key; /* [2 n] */
+    struct oj_order order; /* its memory is used again */
     double *x, *y, *max_distance;
     int64_t *fid;
     int32_t *on_class, *exclude_class;
-    int64_t cap_row, cap_key, cap_x, cap_y, cap_max_distance;
+    int64_t cap_row, cap_x, cap_y, cap_max_distance;
     int64_t cap_fid, cap_on_class, cap_exclude_class;
 };
 

@@ -1,11 +1,9 @@
 #include "oj_point_quadrants.h"
 #include "../../flatten/base/oj_array.h"
-#include "../kernels/oj_morton.h"
+#include "../kernels/oj_quadrant.h"
 #include "oj_radix.h"
 
 #include <string.h>
-
-#define CODE_BITS 64
 
 static oj_status make_arrays(struct oj_points *points, int64_t n,
                              struct oj_error *err)
@@ -160,23 +158,6 @@ static int is_small(const struct splitting *splitting, int64_t first,
     return hypot(box.x1 - box.x0, box.y1 - box.y0) <= splitting->spread;
 }
 
-/* First point in first .. end whose code, without its low bits, is above that
- * of point first. */
-static int64_t end_of_square(const struct oj_points *points, int64_t first,
-                             int64_t end, int low_bits)
-{
-    uint64_t square = points->code[first] >> low_bits;
-    while (first < end)
-    {
-        int64_t middle = first + (end - first) / 2;
-        if (points->code[middle] >> low_bits > square)
-            end = middle;
-        else
-            first = middle + 1;
-    }
-    return end;
-}
-
 /* Splits the points of one square (codes alike but for low_bits bits) that is
  * too large. */
 static oj_status split(const struct splitting *splitting, int64_t first,
@@ -186,7 +167,8 @@ static oj_status split(const struct splitting *splitting, int64_t first,
     {
         int64_t next = end;
         if (low_bits > 0)
-            next = end_of_square(splitting->points, first, end, low_bits - 2);
+            next = oj_quadrant_square_end(splitting->points->code, first, end,
+                                          low_bits - 2);
         else if (end - first > splitting->size)
             next = first + splitting->size;
         if (low_bits == 0 || is_small(splitting, first, next))
@@ -209,7 +191,7 @@ oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
     if (points->n > 0 && is_small(&splitting, 0, points->n))
         status = add_quadrant(&splitting, 0, points->n, err);
     else
-        status = split(&splitting, 0, points->n, CODE_BITS, err);
+        status = split(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);
     if (status != OJ_OK)
     {
         oj_quadrants_free(&quadrants);

@@ -8,7 +8,7 @@
 #ifndef OJ_SEGMENT_PAIR_H
 #define OJ_SEGMENT_PAIR_H
 
-#include "oj_segment.h"
+#include "oj_cross.h"
 
 /** 1 when the intervals between u and v and between s and t overlap. */
 OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
@@ -16,22 +16,6 @@ OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
     double u0 = u < v ? u : v, u1 = u < v ? v : u;
     double s0 = s < t ? s : t, s1 = s < t ? t : s;
     return u0 <= s1 && s0 <= u1;
-}
-
-/** 1 when the closed segments a -> b and c -> d, both of some length, have a
- *  point in common. Exact as oj_orientation() is. */
-OJ_FN int oj_segments_meet(double ax, double ay, double bx, double by,
-                           double cx, double cy, double dx, double dy)
-{
-    if (!oj_spans_overlap(ax, bx, cx, dx) || !oj_spans_overlap(ay, by, cy, dy))
-        return 0;
-    /* on one line the overlap of the boxes is the answer */
-    return oj_orientation(ax, ay, bx, by, cx, cy) *
-                   oj_orientation(ax, ay, bx, by, dx, dy) <=
-               0 &&
-           oj_orientation(cx, cy, dx, dy, ax, ay) *
-                   oj_orientation(cx, cy, dx, dy, bx, by) <=
-               0;
 }
 
 /** Distance between the segments a -> b and c -> d, CRS units; a segment with
@@ -53,7 +37,8 @@ OJ_FN double oj_segment_pair_distance(double ax, double ay, double bx,
         d = oj_segment_distance(dx, dy, ax, ay, bx, by);
         return d < least ? d : least;
     }
-    if (oj_segments_meet(ax, ay, bx, by, cx, cy, dx, dy))
+    if (oj_segment_boxes_meet(ax, ay, bx, by, cx, cy, dx, dy) &&
+        oj_segments_contact(ax, ay, bx, by, cx, cy, dx, dy) != OJ_APART)
         return 0.0;
     d = oj_segment_distance(ax, ay, cx, cy, dx, dy);
     least = d < least ? d : least;
