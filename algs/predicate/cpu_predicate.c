@@ -300,20 +300,52 @@ static enum verdict are_equal(const struct oj_shape *a,
                : VERDICT_UNSURE;
 }
 
+/* --- features apart ------------------------------------------------------- */
+
+/* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
+ * that takes the matrix. */
+static int dimensions(const struct oj_shape *shape, char *interior,
+                      char *boundary)
+{
+    const double *x = shape->flat->x + shape->first_vertex;
+    const double *y = shape->flat->y + shape->first_vertex;
+    int64_t last = shape->n_vertices - 1;
+    *boundary = 'F';
+    *interior = shape->kinds == OJ_PART_POINT  ? '0'
+                : shape->kinds == OJ_PART_LINE ? '1'
+                                               : '2';
+    if (shape->kinds == OJ_PART_POLYGON)
+        *boundary = '1';
+    else if (shape->kinds == OJ_PART_LINE && shape->n_parts == 1)
+        *boundary = x[0] == x[last] && y[0] == y[last] ? 'F' : '0';
+    else if (shape->kinds != OJ_PART_POINT)
+        return 0;
+    return 1;
+}
+
+static enum verdict relate_apart(const char *mask, const struct oj_shape *a,
+                                 const struct oj_shape *b, unsigned *needs)
+{
+    struct oj_matrix matrix = oj_matrix_empty();
+    *needs = NEEDS_BOTH;
+    if (!dimensions(a, &matrix.at[2], &matrix.at[5]) ||
+        !dimensions(b, &matrix.at[6], &matrix.at[7]))
+        return VERDICT_UNSURE;
+    return oj_matrix_fits(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
+}
+
 /* --- all joins ------------------------------------------------------------ */
 
 static enum verdict verdict_of(const struct oj_relation *relation,
                                const struct oj_shape *a,
                                const struct oj_shape *b, unsigned *needs)
 {
+    int is_mixed = a->member != NULL || b->member != NULL, is_around;
     enum oj_op op = relation->op;
     enum inside how;
-    int is_around;
-    if (oj_shape_is_mixed(a) || oj_shape_is_mixed(b))
-        return VERDICT_UNSURE;
     if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
         return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
-    if (asks_inside(op, &how, &is_around))
+    if (!is_mixed && asks_inside(op, &how, &is_around))
     {
         enum verdict verdict =
             is_inside(is_around ? b : a, is_around ? a : b, how, needs);
@@ -324,8 +356,10 @@ static enum verdict verdict_of(const struct oj_relation *relation,
     }
     if (!oj_shapes_meet(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
-                   ? VERDICT_UNSURE
+                   ? relate_apart(relation->mask, a, b, needs)
                    : VERDICT_NO;
+    if (is_mixed)
+        return VERDICT_UNSURE;
     switch (op)
     {
         case OJ_OP_TOUCHES:
@@ -364,7 +398,9 @@ struct predicate_worker
     struct oj_relate_scratch relate;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
-    struct oj_answers *answers;   /* of the index */
+    struct oj_answers *answers; /* of the index */
+    struct oj_shape *member;    /* of the row at hand */
+    int64_t cap_members;
     struct oj_edge_grid cells;    /* of the row at hand */
     _Atomic uint8_t row_niceness; /* of it, enum oj_niceness */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
@@ -635,11 +671,17 @@ static oj_status find_all(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Cells, where they pay. */
+/* Members, where its parts are of different kinds, and cells. */
 static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
                              struct oj_error *err)
 {
     w->row_niceness = OJ_NICENESS_NOT_KNOWN;
+    if (oj_shape_is_mixed(shape))
+    {
+        OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
+        oj_shape_set_members(shape, w->member);
+        return OJ_OK;
+    }
     if (w->found.n < FOUND_FOR_CELLS ||
         !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
                                          ? OJ_CELLS_VERTICES
@@ -1118,6 +1160,7 @@ static void free_index(struct oj_index *wrapped)
         oj_relate_scratch_free(&w->relate);
         oj_figure_free(&w->figure);
         oj_free(w->found.at);
+        oj_free(w->member);
         oj_edge_grid_free(&w->cells);
         oj_free(w->is_met);
         if (w->answers != NULL)

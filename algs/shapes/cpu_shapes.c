@@ -24,6 +24,13 @@ static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
         shape->kinds |= flat->part_kind[p];
 }
 
+static void set_box(struct oj_shape *shape)
+{
+    const struct oj_flat *flat = shape->flat;
+    shape->box = oj_box_of(flat->x + shape->first_vertex,
+                           flat->y + shape->first_vertex, shape->n_vertices);
+}
+
 /* The box of a polygon part; empty for other parts. */
 static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
 {
@@ -72,10 +79,21 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.n_vertices = 1;
         shape.kinds = OJ_PART_POINT;
     }
-    shape.box = oj_box_of(flat->x + shape.first_vertex,
-                          flat->y + shape.first_vertex, shape.n_vertices);
+    set_box(&shape);
     shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
     return shape;
+}
+
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
+{
+    for (int64_t p = 0; p < shape->n_parts; p++)
+    {
+        struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
+        set_parts(&m, shape->first_part + p, 1);
+        set_box(&m);
+        member[p] = m;
+    }
+    shape->member = member;
 }
 
 /* --- building ------------------------------------------------------------- */
@@ -171,6 +189,30 @@ static oj_status build_points(struct shapes_build *b, int n_threads,
     return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
 }
 
+/* Members of mixed shapes: counted, then filled. */
+static oj_status build_members(struct oj_shape_side *side, struct oj_error *err)
+{
+    unsigned kinds = side->flat->part_kinds;
+    int64_t n = 0;
+    if ((kinds & (kinds - 1)) == 0)
+        return OJ_OK;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (oj_shape_is_mixed(&side->shape[i]))
+            n += side->shape[i].n_parts;
+    }
+    OJ_NEW(side->member, n, err);
+    n = 0;
+    for (int64_t i = 0; i < side->n; i++)
+    {
+        if (!oj_shape_is_mixed(&side->shape[i]))
+            continue;
+        oj_shape_set_members(&side->shape[i], side->member + n);
+        n += side->shape[i].n_parts;
+    }
+    return OJ_OK;
+}
+
 static oj_status build_shapes(struct shapes_build *b, int n_threads,
                               struct oj_error *err)
 {
@@ -183,6 +225,7 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     OJ_NEW(b->y, n, err);
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure, b);
     OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
+    OJ_TRY(build_members(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 
@@ -297,6 +340,7 @@ void oj_side_free(struct oj_shape_side *side)
         oj_free(cells);
     }
     oj_free(side->shape);
+    oj_free(side->member);
     oj_order_free(&side->points);
     memset(side, 0, sizeof *side);
 }
@@ -716,11 +760,36 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- points --------------------------------------------------------------- */
 
+/* Points of many parts that have cells: only those of cells near other. */
+static int near_points_meet(const struct oj_edge_grid *g,
+                            const struct oj_shape *other)
+{
+    const struct oj_box *o = &other->box;
+    struct oj_edge_window w =
+        oj_frame_window(&g->frame, o->x0, o->y0, o->x1, o->y1);
+    for (int32_t row = w.row0; row <= w.row1; row++)
+    {
+        const struct oj_edge_run *run,
+            *end = oj_edge_grid_runs(g, row, w.column0, w.column1, &run);
+        for (; run < end; run++)
+        {
+            int64_t step, v = oj_edge_run_start(run, &step);
+            if (oj_shape_locate(other, g->chains.x[v], g->chains.y[v]) !=
+                OJ_OUTSIDE)
+                return 1;
+        }
+    }
+    return 0;
+}
+
 static int points_meet(const struct oj_shape *points,
                        const struct oj_shape *other)
 {
+    const struct oj_edge_grid *cells = oj_shape_cells(points);
     const double *x = points->flat->x + points->first_vertex;
     const double *y = points->flat->y + points->first_vertex;
+    if (cells != NULL)
+        return near_points_meet(cells, other);
     for (int64_t i = 0; i < points->n_vertices; i++)
     {
         if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)
@@ -778,19 +847,45 @@ static int edges_meet(const struct oj_shape *a, const struct oj_shape *b,
     return 0;
 }
 
-int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
-                   unsigned *rests_on)
+/* Shapes of one kind each. */
+static int one_kind_meets(const struct oj_shape *a, const struct oj_shape *b,
+                          unsigned *rests_on)
 {
-    int a_is_asked =
-        a->kinds == OJ_PART_POINT &&
-        (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices);
-    *rests_on = 0;
     if (!oj_box_intersects(&a->box, &b->box))
         return 0;
     if (a->kinds != OJ_PART_POINT && b->kinds != OJ_PART_POINT)
         return edges_meet(a, b, rests_on);
-    if (points_meet(a_is_asked ? a : b, a_is_asked ? b : a))
+    if (a->kinds == OJ_PART_POINT &&
+        (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
+    {
+        if (points_meet(a, b))
+            return 1;
+    }
+    else if (points_meet(b, a))
         return 1;
     *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
+    return 0;
+}
+
+int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
+                   unsigned *rests_on)
+{
+    int n_a = a->member != NULL ? a->n_parts : 1;
+    int n_b = b->member != NULL ? b->n_parts : 1;
+    *rests_on = 0;
+    if (n_a == 1 && n_b == 1)
+        return one_kind_meets(a, b, rests_on);
+    for (int i = 0; i < n_a; i++)
+    {
+        const struct oj_shape *of_a = a->member != NULL ? a->member + i : a;
+        if (!oj_box_intersects(&of_a->box, &b->box))
+            continue;
+        for (int j = 0; j < n_b; j++)
+        {
+            const struct oj_shape *of_b = b->member != NULL ? b->member + j : b;
+            if (one_kind_meets(of_a, of_b, rests_on))
+                return 1;
+        }
+    }
     return 0;
 }

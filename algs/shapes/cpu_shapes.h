@@ -2,7 +2,9 @@
  * features of the join side near a box, and whether two of them meet.
  *
  *  shape    a feature: where its vertices are, its box, and, when it has many
- *           edges, cells that know which edges touch them (edge_grid.h)
+ *           edges, cells that know which edges touch them (edge_grid.h).  One
+ *           of parts of different kinds has members, shapes of one part each;
+ *           all others are of one kind, all parts together
  *  side     the shapes of a layer in an order that keeps neighbours together,
  *           and a tree over their boxes; a layer of single points has no shapes
  *           but its coordinates in that order, and a tree over runs of them
@@ -27,6 +29,7 @@ struct oj_shape
     const struct oj_flat *flat;
     /** NULL: none, or not yet; of a side: owned by it */
     _Atomic(struct oj_edge_grid *) cells;
+    const struct oj_shape *member; /**< [n_parts] of mixed kinds, or NULL */
     int64_t first_vertex, n_vertices;
     int64_t first_part; /**< nothing in the short form */
     int32_t n_parts, n_rings;
@@ -86,7 +89,8 @@ struct oj_shape_side
     int64_t n;                  /**< features that have parts */
     struct oj_tree tree;
 
-    struct oj_shape *shape; /**< [n] in tree order; NULL: single points */
+    struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
+    struct oj_shape *member; /**< those of mixed shapes */
 
     /** Single points: [n] in tree order, point[i].index is the feature. */
     struct oj_order points;
@@ -150,7 +154,7 @@ int64_t oj_side_bytes(const struct oj_shape_side *side);
 
 void oj_side_free(struct oj_shape_side *side);
 
-/** The shape of a feature, without cells. */
+/** The shape of a feature, without members and cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
 /** The single point in place at of a side of single points. */
@@ -168,6 +172,9 @@ static inline struct oj_shape oj_side_point(const struct oj_shape_side *side,
                              .kinds = OJ_PART_POINT};
     return shape;
 }
+
+/** Fills the members of *shape, one a part, into member. */
+void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
 /* --- whether two shapes meet ------------------------------------------------
 
@@ -213,9 +220,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 when a and b, of one kind each, have a point in common. *rests_on: 1 and
- * 2, or'ed, where 0 holds only if a or b is nice (oj_shape_is_nice()): polygons
- * of several rings. */
+/** 1 when a and b have a point in common: of any kinds, collections by their
+ *  members. *rests_on: 1 and 2, or'ed, where 0 holds only if a or b is nice
+ *  (oj_shape_is_nice()): polygons of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 
