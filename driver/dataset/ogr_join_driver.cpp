@@ -1,11 +1,25 @@
-/* The GDAL driver JOIN: GDAL's classes on top of oj_join_layer.h, and nothing
- * else.  Every difference between GDAL's versions that concerns its classes is
- * in this file (3.4 to 3.13). */
-#include "../base/oj_message.h"
-#include "../spec/oj_dataset_name.h"
-#include "oj_join_layer.h"
-#include "oj_vector_algorithm.h"
-
+/* The GDAL driver JOIN: a join as a layer that can be read.
+ *
+ *   words --> struct oj_command --> JoinLayer: oj_pass.h, oj_row_cursor.h
+ *
+ * Opening reads schemas only.  The first row, count or Arrow batch reads and
+ * indexes the join side, on a thread of its own, from which answers are handed
+ * over one by one: what is read ahead is bounded, and rows come as soon as
+ * their batch is joined.
+ *
+ * Every method is called on the reader's thread, which may be another one each
+ * time, but one at a time.  Failures are told by CPLError(), in one line, and
+ * by the value that is returned; warnings of a join come as
+ * CPLError(CE_Warning), notices as CPLDebug("OGRJOIN"), both on the calling
+ * thread.  Nothing is printed.
+ *
+ * FIDs do not hang on filters: they are the input's where no input feature
+ * gives two rows; else those of the input feature f are f * n, f * n + 1, ...,
+ * n being what one can have at most (-k, or the features of the join layer).
+ * Rows of a SELECT, or with -how right and full, are numbered 0, 1, 2, ...
+ *
+ * Every difference between GDAL's versions that concerns its classes is in this
+ * file (3.4 to 3.13). */
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
@@ -13,9 +27,26 @@
 #include <gdal_priv.h>
 #include <ogrsf_frmts.h>
 
+#include <cmath>
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
+
+extern "C" {
+#include "../../flatten/read/oj_layer_arrow.h"
+#include "../../flatten/read/oj_table.h"
+#include "../../flatten/write/oj_row_cursor.h"
+#include "../base/oj_driver.h"
+#include "../base/oj_message.h"
+#include "../base/oj_sql_inspect.h"
+#include "../base/oj_words.h"
+#include "../rows/oj_pass.h"
+#include "../source/oj_where.h"
+#include "../spec/oj_dataset_name.h"
+#include "oj_join_arrow.h"
+}
+#include "oj_vector_algorithm.h"
 
 #define OJ_GDAL_IS(major, minor)                                               \
     (GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(major, minor, 0))
@@ -48,57 +79,401 @@ struct Deeper
     }
 };
 
-struct CloseJoin
+/* ---- errors ------------------------------------------------------------- */
+
+/* The end of what a caller asked for: false after an error, which is told in
+ * one line, whatever a driver or a database put into its own. */
+bool Succeeds(oj_status status, oj_error &error)
 {
-    void operator()(oj_join_layer *join) const
-    {
-        oj_join_layer_close(join);
-    }
+    if (status == OJ_OK)
+        return true;
+    oj_message_tidy(error.message);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", error.message);
+    return false;
+}
+
+/* ---- a stream of rows ---------------------------------------------------- */
+
+/* The rows of a join as features, one after another, on the thread that asks
+ * for them; the join runs ahead on threads of its own (oj_pass.h).
+ *
+ *   pass opened -> Next, Next, ... [Stop -> filter -> Next, ...] -> Close
+ *
+ * Nothing is read before the first row is asked for.  While rows are under way
+ * the datasets of the pass belong to its threads; after Stop() they are the
+ * caller's.  Rows are of one state of the join side, which is read as a whole
+ * before the first one. */
+struct RowStream
+{
+    oj_pass pass{}; /* opened by oj_pass_open_shared() */
+    const oj_schema *schema = nullptr;
+    OGRFeatureDefn *defn = nullptr;  /* of the features that are made */
+    OGRFeatureDefn *asked = nullptr; /* owned: those ignored are not set */
+    bool skips = false;     /* those ignored in asked when rows are begun are
+                               not read, and asked does not change until the
+                               stream is stopped; else other fields can be
+                               ignored between two rows */
+    bool has_ended = false; /* no more rows until it is stopped */
+    oj_row_cursor *cursor = nullptr; /* there while rows are read */
+    oj_table *types = nullptr;       /* the join side's columns, no rows */
+    OGRFeatureUniquePtr spare{};     /* made, and not needed */
+    int64_t position = 0;            /* rows that were made or skipped */
+
+    void Define(OGRFeatureDefn *of, const oj_schema *with);
+    void CloseCursor();
+    void Stop();
+    void Close();
+    oj_status Begin(oj_error *err);
+    oj_status Advance(int *there, oj_error *err);
+    oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
+    oj_status Skip(int64_t n, bool *there, oj_error *err);
+    oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
+    oj_status GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
+                          oj_error *err);
+    oj_status GetSearched(int64_t fid, OGRFeatureUniquePtr &feature,
+                          oj_error *err);
+
+  private:
+    void SkipIgnored();
+    oj_status OpenCursor(oj_error *err);
+    oj_status BeginAnswer(const oj_answer &answer, oj_error *err);
+    oj_status End(oj_status status, oj_error *err);
+    oj_status MakeFeature(int *there, OGRFeatureUniquePtr &feature,
+                          oj_error *err);
+    oj_status MakeRow(int64_t n, OGRFeatureUniquePtr &feature, oj_error *err);
 };
 
-using Join = std::unique_ptr<oj_join_layer, CloseJoin>;
+void RowStream::Define(OGRFeatureDefn *of, const oj_schema *with)
+{
+    schema = with;
+    defn = of;
+    asked = of->Clone();
+    asked->Reference();
+}
+
+void RowStream::CloseCursor()
+{
+    oj_row_cursor_close(cursor);
+    oj_table_free(types);
+    cursor = nullptr;
+    types = nullptr;
+}
+
+void RowStream::Stop()
+{
+    CloseCursor();
+    (void)!oj_pass_stop(&pass, OJ_OK, nullptr);
+    has_ended = false;
+    position = 0;
+}
+
+void RowStream::Close()
+{
+    Stop();
+    spare.reset();
+    oj_pass_close(&pass);
+}
+
+/* What is ignored when rows are begun is not read; it stays so to the end. */
+void RowStream::SkipIgnored()
+{
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        const oj_column &column = schema->columns[i];
+        if (column.origin == OJ_COLUMN_INPUT)
+            oj_source_skip(&pass.job.input, column.source,
+                           asked->GetFieldDefn(column.target)->IsIgnored());
+    }
+}
+
+/* The types of columns are known before the join side is. */
+oj_status RowStream::OpenCursor(oj_error *err)
+{
+    const oj_source &join = pass.job.join;
+    oj_write_options options{};
+    OJ_TRY(oj_table_new(join.layer, join.fields, join.n_fields + join.n_hidden,
+                        &types, err));
+    oj_rows_fill_write_options(&pass.rows, &options);
+    options.join_table = types;
+    options.columns = schema->columns;
+    options.n_columns = static_cast<int>(schema->n_fields);
+    options.keep_fids = schema->keep_fids;
+    options.crs = OGR_GFld_GetSpatialRef(
+        OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
+    options.cancel = nullptr; /* rows are made when they are asked for */
+    OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
+                              &cursor, err));
+    oj_row_cursor_number(cursor, 0);
+    return OJ_OK;
+}
+
+oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
+{
+    oj_row_cursor_set_join_side(cursor, answer.join_side, answer.join_table);
+    oj_row_cursor_spread(cursor, oj_pass_most_rows(&pass));
+    return answer.is_matched != nullptr
+               ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
+                                               answer.is_matched, err)
+               : oj_row_cursor_begin(cursor, answer.batch, answer.first_row,
+                                     answer.matches, answer.values, err);
+}
+
+oj_status RowStream::Begin(oj_error *err)
+{
+    if (cursor != nullptr)
+        return OJ_OK;
+    OJ_TRY(oj_pass_reopen(&pass, err));
+    const oj_status status = OpenCursor(err);
+    if (status != OJ_OK)
+        CloseCursor();
+    return status;
+}
+
+/* After the last row, or an error. */
+oj_status RowStream::End(oj_status status, oj_error *err)
+{
+    has_ended = true;
+    oj_row_cursor_end(cursor);
+    return oj_pass_stop(&pass, status, err);
+}
+
+oj_status RowStream::Advance(int *there, oj_error *err)
+{
+    const oj_answer *answer = nullptr;
+    *there = 0;
+    if (has_ended)
+        return OJ_OK;
+    if (!pass.is_running && skips)
+        SkipIgnored();
+    oj_row_cursor_end(cursor);
+    oj_status status = oj_pass_next(&pass, &answer, err);
+    if (status == OJ_OK && answer != nullptr)
+        status = BeginAnswer(*answer, err);
+    *there = status == OJ_OK && answer != nullptr;
+    if (!*there)
+        status = End(status, err);
+    oj_message_list_report(&pass.messages);
+    return status;
+}
+
+/* The next row of the answer; *there 0: it has no more. A driver's stream knows
+ * no fields that are not set, its features do: they are NULL either way. */
+oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    if (spare == nullptr)
+        spare.reset(OGRFeature::CreateFeature(defn));
+    if (spare == nullptr)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
+    OJ_TRY(oj_row_cursor_next(cursor, OGRFeature::ToHandle(spare.get()), 0,
+                              there, err));
+    if (!*there)
+        return OJ_OK;
+    for (int i = 0; i < defn->GetFieldCount(); i++)
+    {
+        if (!spare->IsFieldSet(i) && !asked->GetFieldDefn(i)->IsIgnored())
+            spare->SetFieldNull(i);
+    }
+    feature = std::move(spare);
+    return OJ_OK;
+}
+
+oj_status RowStream::Next(OGRFeatureUniquePtr &feature, oj_error *err)
+{
+    int there = 1;
+    if (has_ended)
+        return OJ_OK;
+    OJ_TRY(Begin(err));
+    while (there)
+    {
+        int is_made = 0;
+        const oj_status status = MakeFeature(&is_made, feature, err);
+        if (status != OJ_OK)
+            return End(status, err);
+        if (is_made)
+        {
+            position++;
+            return OJ_OK;
+        }
+        OJ_TRY(Advance(&there, err));
+    }
+    return OJ_OK;
+}
+
+/* Passes over n rows; *there false: there are not so many. */
+oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
+{
+    oj_row_place places[256];
+    constexpr int64_t most = sizeof places / sizeof *places;
+    int has_answer = 1;
+    *there = false;
+    if (has_ended)
+        return OJ_OK;
+    OJ_TRY(Begin(err));
+    while (n > 0 && has_answer)
+    {
+        const int64_t taken =
+            oj_row_cursor_take(cursor, places, n < most ? n : most);
+        n -= taken;
+        position += taken;
+        if (taken == 0)
+            OJ_TRY(Advance(&has_answer, err));
+    }
+    *there = n == 0;
+    return OJ_OK;
+}
+
+/* Row n of the answer. */
+oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
+                             oj_error *err)
+{
+    oj_row_place place;
+    int there = 1;
+    for (; n > 0 && there; n--)
+        there = oj_row_cursor_take(cursor, &place, 1) > 0;
+    return there ? MakeFeature(&there, feature, err) : OJ_OK;
+}
+
+/* By a lookup in the input layer. */
+oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
+                         oj_error *err)
+{
+    oj_answer answer;
+    int there;
+    OJ_TRY(Begin(err));
+    oj_status status = oj_pass_one(&pass, &fid, &answer, &there, err);
+    if (status == OJ_OK && there)
+    {
+        status = BeginAnswer(answer, err);
+        if (status == OJ_OK)
+            status = MakeRow(fid, feature, err);
+        oj_row_cursor_end(cursor);
+        pass.is_broken = status != OJ_OK;
+    }
+    oj_message_list_report(&pass.messages);
+    return status;
+}
+
+/* Where rows are numbered: passes over those before. */
+oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    bool there;
+    if (has_ended || fid < position)
+        Stop();
+    OJ_TRY(Skip(fid - position, &there, err));
+    return there ? Next(feature, err) : OJ_OK;
+}
+
+/* With -limit a row counts only where it comes before the end. */
+oj_status RowStream::GetSearched(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    Stop();
+    do
+    {
+        feature.reset();
+        OJ_TRY(Next(feature, err));
+    } while (feature != nullptr && feature->GetFID() != fid);
+    return OJ_OK;
+}
 
 /* ---- the layer ---------------------------------------------------------- */
 
 class JoinLayer final : public OGRLayer
 {
     GDALDataset *m_dataset;
-    Join m_join;
+    oj_command m_command; /* owned */
     bool m_native_arrow;
-    GIntBig m_place = 0; /* of the next row, before filters; -1: there is none
-                            until the next reset */
+    oj_schema m_schema{};
+    OGRFeatureDefn *m_defn = nullptr; /* fields may be marked as ignored in it
+                                         before rows are read */
+    std::string m_fid_column{};
+    CPLStringList m_files{}; /* behind both sides */
+
+    /* Rows one after another; and rows asked for by FID, which do not disturb
+     * them: a job of its own on the same join side. */
+    RowStream m_main{}, m_single{};
+    OGRFeatureUniquePtr m_peeked{}; /* the next row, read already */
+    bool m_is_one_row = false;      /* no input row gives two rows */
+    GIntBig m_n_rows = -1;          /* without filters; -1: not known yet */
+    bool m_has_stream = false;      /* an Arrow stream is open */
+    std::string m_where{}; /* of the reader's, where the input filters by it */
+
+    /* What the input layer can do. */
+    bool m_has_random_read = false, m_has_fast_count = false,
+         m_has_fast_extent = false, m_has_fast_box = false;
+
+    oj_status Plan(oj_error *err);
+    void Define();
+    oj_status Describe(oj_error *err);
 
     bool IsFiltered() const
     {
         return m_poFilterGeom != nullptr || m_poAttrQuery != nullptr;
     }
+    bool IsOpen() const;
+    bool IsOneToOne() const;
+    bool MayLeaveOut() const;
+    bool HasInputGeometry() const;
+    bool HasInputExtent() const;
+    bool IsInputField(const char *name) const;
+    bool MayPushWhere(const char *where) const;
+    bool PushesBox() const;
+    void PushFilters();
+
+    void LookAtIgnored(OGRFeatureDefn *asked) const;
     bool IsWanted(OGRFeature *feature);
-    void ReturnTo(GIntBig place);
+    void Hide(OGRFeature *feature) const;
+
+    oj_status Refresh(oj_error *err);
+    oj_status Begin(oj_error *err);
+    bool Begins();
+    OGRFeatureUniquePtr ReadNext();
+    void Reset();
+    bool SkipTo(GIntBig place);
+    GIntBig Place() const;
+    oj_status OpenSingle(oj_error *err);
+    oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
+    oj_status IdlePass(oj_pass **pass, oj_error *err);
+    oj_status Count(int force, int64_t *n, oj_error *err);
     template <class Read>
     OGRErr Extent(OGREnvelope *extent, bool force, const Read &read);
-    void Hide(OGRFeature *feature);
-    void PassBox();
+#if OJ_GDAL_IS(3, 6)
+    static oj_status AdvanceArrow(void *user, int *there, oj_error *err);
+    static void CloseArrow(void *user);
+#endif
 
   public:
-    JoinLayer(GDALDataset *dataset, Join join, bool native_arrow);
+    /* command: its contents are taken over. */
+    JoinLayer(GDALDataset *dataset, const oj_command &command,
+              bool native_arrow);
+    ~JoinLayer() override;
+    JoinLayer(const JoinLayer &) = delete;
+    JoinLayer &operator=(const JoinLayer &) = delete;
+
+    /* Opens both sides and plans the rows; false after an error. */
+    bool Open();
 
     using OGRLayer::GetLayerDefn;
     OJ_TELLS OGRFeatureDefn *GetLayerDefn() OJ_TELLS override
     {
-        return OGRFeatureDefn::FromHandle(
-            oj_join_layer_about(m_join.get())->defn);
+        return m_defn;
     }
     const char *GetFIDColumn() OJ_TELLS override
     {
-        return oj_join_layer_about(m_join.get())->fid_column;
+        return m_fid_column.c_str();
     }
     int TestCapability(const char *capability) OJ_TELLS override;
-    char **GetFiles() const
+    const CPLStringList &GetFiles() const
     {
-        return oj_join_layer_about(m_join.get())->files;
+        return m_files;
     }
 
-    void ResetReading() override;
+    void ResetReading() override
+    {
+        Reset();
+    }
     OGRFeature *GetNextFeature() override;
     OGRFeature *GetFeature(GIntBig fid) override;
     OGRErr SetNextByIndex(GIntBig index) override;
@@ -125,24 +500,286 @@ class JoinLayer final : public OGRLayer
 #endif
 };
 
-JoinLayer::JoinLayer(GDALDataset *dataset, Join join, bool native_arrow)
-    : m_dataset(dataset), m_join(std::move(join)), m_native_arrow(native_arrow)
+/* ---- open and close ----------------------------------------------------- */
+
+JoinLayer::JoinLayer(GDALDataset *dataset, const oj_command &command,
+                     bool native_arrow)
+    : m_dataset(dataset), m_command(command), m_native_arrow(native_arrow)
 {
-    SetDescription(oj_join_layer_about(m_join.get())->name);
-    SetMetadata(oj_join_layer_about(m_join.get())->metadata);
+    m_main.skips = true;
 }
 
-int JoinLayer::TestCapability(const char *capability) OJ_TELLS
+JoinLayer::~JoinLayer()
 {
-    return oj_join_layer_has(m_join.get(), capability);
+    m_peeked.reset();
+    /* Its thread may look at the other one. */
+    m_main.Stop();
+    m_single.Close();
+    m_main.Close();
+    for (OGRFeatureDefn *defn : {m_defn, m_main.asked, m_single.asked})
+    {
+        if (defn != nullptr)
+            defn->Release();
+    }
+    oj_schema_free(&m_schema);
+    oj_command_free(&m_command);
 }
 
-/* ---- rows --------------------------------------------------------------- */
-
-void JoinLayer::ResetReading()
+/* Fields, geometry and its CRS, which is the definition's own: the job can be
+ * opened anew. */
+void JoinLayer::Define()
 {
-    m_place = 0;
-    oj_join_layer_reset(m_join.get());
+    const oj_job &job = m_main.pass.job;
+    const oj_source &input = job.input;
+    const char *given = m_command.output.layer;
+    const bool is_reserved = given == nullptr && oj_sql_is_keyword(input.name);
+    SetDescription(is_reserved        ? CPLSPrintf("%s_joined", input.name)
+                   : given != nullptr ? given
+                                      : input.name);
+    m_defn = new OGRFeatureDefn(GetDescription());
+    m_defn->Reference();
+    for (int i = 0; i < static_cast<int>(m_schema.n_fields); i++)
+    {
+        m_defn->AddFieldDefn(
+            OGRFeatureDefn::FromHandle(m_schema.defn)->GetFieldDefn(i));
+        /* No dataset of ours has domains. */
+        m_defn->GetFieldDefn(i)->SetDomainName("");
+    }
+    m_defn->SetGeomType(
+        oj_schema_layer_type(&m_command.output, m_main.pass.rows.fields.type));
+    if (m_defn->GetGeomFieldCount() == 0)
+        return;
+    OGRGeomFieldDefn *field = m_defn->GetGeomFieldDefn(0);
+    field->SetName(
+        oj_schema_name_beside(&input, OGR_L_GetGeometryColumn(input.layer)));
+    if (job.crs.output == nullptr)
+        return;
+    OGRSpatialReference *crs =
+        OGRSpatialReference::FromHandle(job.crs.output)->Clone();
+    field->SetSpatialRef(crs);
+    crs->Release();
+}
+
+oj_status JoinLayer::Describe(oj_error *err)
+{
+    const oj_job &job = m_main.pass.job;
+    CPLStringList list;
+    list.SetNameValue("OPERATION", m_command.is_window
+                                       ? "window"
+                                       : oj_op_get(job.relation.op)->name);
+    for (const oj_source *source : {&job.input, &job.join})
+    {
+        const oj_source_options *side = source->side;
+        const std::string role = source == &job.input ? "INPUT_" : "JOIN_";
+        const auto add = [&](const char *what, const char *value)
+        {
+            if (value != nullptr)
+                list.SetNameValue((role + what).c_str(), value);
+        };
+        add("DATASET", side->dataset);
+        add("LAYER", side->sql == nullptr ? source->name : nullptr);
+        add("SQL", side->sql);
+        add("WHERE", side->where);
+    }
+    if (job.crs.unit[0] != '\0')
+        list.SetNameValue("DISTANCE_UNIT", job.crs.unit);
+    if (m_command.words != nullptr)
+    {
+        char *line = nullptr;
+        OJ_TRY(oj_words_join(m_command.words, &line, err));
+        list.SetNameValue("COMMAND_LINE", line);
+        oj_free(line);
+    }
+    SetMetadata(list.List());
+    m_dataset->SetMetadata(list.List());
+    return OJ_OK;
+}
+
+oj_status JoinLayer::Plan(oj_error *err)
+{
+    const oj_job &job = m_main.pass.job;
+    OJ_TRY(oj_pass_open_layer(&m_command, &m_main.pass, &m_schema, err));
+    OGRLayerH input = job.input.layer;
+    m_is_one_row = m_main.pass.rows.fields.one_row_per_input;
+    Define();
+    m_main.Define(m_defn, &m_schema);
+    m_single.Define(m_defn, &m_schema);
+    /* Before rows are asked for: then the datasets are in the hands of a
+     * thread. */
+    for (const oj_source *source : {&job.input, &job.join})
+    {
+        const CPLStringList files(GDALGetFileList(source->dataset), TRUE);
+        for (int i = 0; i < files.Count(); i++)
+        {
+            if (m_files.FindString(files[i]) < 0)
+                m_files.AddString(files[i]);
+        }
+    }
+    if (m_schema.keep_fids && m_is_one_row)
+        m_fid_column =
+            oj_schema_name_beside(&job.input, OGR_L_GetFIDColumn(input));
+    m_has_random_read = OGR_L_TestCapability(input, OLCRandomRead);
+    m_has_fast_count = OGR_L_TestCapability(input, OLCFastFeatureCount);
+    m_has_fast_extent = OGR_L_TestCapability(input, OLCFastGetExtent);
+    m_has_fast_box = OGR_L_TestCapability(input, OLCFastSpatialFilter);
+    return Describe(err);
+}
+
+bool JoinLayer::Open()
+{
+    oj_error error{OJ_OK, ""};
+    CPLErrorReset();
+    if (!Succeeds(Plan(&error), error))
+        return false;
+    /* What GDAL tried in vain on the way is no failure of ours. */
+    CPLErrorReset();
+    oj_message_list_report(&m_main.pass.messages);
+    return true;
+}
+
+/* ---- what may go down --------------------------------------------------- */
+
+/* false after a side could not be opened anew: then nothing is known of the
+ * input, and no filter goes down to it. */
+bool JoinLayer::IsOpen() const
+{
+    return m_main.pass.rows.job != nullptr;
+}
+
+bool JoinLayer::IsOneToOne() const
+{
+    return m_is_one_row && m_command.how == OJ_HOW_LEFT;
+}
+
+/* Whether leaving out rows of the input changes no other row: not their FIDs,
+ * not which join rows match nothing, not which rows are the first ones. What
+ * was added up while the join layer streamed is there for all rows at once. */
+bool JoinLayer::MayLeaveOut() const
+{
+    const oj_rows &rows = m_main.pass.rows;
+    return IsOpen() && m_schema.keep_fids && m_command.limit < 0 &&
+           !rows.fields.has_other_rows && !rows.streams_join;
+}
+
+/* Rows have the input's geometry, in the input's CRS. */
+bool JoinLayer::HasInputGeometry() const
+{
+    return IsOpen() && m_main.pass.rows.geometry == OJ_WRITE_INPUT &&
+           m_main.pass.job.input.transformation == nullptr;
+}
+
+/* Every feature of the input has a row, with its geometry. */
+bool JoinLayer::HasInputExtent() const
+{
+    return HasInputGeometry() && m_command.how == OJ_HOW_LEFT &&
+           m_command.limit < 0 &&
+           !oj_source_is_filtered(&m_main.pass.job.input);
+}
+
+/* Whether name is, in rows and in the input layer, the same field. */
+bool JoinLayer::IsInputField(const char *name) const
+{
+    const oj_source &input = m_main.pass.job.input;
+    const int i = m_defn->GetFieldIndex(name);
+    const oj_column *column = i >= 0 ? &m_schema.columns[i] : nullptr;
+    return column != nullptr && column->origin == OJ_COLUMN_INPUT &&
+           OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(input.layer), name) ==
+               input.fields[column->source];
+}
+
+/* Drivers that leave conditions to OGR: they mean there what they mean here. */
+bool AsksOgr(GDALDriverH driver)
+{
+    static const char *const names[] = {
+        "ESRI Shapefile", "FlatGeobuf", "GeoJSON",      "GeoJSONSeq", "CSV",
+        "Memory",         "MEM",        "MapInfo File", "KML",        "GML",
+        nullptr};
+    return CSLFindString(names, GDALGetDescription(driver)) >= 0;
+}
+
+bool JoinLayer::MayPushWhere(const char *where) const
+{
+    const oj_source &input = m_main.pass.job.input;
+    const CPLStringList used(m_poAttrQuery->GetUsedFields(), TRUE);
+    if (input.layer == nullptr || used.Count() == 0 || !MayLeaveOut())
+        return false;
+    for (int i = 0; i < used.Count(); i++)
+    {
+        if (!IsInputField(used[i]))
+            return false;
+    }
+    GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
+    return !oj_driver_is_database(driver) &&
+           (AsksOgr(driver) ||
+            oj_where_is_plain(where, OGR_L_GetLayerDefn(input.layer)));
+}
+
+/* What is no number has no place in a driver's SQL. */
+bool JoinLayer::PushesBox() const
+{
+    const OGREnvelope &box = m_sFilterEnvelope;
+    return m_poFilterGeom != nullptr && MayLeaveOut() && HasInputGeometry() &&
+           std::isfinite(box.MinX) && std::isfinite(box.MinY) &&
+           std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
+}
+
+/* Has the input layer filter by what the reader asks, as far as no row is lost
+ * by it; the rows that come are filtered all the same. */
+void JoinLayer::PushFilters()
+{
+    oj_pass &pass = m_main.pass;
+    m_single.pass.where = nullptr;
+    if (m_has_stream)
+        return;
+    m_main.Stop();
+    pass.box = PushesBox() ? &m_sFilterEnvelope : nullptr;
+    pass.where = m_where.empty() ? nullptr : m_where.c_str();
+    if (pass.box != nullptr || pass.where != nullptr)
+        CPLDebug("OGRJOIN", "the input layer filters by%s%s%s",
+                 pass.box != nullptr ? " a box" : "",
+                 pass.where != nullptr ? " the condition " : "",
+                 m_where.c_str());
+}
+
+OGRErr JoinLayer::SetAttributeFilter(const char *where)
+{
+    const OGRErr result = OGRLayer::SetAttributeFilter(where);
+    Reset();
+    m_where.clear();
+    if (m_poAttrQuery != nullptr && !m_has_stream && MayPushWhere(where))
+        m_where = where;
+    PushFilters();
+    return result;
+}
+
+/* ---- what is ignored and what is wanted --------------------------------- */
+
+/* What the filters look at is set though it is ignored. */
+void JoinLayer::LookAtIgnored(OGRFeatureDefn *asked) const
+{
+    const CPLStringList used(
+        m_poAttrQuery != nullptr ? m_poAttrQuery->GetUsedFields() : nullptr,
+        TRUE);
+    for (int i = 0; i < m_defn->GetFieldCount(); i++)
+    {
+        const OGRFieldDefn *field = m_defn->GetFieldDefn(i);
+        asked->GetFieldDefn(i)->SetIgnored(
+            field->IsIgnored() && used.FindString(field->GetNameRef()) < 0);
+    }
+    if (m_defn->GetGeomFieldCount() > 0)
+        asked->SetGeometryIgnored(m_defn->IsGeometryIgnored() && !IsFiltered());
+}
+
+/* And is not there in the rows that the reader gets. */
+void JoinLayer::Hide(OGRFeature *feature) const
+{
+    for (int i = 0; i < m_defn->GetFieldCount(); i++)
+    {
+        if (m_defn->GetFieldDefn(i)->IsIgnored())
+            feature->UnsetField(i);
+    }
+    if (m_defn->IsGeometryIgnored())
+        feature->SetGeometryDirectly(nullptr);
 }
 
 bool JoinLayer::IsWanted(OGRFeature *feature)
@@ -152,115 +789,250 @@ bool JoinLayer::IsWanted(OGRFeature *feature)
            (m_poAttrQuery == nullptr || m_poAttrQuery->Evaluate(feature));
 }
 
-/* What is ignored is set all the same where the filters look at it. */
-void JoinLayer::Hide(OGRFeature *feature)
+/* ---- one after another -------------------------------------------------- */
+
+/* Before something is read from the start: opens both sides anew where one of
+ * their files has changed, or something failed. Does nothing while rows are
+ * read. OJ_ERR_DATA: their fields are others than those of the layer. */
+oj_status JoinLayer::Refresh(oj_error *err)
 {
-    const OGRFeatureDefn *defn = GetLayerDefn();
-    for (int i = 0; i < defn->GetFieldCount(); i++)
-    {
-        if (defn->GetFieldDefn(i)->IsIgnored())
-            feature->UnsetField(i);
-    }
-    if (defn->IsGeometryIgnored())
-        feature->SetGeometryDirectly(nullptr);
+    if (!oj_pass_is_outdated(&m_main.pass))
+        return OJ_OK;
+    m_main.CloseCursor();
+    const oj_status status = oj_pass_reopen(&m_main.pass, err);
+    m_n_rows = -1;
+    m_single.Close();
+    return status;
+}
+
+/* Before rows are read: what is in the files and what is ignored now counts. */
+oj_status JoinLayer::Begin(oj_error *err)
+{
+    if (m_main.cursor != nullptr)
+        return OJ_OK;
+    LookAtIgnored(m_main.asked);
+    return Refresh(err);
+}
+
+/* For those who tell errors: there are no rows after one. */
+bool JoinLayer::Begins()
+{
+    oj_error error{OJ_OK, ""};
+    m_main.has_ended = !Succeeds(Begin(&error), error);
+    return !m_main.has_ended;
+}
+
+/* The next row of the main stream; NULL at the end or after an error, which is
+ * told. */
+OGRFeatureUniquePtr JoinLayer::ReadNext()
+{
+    oj_error error{OJ_OK, ""};
+    OGRFeatureUniquePtr feature;
+    if (m_main.has_ended || !Begins() ||
+        !Succeeds(m_main.Next(feature, &error), error))
+        return nullptr;
+    if (feature == nullptr && !IsFiltered())
+        m_n_rows = m_main.position;
+    return feature;
 }
 
 OGRFeature *JoinLayer::GetNextFeature()
 {
-    while (m_place >= 0)
+    if (m_has_stream)
+        return nullptr;
+    for (;;)
     {
-        OGRFeatureUniquePtr feature(
-            OGRFeature::FromHandle(oj_join_layer_next(m_join.get())));
+        OGRFeatureUniquePtr feature =
+            m_peeked != nullptr ? std::move(m_peeked) : ReadNext();
         if (feature == nullptr)
             return nullptr;
-        m_place++;
         if (!IsWanted(feature.get()))
             continue;
         if (IsFiltered())
             Hide(feature.get());
         return feature.release();
     }
-    return nullptr;
 }
 
-OGRFeature *JoinLayer::GetFeature(GIntBig fid)
+void JoinLayer::Reset()
 {
-    OGRFeature *feature =
-        OGRFeature::FromHandle(oj_join_layer_get(m_join.get(), fid));
-    if (feature != nullptr && IsFiltered())
-        Hide(feature);
-    return feature;
+    m_peeked.reset();
+    if (!m_has_stream)
+        m_main.Stop();
+}
+
+/* Of the next row, before filters; -1: there is none until the next reset. */
+GIntBig JoinLayer::Place() const
+{
+    return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
+}
+
+/* The next row is the one at this place. Rows in between are joined and not
+ * made. false: there is no such row, and no next one; or an error, which was
+ * told. */
+bool JoinLayer::SkipTo(GIntBig place)
+{
+    oj_error error{OJ_OK, ""};
+    bool there = false;
+    if (m_has_stream)
+        return false;
+    if (m_peeked != nullptr || m_main.has_ended || place < m_main.position)
+        Reset();
+    if (place < 0)
+    {
+        m_main.has_ended = true;
+        return false;
+    }
+    if (!Begins() ||
+        !Succeeds(m_main.Skip(place - m_main.position, &there, &error), error))
+        return false;
+    if (there)
+        m_peeked = ReadNext();
+    return m_peeked != nullptr;
 }
 
 OGRErr JoinLayer::SetNextByIndex(GIntBig index)
 {
     if (IsFiltered())
         return OGRLayer::SetNextByIndex(index);
-    if (index >= 0 && oj_join_layer_skip_to(m_join.get(), index))
-    {
-        m_place = index;
-        return OGRERR_NONE;
-    }
 #if OJ_GDAL_IS(3, 12)
-    m_place = -1;
-    return OGRERR_NON_EXISTING_FEATURE;
+    return SkipTo(index) ? OGRERR_NONE : OGRERR_NON_EXISTING_FEATURE;
 #else
-    m_place = index >= 0 ? -1 : m_place; /* of no use: nothing is moved */
-    return OGRERR_FAILURE;
+    return index >= 0 && SkipTo(index) ? OGRERR_NONE : OGRERR_FAILURE;
 #endif
 }
 
-/* After the base class has read all rows to find something out: whoever reads
- * goes on where they were. */
-void JoinLayer::ReturnTo(GIntBig place)
+/* ---- by FID ------------------------------------------------------------- */
+
+oj_status JoinLayer::OpenSingle(oj_error *err)
 {
-    if (place > 0)
-        oj_join_layer_skip_to(m_join.get(), place);
-    m_place = place;
+    if (m_single.pass.command != nullptr)
+        return OJ_OK;
+    const oj_status status =
+        oj_pass_open_shared(&m_command, &m_main.pass, &m_single.pass, err);
+    if (status != OJ_OK)
+    {
+        m_single.Close();
+        return status;
+    }
+    /* Messages of the plan were reported before. */
+    oj_message_list_drop(&m_single.pass.messages);
+    m_main.pass.like = &m_single.pass;
+    return OJ_OK;
 }
 
+/* One lookup in the input layer where FIDs are the input's and it has random
+ * access; else rows are passed over, from where the call before ended if that
+ * was before this one. */
+oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
+                         oj_error *err)
+{
+    OJ_TRY(Refresh(err));
+    OJ_TRY(OpenSingle(err));
+    LookAtIgnored(m_single.asked);
+    if (!m_schema.keep_fids)
+        return m_single.GetNumbered(fid, feature, err);
+    return m_command.limit >= 0 ? m_single.GetSearched(fid, feature, err)
+                                : m_single.Get(fid, feature, err);
+}
+
+/* What next rows are stays as it was. */
+OGRFeature *JoinLayer::GetFeature(GIntBig fid)
+{
+    oj_error error{OJ_OK, ""};
+    OGRFeatureUniquePtr feature;
+    if (fid < 0 || !Succeeds(Get(fid, feature, &error), error))
+        return nullptr;
+    if (feature != nullptr && IsFiltered())
+        Hide(feature.get());
+    return feature.release();
+}
+
+/* ---- counts and extents ------------------------------------------------- */
+
+/* A pass whose datasets are not in use. */
+oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
+{
+    *pass = &m_main.pass;
+    if (!m_main.pass.is_running && !m_has_stream)
+        return OJ_OK;
+    OJ_TRY(OpenSingle(err));
+    *pass = &m_single.pass;
+    m_single.Stop();
+    m_single.pass.where = m_where.empty() ? nullptr : m_where.c_str();
+    return oj_pass_reopen(*pass, err);
+}
+
+/* *n -1: not known at this price, or the filters have to be applied to rows. */
+oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
+{
+    const bool is_known = IsOneToOne();
+    oj_pass *pass;
+    *n = -1;
+    if (m_poFilterGeom != nullptr)
+        return OJ_OK;
+    OJ_TRY(Refresh(err));
+    if (!IsFiltered() && m_n_rows >= 0)
+    {
+        *n = m_n_rows;
+        return OJ_OK;
+    }
+    if ((m_poAttrQuery != nullptr && m_where.empty()) ||
+        (!force && !(is_known && m_has_fast_count)))
+        return OJ_OK;
+    OJ_TRY(IdlePass(&pass, err));
+    const oj_status status =
+        is_known ? oj_pass_ask_input(pass, force, n, nullptr, err)
+                 : oj_pass_count(pass, n, err);
+    oj_message_list_report(&pass->messages);
+    if (!IsFiltered() && status == OJ_OK && *n >= 0)
+        m_n_rows = *n;
+    return status;
+}
+
+/* Whoever reads goes on where they were. */
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
-    const GIntBig place = m_place;
-    GIntBig n = oj_join_layer_count(m_join.get(), force);
+    oj_error error{OJ_OK, ""};
+    const GIntBig place = Place();
+    int64_t n;
+    if (!Succeeds(Count(force, &n, &error), error))
+        return -1;
     if (n >= 0 || !force)
         return n;
     n = OGRLayer::GetFeatureCount(force);
-    ReturnTo(place);
+    if (place != 0)
+        SkipTo(place);
     return n;
-}
-
-OGRErr JoinLayer::SetAttributeFilter(const char *where)
-{
-    OGRErr result = OGRLayer::SetAttributeFilter(where);
-    if (m_poAttrQuery != nullptr)
-    {
-        CPLStringList used(m_poAttrQuery->GetUsedFields(), TRUE);
-        oj_join_layer_filter_where(m_join.get(), where, used.List());
-    }
-    else
-        oj_join_layer_filter_where(m_join.get(), nullptr, nullptr);
-    return result;
-}
-
-/* The filter has changed: what the rows are joined for. */
-void JoinLayer::PassBox()
-{
-    oj_join_layer_filter_box(
-        m_join.get(), m_poFilterGeom != nullptr ? &m_sFilterEnvelope : nullptr);
 }
 
 /* read: the base class's own way, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
-    const GIntBig place = m_place;
-    if (oj_join_layer_extent(m_join.get(), extent, force))
+    const GIntBig place = Place();
+    int64_t there = 0;
+    if (HasInputExtent() && (force || m_has_fast_extent))
+    {
+        oj_error error{OJ_OK, ""};
+        oj_pass *pass;
+        oj_status status = Refresh(&error);
+        if (status == OJ_OK)
+            status = IdlePass(&pass, &error);
+        if (status == OJ_OK)
+        {
+            status = oj_pass_ask_input(pass, force, &there, extent, &error);
+            oj_message_list_report(&pass->messages);
+        }
+        (void)Succeeds(status, error);
+    }
+    if (there > 0)
         return OGRERR_NONE;
     if (!force)
         return OGRERR_FAILURE;
     const OGRErr result = read();
-    ReturnTo(place);
+    if (place != 0)
+        SkipTo(place);
     return result;
 }
 
@@ -269,7 +1041,8 @@ OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 OGRErr JoinLayer::ISetSpatialFilter(int field, const OGRGeometry *shape)
 {
     OGRErr result = OGRLayer::ISetSpatialFilter(field, shape);
-    PassBox();
+    Reset();
+    PushFilters();
     return result;
 }
 
@@ -284,7 +1057,8 @@ OGRErr JoinLayer::IGetExtent(int field, OGREnvelope *extent, bool force)
 void JoinLayer::SetSpatialFilter(OGRGeometry *shape)
 {
     OGRLayer::SetSpatialFilter(shape);
-    PassBox();
+    Reset();
+    PushFilters();
 }
 
 OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
@@ -295,16 +1069,71 @@ OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 
 #endif
 
+/* ---- capabilities ------------------------------------------------------- */
+
+int JoinLayer::TestCapability(const char *capability) OJ_TELLS
+{
+    if (EQUAL(capability, OLCRandomRead))
+        return IsOpen() && m_schema.keep_fids && m_command.limit < 0 &&
+               m_has_random_read &&
+               !oj_source_is_filtered(&m_main.pass.job.input);
+    if (EQUAL(capability, OLCFastFeatureCount))
+        return !IsFiltered() &&
+               (m_n_rows >= 0 || (IsOneToOne() && m_has_fast_count));
+    if (EQUAL(capability, OLCFastGetExtent))
+        return HasInputExtent() && m_has_fast_extent;
+    if (EQUAL(capability, OLCFastSpatialFilter))
+        return MayLeaveOut() && HasInputGeometry() && m_has_fast_box;
+    if (EQUAL(capability, OLCFastSetNextByIndex))
+        return !IsFiltered();
+#if OJ_GDAL_IS(3, 6)
+    if (EQUAL(capability, OLCFastGetArrowStream))
+        return !IsFiltered();
+#endif
+    return EQUAL(capability, OLCStringsAsUTF8) ||
+           EQUAL(capability, OLCIgnoreFields) ||
+           EQUAL(capability, OLCCurveGeometries) ||
+           EQUAL(capability, OLCMeasuredGeometries) ||
+           EQUAL(capability, "ZGeometries");
+}
+
+/* ---- Arrow -------------------------------------------------------------- */
+
 #if OJ_GDAL_IS(3, 6)
 
+oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
+{
+    return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
+}
+
+/* Filters that were set meanwhile count from now on. */
+void JoinLayer::CloseArrow(void *user)
+{
+    JoinLayer *layer = static_cast<JoinLayer *>(user);
+    layer->m_has_stream = false;
+    layer->m_main.Stop();
+    layer->PushFilters();
+}
+
+/* All rows as a stream of ours in place of GDAL's generic one, which is the
+ * answer where a filter is set, or the options or fields ask for what only it
+ * has. While it is open there are no other next rows. */
 bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
                                CSLConstList options)
 {
+    oj_error error{OJ_OK, ""};
     if (!OGRLayer::GetArrowStream(stream, options))
         return false;
-    ResetReading();
-    if (m_native_arrow && !IsFiltered())
-        oj_join_layer_arrow(m_join.get(), stream, const_cast<char **>(options));
+    Reset();
+    if (!m_native_arrow || IsFiltered() || m_has_stream ||
+        Begin(&error) != OJ_OK || m_main.Begin(&error) != OJ_OK)
+        return true; /* who reads features instead is told */
+    const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, CloseArrow, this};
+    m_has_stream =
+        oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
+                           const_cast<char **>(options), stream) != 0;
+    if (!m_has_stream)
+        Reset();
     return true;
 }
 
@@ -314,15 +1143,20 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
 
 class JoinDataset final : public GDALDataset
 {
-    std::unique_ptr<JoinLayer> m_layer{};
+    JoinLayer m_layer;
 
   public:
-    JoinDataset(const char *name, Join join, bool native_arrow)
+    /* command: its contents are taken over. */
+    JoinDataset(const char *name, const oj_command &command, bool native_arrow)
+        : m_layer(this, command, native_arrow)
     {
         SetDescription(name);
-        SetMetadata(oj_join_layer_about(join.get())->metadata);
-        m_layer =
-            std::make_unique<JoinLayer>(this, std::move(join), native_arrow);
+    }
+
+    /* false after an error. */
+    bool Open()
+    {
+        return m_layer.Open();
     }
 
     int GetLayerCount() OJ_TELLS override
@@ -332,7 +1166,7 @@ class JoinDataset final : public GDALDataset
     using GDALDataset::GetLayer;
     OJ_TELLS OGRLayer *GetLayer(int i) OJ_TELLS override
     {
-        return i == 0 ? m_layer.get() : nullptr;
+        return i == 0 ? &m_layer : nullptr;
     }
     /* Geometries are the sources', whatever these have. */
     int TestCapability(const char *capability) OJ_TELLS override
@@ -348,7 +1182,7 @@ class JoinDataset final : public GDALDataset
 char **JoinDataset::GetFileList()
 {
     CPLStringList files(GDALDataset::GetFileList(), TRUE);
-    const CPLStringList behind(m_layer->GetFiles(), FALSE);
+    const CPLStringList &behind = m_layer.GetFiles();
     for (int i = 0; i < behind.Count(); i++)
     {
         if (files.FindString(behind[i]) < 0)
@@ -365,19 +1199,6 @@ int Identify(GDALOpenInfo *info)
 {
     return info->fpL != nullptr ? oj_dataset_name_is_file(info->pszFilename)
                                 : oj_dataset_name_is_words(info->pszFilename);
-}
-
-Join OpenJoin(const char *name)
-{
-    oj_command command{};
-    oj_error err{OJ_OK, ""};
-    if (oj_dataset_name_read(name, &command, &err) != OJ_OK)
-    {
-        oj_message_tidy(err.message);
-        CPLError(CE_Failure, CPLE_OpenFailed, "%s", err.message);
-        return nullptr;
-    }
-    return Join(oj_join_layer_open(&command));
 }
 
 GDALDataset *Open(GDALOpenInfo *info)
@@ -397,12 +1218,19 @@ GDALDataset *Open(GDALOpenInfo *info)
     try
     {
         Deeper deeper;
-        Join join = OpenJoin(info->pszFilename);
-        if (join == nullptr)
+        oj_command command{};
+        oj_error err{OJ_OK, ""};
+        if (oj_dataset_name_read(info->pszFilename, &command, &err) != OJ_OK)
+        {
+            oj_message_tidy(err.message);
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s", err.message);
             return nullptr;
-        return new JoinDataset(info->pszFilename, std::move(join),
-                               CPLTestBool(CSLFetchNameValueDef(
-                                   info->papszOpenOptions, "ARROW", "YES")));
+        }
+        auto dataset = std::make_unique<JoinDataset>(
+            info->pszFilename, command,
+            CPLTestBool(
+                CSLFetchNameValueDef(info->papszOpenOptions, "ARROW", "YES")));
+        return dataset->Open() ? dataset.release() : nullptr;
     }
     catch (const std::exception &e)
     {
@@ -445,7 +1273,7 @@ CPLErr Copy(const char *to, const char *from)
 
 void Unload(GDALDriver *)
 {
-    oj_join_layer_unload();
+    oj_join_cache_clear();
 }
 
 const char options[] =

@@ -6,10 +6,9 @@
 #include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
+#include "../rows/oj_pass.h"
 #include "../spec/oj_dataset_name.h"
-#include "oj_join_layer.h"
 
-#include <cpl_error.h>
 #include <cpl_string.h>
 
 #include <stdio.h>
@@ -89,17 +88,17 @@ static oj_status check(const char *line, const char *folder,
                        struct oj_error *err)
 {
     struct oj_command command = {0};
-    struct oj_join_layer *layer;
+    struct oj_pass pass = {0};
+    struct oj_schema schema = {0};
+    oj_status status;
     OJ_TRY(oj_dataset_name_read_line(line, folder, &command, err));
-    CPLErrorReset();
-    layer = oj_join_layer_open(&command);
-    if (layer == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s",
-                       CPLGetLastErrorMsg()[0] != '\0'
-                           ? CPLGetLastErrorMsg()
-                           : "the join cannot be opened");
-    oj_join_layer_close(layer);
-    return OJ_OK;
+    status = oj_pass_open_layer(&command, &pass, &schema, err);
+    if (status == OJ_OK)
+        oj_message_list_report(&pass.messages);
+    oj_schema_free(&schema);
+    oj_pass_close(&pass);
+    oj_command_free(&command);
+    return status;
 }
 
 static oj_status check_name(const struct oj_command *command,

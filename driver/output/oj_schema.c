@@ -347,16 +347,17 @@ static int has_option(const char **options, const char *name)
     return CSLFetchNameValue((char **)options, name) != NULL;
 }
 
-int oj_schema_has_input_field(const struct oj_source *input, const char *name)
+const char *oj_schema_name_beside(const struct oj_source *input,
+                                  const char *name)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(input->layer);
-    for (int i = 0; i < input->n_fields; i++)
+    for (int i = 0; name != NULL && i < input->n_fields; i++)
     {
         if (strcasecmp(name, OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(
                                  defn, input->fields[i]))) == 0)
-            return 1;
+            return "";
     }
-    return 0;
+    return name != NULL ? name : "";
 }
 
 /* The output's FID or geometry column is called like the input's, name, and
@@ -372,11 +373,15 @@ static char **choose_column(const struct oj_output *o,
     if (has_option(o->asked->layer_options, option) ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
-    if (name == NULL || name[0] == '\0' ||
-        oj_schema_has_input_field(input, name))
-        name = usual;
-    if (oj_schema_has_input_field(input, name))
-        name = others[oj_schema_has_input_field(input, others[0])];
+    name = oj_schema_name_beside(input, name);
+    if (name[0] == '\0' && usual[0] != '\0')
+    {
+        name = oj_schema_name_beside(input, usual);
+        if (name[0] == '\0')
+            name = oj_schema_name_beside(input, others[0]);
+        if (name[0] == '\0')
+            name = others[1];
+    }
     if (name[0] != '\0' && strcasecmp(name, usual) != 0)
         options = CSLSetNameValue(options, option, name);
     return options;

@@ -68,8 +68,11 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
 
-/** 1 when a field of the input that will be written has this name. */
-int oj_schema_has_input_field(const struct oj_source *input, const char *name);
+/** The name of the input's FIDs or geometries, or "" where there is none, or a
+ *  field of the input that will be written is called so, too: a client would
+ *  take its values for FIDs. */
+const char *oj_schema_name_beside(const struct oj_source *input,
+                                  const char *name);
 
 /** The geometry type of a layer for geometries of this type, as -nlt has it. */
 OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,

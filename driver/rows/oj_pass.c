@@ -337,6 +337,40 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
     return open_sides(pass, err);
 }
 
+static oj_status plan_layer(struct oj_pass *pass, struct oj_schema *schema,
+                            struct oj_error *err)
+{
+    const struct oj_source *input = &pass->job.input;
+    const struct oj_schema_request *request = &pass->rows.fields;
+    const char *const names[] = {OGR_L_GetFIDColumn(input->layer),
+                                 OGR_L_GetGeometryColumn(input->layer)};
+    OJ_TRY(oj_rows_type(&pass->rows, NULL, err));
+    for (int i = 0; i < 2; i++)
+        OJ_TRY(oj_schema_take_name(
+            schema, oj_schema_name_beside(input, names[i]), err));
+    OJ_TRY(oj_schema_plan(request, schema, err));
+    schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
+                        !pass->command->output.unset_fid;
+    return OJ_OK;
+}
+
+oj_status oj_pass_open_layer(const struct oj_command *command,
+                             struct oj_pass *pass, struct oj_schema *schema,
+                             struct oj_error *err)
+{
+    struct oj_message_sink sink;
+    oj_status status;
+    if (command->output.layer_type == OJ_LAYER_NONE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-nlt NONE is for runs that write a dataset; who reads "
+                       "rows of a join chooses what to read of them");
+    OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
+    oj_pass_hear(pass, &sink);
+    status = plan_layer(pass, schema, err);
+    end_hearing(pass);
+    return status;
+}
+
 /* The job can be prepared anew. */
 static void end_stream(struct oj_pass *pass)
 {

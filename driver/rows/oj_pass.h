@@ -124,6 +124,15 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           struct oj_pass *pass,
                                           struct oj_error *err);
 
+/** The same of one whose rows are a layer that is read, with the fields of that
+ *  layer, under names that no format has to change for its FIDs and geometries
+ *  when the input came from the same one; schema->keep_fids: FIDs follow from
+ *  the input's. */
+OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
+                                         struct oj_pass *pass,
+                                         struct oj_schema *schema,
+                                         struct oj_error *err);
+
 /** Messages of the calling thread go to pass->messages until
  *  oj_message_end_list(), where the pass is not for once. */
 void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink);

@@ -5,7 +5,6 @@
 
 #include "../../../driver/base/oj_words.h"
 #include "../../../driver/command/oj_command.h"
-#include "../../../driver/dataset/oj_join_layer.h"
 #include "../../../driver/run/oj_run.h"
 #include "../../../flatten/base/oj_array.h"
 
@@ -29,6 +28,8 @@ enum
     N_ZONES = 49
 };
 
+void RegisterOGRJOIN(void); /* of the driver, which the tests link */
+
 static char folder[512];
 
 /* ---- what GDAL says ------------------------------------------------------ */
@@ -36,6 +37,7 @@ static char folder[512];
 static struct
 {
     int n_errors, n_warnings;
+    int n_pushed; /* filters that went down to the input layer */
     char error[2048];
 } said;
 
@@ -51,6 +53,11 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
     else if (level == CE_Warning)
     {
         said.n_warnings++;
+    }
+    else if (level == CE_Debug &&
+             strstr(text, "the input layer filters by") != NULL)
+    {
+        said.n_pushed++;
     }
 }
 
@@ -179,7 +186,9 @@ static void make_file(const char *format, const char *name, int with_index)
 static void make_layers(void)
 {
     GDALAllRegister();
+    RegisterOGRJOIN();
     CPLSetErrorHandler(take_message);
+    CPLSetConfigOption("CPL_DEBUG", "OGRJOIN");
     snprintf(folder, sizeof folder, "%s/ogrjoin_XXXXXX",
              CPLGetConfigOption("TMPDIR", "/tmp"));
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -220,31 +229,36 @@ static char *fill_in(const char *words)
 static int64_t failing;
 
 /* NULL: it fails. */
-static struct oj_join_layer *open_join(const char *words)
+static GDALDatasetH open_join(const char *words)
 {
-    struct oj_command command = {0};
-    struct oj_error error = {OJ_OK, ""};
-    char *text = fill_in(words), **word = NULL;
-    struct oj_join_layer *layer = NULL;
-    int n = 0;
-    ck_assert_int_eq(oj_words_split(text, &word, &n, &error), OJ_OK);
-    if (oj_command_parse_dataset(n, (const char *const *)word, "", &command,
-                                 &error) == OJ_OK)
-    {
-        oj_alloc_fail_at(failing);
-        layer = oj_join_layer_open(&command);
-    }
-    else
-        CPLError(CE_Failure, CPLE_AppDefined, "%s", error.message);
-    oj_command_free(&command);
-    oj_free(word);
+    static const char *const drivers[] = {"JOIN", NULL};
+    char *text = fill_in(words);
+    GDALDatasetH dataset;
+    oj_alloc_fail_at(failing);
+    dataset = GDALOpenEx(CPLSPrintf("JOIN:%s", text), GDAL_OF_VECTOR, drivers,
+                         NULL, NULL);
     CPLFree(text);
-    return layer;
+    return dataset;
 }
 
-static struct oj_join_layer *open_well(const char *words)
+static OGRLayerH rows_of(GDALDatasetH join)
 {
-    struct oj_join_layer *layer = open_join(words);
+    return GDALDatasetGetLayer(join, 0);
+}
+
+/* box NULL: no filter. */
+static inline void filter_box(GDALDatasetH join, const OGREnvelope *box)
+{
+    if (box != NULL)
+        OGR_L_SetSpatialFilterRect(rows_of(join), box->MinX, box->MinY,
+                                   box->MaxX, box->MaxY);
+    else
+        OGR_L_SetSpatialFilter(rows_of(join), NULL);
+}
+
+static GDALDatasetH open_well(const char *words)
+{
+    GDALDatasetH layer = open_join(words);
     expect_no_error();
     ck_assert_ptr_nonnull(layer);
     return layer;
@@ -320,18 +334,18 @@ static void free_rows(struct row_texts *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-static int has_fids(const struct oj_join_layer *layer)
+static int has_fids(GDALDatasetH layer)
 {
-    return oj_join_layer_about(layer)->fid_column[0] != '\0';
+    return OGR_L_GetFIDColumn(rows_of(layer))[0] != '\0';
 }
 
 /* At most so many rows; most < 0: all. */
-static struct row_texts next_rows(struct oj_join_layer *layer, int most)
+static struct row_texts next_rows(GDALDatasetH layer, int most)
 {
     struct row_texts rows = {0};
     OGRFeatureH f;
     while ((most < 0 || rows.n < most) &&
-           (f = oj_join_layer_next(layer)) != NULL)
+           (f = OGR_L_GetNextFeature(rows_of(layer))) != NULL)
     {
         add_row(&rows, f, has_fids(layer));
         OGR_F_Destroy(f);

@@ -76,61 +76,58 @@ static void move_first(const char *name, double by)
 }
 
 /* All rows, read from the start, after what way says. */
-static struct row_texts read_all(struct oj_join_layer *layer, int way,
-                                 GIntBig fid)
+static struct row_texts read_all(GDALDatasetH layer, int way, GIntBig fid)
 {
     const OGREnvelope all = {-1e6, 1e6, -1e6, 1e6};
-    char *used[] = {NULL};
     struct row_texts rows = {0};
     OGRFeatureH f;
-    oj_join_layer_reset(layer);
+    OGR_L_ResetReading(rows_of(layer));
     if (way == 1)
-        oj_join_layer_filter_box(layer, &all);
+        filter_box(layer, &all);
     else if (way == 2)
-        oj_join_layer_filter_where(layer, "1 = 1", used);
+        OGR_L_SetAttributeFilter(rows_of(layer), "1 = 1");
     else if (way == 3)
-        ck_assert_int_eq(oj_join_layer_skip_to(layer, 0), 1);
+        ck_assert_int_eq(OGR_L_SetNextByIndex(rows_of(layer), 0), OGRERR_NONE);
     else if (way == 4)
     {
-        f = oj_join_layer_get(layer, fid);
+        f = OGR_L_GetFeature(rows_of(layer), fid);
         ck_assert_ptr_nonnull(f);
         add_row(&rows, f, 1);
         OGR_F_Destroy(f);
     }
-    while ((f = oj_join_layer_next(layer)) != NULL)
+    while ((f = OGR_L_GetNextFeature(rows_of(layer))) != NULL)
     {
         add_row(&rows, f, 1);
         OGR_F_Destroy(f);
     }
     sort_rows(&rows);
     if (way == 1)
-        oj_join_layer_filter_box(layer, NULL);
+        filter_box(layer, NULL);
     if (way == 2)
-        oj_join_layer_filter_where(layer, NULL, NULL);
+        OGR_L_SetAttributeFilter(rows_of(layer), NULL);
     expect_no_error();
     return rows;
 }
 
 /* A layer that was open before reads what one has that is opened now. */
-static void expect_present_state(struct oj_join_layer *layer, const char *words,
-                                 int way)
+static void expect_present_state(GDALDatasetH layer, const char *words, int way)
 {
-    struct oj_join_layer *now = open_well(words);
+    GDALDatasetH now = open_well(words);
     struct row_texts expected, got;
-    OGRFeatureH f = oj_join_layer_next(now);
+    OGRFeatureH f = OGR_L_GetNextFeature(rows_of(now));
     GIntBig fid = OGR_F_GetFID(f);
-    GIntBig n = oj_join_layer_count(now, 1);
+    GIntBig n = OGR_L_GetFeatureCount(rows_of(now), 1);
     OGR_F_Destroy(f);
     if (way == 0)
-        ck_assert_int_eq(oj_join_layer_count(layer, 1), n);
+        ck_assert_int_eq(OGR_L_GetFeatureCount(rows_of(layer), 1), n);
     got = read_all(layer, way, fid);
     expected = read_all(now, way, fid);
     expect_same(&got, &expected, words);
-    ck_assert_int_eq(oj_join_layer_count(layer, 1), n);
+    ck_assert_int_eq(OGR_L_GetFeatureCount(rows_of(layer), 1), n);
     expect_no_error();
     free_rows(&got);
     free_rows(&expected);
-    oj_join_layer_close(now);
+    GDALClose(now);
 }
 
 enum
@@ -149,7 +146,7 @@ TEST_LOOP(test_edits, 0, 5 * N_WAYS)
         "-op contains -agg 'count as n' @/zones.gpkg @/points.gpkg",
         "-op within -memory 2M @/points.gpkg @/zones.gpkg", with_condition};
     const char *words = joins[_i / N_WAYS];
-    struct oj_join_layer *layer = open_well(words);
+    GDALDatasetH layer = open_well(words);
     struct row_texts first = next_rows(layer, -1);
     for (int i = 0; i < 2; i++)
     {
@@ -158,7 +155,7 @@ TEST_LOOP(test_edits, 0, 5 * N_WAYS)
         expect_present_state(layer, words, _i % N_WAYS);
     }
     free_rows(&first);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 /* Files that are written anew, of drivers that keep what they have read. */
@@ -167,7 +164,7 @@ TEST_LOOP(test_rewritten_files, 0, 2 * N_WAYS)
     const char *words = _i < N_WAYS ? "-op within -how inner @/p.csv @/q.csv"
                                     : "-op within -how full @/p.csv @/q.csv";
     const double x[] = {0, 10, 20, 30, 40}, y[] = {30, 40, 0, 10, 50};
-    struct oj_join_layer *layer;
+    GDALDatasetH layer;
     struct row_texts rows;
     write_csv("p.csv", "a", x, 4, 0);
     write_csv("q.csv", "b", x, 2, 1);
@@ -182,20 +179,18 @@ TEST_LOOP(test_rewritten_files, 0, 2 * N_WAYS)
     write_csv("p.csv", "a", y, 5, 0);
     settle();
     expect_present_state(layer, words, _i % N_WAYS);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
-#include "arrow_text.h"
+#include <ogr_recordbatch.h>
 
-static int64_t count_arrow_rows(struct oj_join_layer *layer)
+static int64_t count_arrow_rows(GDALDatasetH layer)
 {
     struct ArrowArrayStream stream;
     struct ArrowArray array;
-    GDALDatasetH generic =
-        open_generic(oj_join_layer_about(layer)->defn, NULL, &stream);
     int64_t n = 0;
-    ck_assert_int_eq(oj_join_layer_arrow(layer, &stream, NULL), 1);
+    ck_assert(OGR_L_GetArrowStream(rows_of(layer), &stream, NULL));
     for (;;)
     {
         ck_assert_int_eq(stream.get_next(&stream, &array), 0);
@@ -205,14 +200,13 @@ static int64_t count_arrow_rows(struct oj_join_layer *layer)
         array.release(&array);
     }
     stream.release(&stream);
-    GDALClose(generic);
     return n;
 }
 
 TEST(test_arrow)
 {
     const double x[] = {0, 10, 20};
-    struct oj_join_layer *layer;
+    GDALDatasetH layer;
     write_csv("p.csv", "a", x, 3, 0);
     write_csv("q.csv", "b", x, 1, 1);
     settle();
@@ -221,7 +215,7 @@ TEST(test_arrow)
     write_csv("q.csv", "b", x, 3, 1);
     settle();
     ck_assert_int_eq(count_arrow_rows(layer), 3);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
     expect_no_error();
 }
 #endif
@@ -231,7 +225,7 @@ TEST(test_young_files)
 {
     const char *words = "-op within -how inner @/p.csv @/q.csv";
     const double x[] = {0, 10}, y[] = {10, 20};
-    struct oj_join_layer *layer;
+    GDALDatasetH layer;
     struct row_texts rows;
     write_csv("p.csv", "a", x, 2, 0);
     write_csv("q.csv", "b", x, 2, 1);
@@ -240,11 +234,11 @@ TEST(test_young_files)
     ck_assert_int_eq(rows.n, 2);
     free_rows(&rows);
     write_csv("q.csv", "b", y, 2, 1);
-    oj_join_layer_reset(layer);
+    OGR_L_ResetReading(rows_of(layer));
     rows = next_rows(layer, -1);
     ck_assert_int_eq(rows.n, 1);
     free_rows(&rows);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
     expect_no_error();
 }
 
@@ -252,13 +246,13 @@ TEST(test_young_files)
 TEST(test_change_while_reading)
 {
     const char *words = "-op within -batch 16 @/points.gpkg @/zones.gpkg";
-    struct oj_join_layer *layer = open_well(words);
+    GDALDatasetH layer = open_well(words);
     struct row_texts before = next_rows(layer, -1), half, rest = {0};
     OGRFeatureH f;
     GIntBig fid;
-    oj_join_layer_reset(layer);
+    OGR_L_ResetReading(rows_of(layer));
     half = next_rows(layer, 99);
-    f = oj_join_layer_next(layer);
+    f = OGR_L_GetNextFeature(rows_of(layer));
     add_row(&half, f, has_fids(layer));
     fid = OGR_F_GetFID(f);
     OGR_F_Destroy(f);
@@ -275,7 +269,7 @@ TEST(test_change_while_reading)
     }
     GDALClose(zones);
     settle();
-    f = oj_join_layer_get(layer, fid); /* of what is read */
+    f = OGR_L_GetFeature(rows_of(layer), fid); /* of what is read */
     ck_assert_ptr_nonnull(f);
     add_row(&rest, f, has_fids(layer));
     ck_assert_str_eq(rest.text[0], before.text[99]);
@@ -289,7 +283,7 @@ TEST(test_change_while_reading)
     free_rows(&before);
     free_rows(&half);
     free_rows(&rest);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 /* Rows of the join side that match nothing are read again in the end. */
@@ -297,7 +291,7 @@ TEST(test_change_before_the_unmatched)
 {
     const char *words =
         "-op within -how right -batch 16 @/points.gpkg @/zones.gpkg";
-    struct oj_join_layer *layer = open_well(words);
+    GDALDatasetH layer = open_well(words);
     struct row_texts rows = next_rows(layer, 1);
     move_first("zones.gpkg", 1000.0);
     settle();
@@ -306,7 +300,7 @@ TEST(test_change_before_the_unmatched)
     expect_one_error("changed while it was read");
     free_rows(&rows);
     expect_present_state(layer, words, 5);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 /* A file that is gone, or has other fields, is an error, again and again, until
@@ -317,9 +311,8 @@ TEST_LOOP(test_spoiled_files, 0, 4)
     const char *name = _i % 2 == 0 ? "p.csv" : "q.csv";
     const double x[] = {0, 10, 20};
     const OGREnvelope box = {0, 1, 0, 1};
-    char *used[] = {NULL};
     OGREnvelope extent;
-    struct oj_join_layer *layer;
+    GDALDatasetH layer;
     struct row_texts rows;
     write_csv("p.csv", "a", x, 3, 0);
     write_csv("q.csv", "b", x, 3, 1);
@@ -334,43 +327,43 @@ TEST_LOOP(test_spoiled_files, 0, 4)
     for (int i = 0; i < 2; i++)
     {
         const char *says = _i < 2 ? name : "other fields";
-        oj_join_layer_reset(layer);
-        ck_assert_ptr_null(oj_join_layer_next(layer));
+        OGR_L_ResetReading(rows_of(layer));
+        ck_assert_ptr_null(OGR_L_GetNextFeature(rows_of(layer)));
         expect_one_error(says);
-        ck_assert_ptr_null(oj_join_layer_next(layer));
+        ck_assert_ptr_null(OGR_L_GetNextFeature(rows_of(layer)));
         expect_no_error();
-        ck_assert_int_eq(oj_join_layer_count(layer, 1), -1);
+        ck_assert_int_eq(OGR_L_GetFeatureCount(rows_of(layer), 1), -1);
         expect_one_error(says);
-        ck_assert_ptr_null(oj_join_layer_get(layer, 0));
+        ck_assert_ptr_null(OGR_L_GetFeature(rows_of(layer), 0));
         expect_one_error(says);
-        oj_join_layer_filter_box(layer, &box);
-        ck_assert_ptr_null(oj_join_layer_next(layer));
+        filter_box(layer, &box);
+        ck_assert_ptr_null(OGR_L_GetNextFeature(rows_of(layer)));
         expect_one_error(says);
-        oj_join_layer_filter_where(layer, "a = 1", used);
-        oj_join_layer_filter_where(layer, NULL, NULL);
-        oj_join_layer_filter_box(layer, NULL);
-        oj_join_layer_extent(layer, &extent, 1);
+        OGR_L_SetAttributeFilter(rows_of(layer), "a = 1");
+        OGR_L_SetAttributeFilter(rows_of(layer), NULL);
+        filter_box(layer, NULL);
+        OGR_L_GetExtent(rows_of(layer), &extent, 1);
         forget_said();
-        oj_join_layer_has(layer, OLCRandomRead);
-        oj_join_layer_has(layer, OLCFastFeatureCount);
-        oj_join_layer_has(layer, OLCFastGetExtent);
-        oj_join_layer_has(layer, OLCFastSpatialFilter);
+        OGR_L_TestCapability(rows_of(layer), OLCRandomRead);
+        OGR_L_TestCapability(rows_of(layer), OLCFastFeatureCount);
+        OGR_L_TestCapability(rows_of(layer), OLCFastGetExtent);
+        OGR_L_TestCapability(rows_of(layer), OLCFastSpatialFilter);
     }
     write_csv(name, _i % 2 == 0 ? "a" : "b", x, 2, _i % 2);
     settle();
-    oj_join_layer_reset(layer);
+    OGR_L_ResetReading(rows_of(layer));
     rows = next_rows(layer, -1);
     ck_assert_int_eq(rows.n, 2);
     expect_no_error();
     free_rows(&rows);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 /* A further field at the end leaves the others where they are. */
 TEST(test_further_field)
 {
     const char *words = "-op within -how inner @/points.gpkg @/zones.gpkg";
-    struct oj_join_layer *layer = open_well(words);
+    GDALDatasetH layer = open_well(words);
     struct row_texts before = next_rows(layer, -1), after;
     GDALDatasetH zones =
         GDALOpenEx(in_folder("zones.gpkg"), GDAL_OF_VECTOR | GDAL_OF_UPDATE,
@@ -378,13 +371,13 @@ TEST(test_further_field)
     add_field(GDALDatasetGetLayer(zones, 0), "more", OFTReal);
     GDALClose(zones);
     settle();
-    oj_join_layer_reset(layer);
+    OGR_L_ResetReading(rows_of(layer));
     after = next_rows(layer, -1);
     expect_no_error();
     expect_same(&after, &before, words);
     free_rows(&before);
     free_rows(&after);
-    oj_join_layer_close(layer);
+    GDALClose(layer);
 }
 
 int main(void)
