@@ -193,6 +193,76 @@ TEST_LOOP(test_where, 0, 8)
     GDALClose(layer);
 }
 
+/* Only what all drivers understand alike goes down to one with an SQL of its
+ * own. */
+TEST(test_plain_conditions)
+{
+    static const char *const plain[] = {
+        "number = 1",
+        "NUMBER=-1.50",
+        "\"number\" <> 1",
+        "number<=1 AND value>=2 or number != 3",
+        "(number < 1 OR (value > 0.5)) and number = 2.",
+        "number IS NULL",
+        "value is not null",
+        "number BETWEEN 1 AND 2 AND value > 1",
+        "number in (1,2, -3)",
+        " ( ( number = 1 ) ) ",
+    };
+    static const char *const other[] = {
+        "kind = 'a'",
+        "kind = 1",
+        "open = 1",
+        "number = '1'",
+        "number LIKE 1",
+        "NOT number = 1",
+        "number = 1 AND NOT (value = 2)",
+        "number NOT IN (1)",
+        "1 = number",
+        "number = value",
+        "number = 1e3",
+        "number = 0x10",
+        "number = 1.2.3",
+        "number = 12345678901234567",
+        "value = 0.12345678901234567",
+        "number = NULL",
+        "number + 1 = 2",
+        "missing = 1",
+        "FID = 1",
+        "fid = 1",
+        "OGR_GEOM_AREA > 1",
+        "points.number = 1",
+        "number = 1;",
+        "number = 1 --",
+        "number = --1",
+        "(number = 1",
+        "number in ()",
+        "number is",
+        "\"number = 1",
+        "number = 1 and",
+        "CAST(number AS float) = 1",
+        "number between 1 and value",
+        "number = 1 or 1 = 1",
+    };
+    GDALDatasetH join = open_well("-op nearest @/points.gpkg @/zones.gpkg");
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    {
+        OGR_L_SetAttributeFilter(rows_of(join), plain[i]);
+        ck_assert_msg(said.n_pushed == 1, "%s: %s", plain[i], said.error);
+        ck_assert_int_eq(count_rows(join),
+                         OGR_L_GetFeatureCount(rows_of(join), 1));
+        expect_no_error();
+        forget_said();
+    }
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+    {
+        OGR_L_SetAttributeFilter(rows_of(join), other[i]);
+        ck_assert_msg(said.n_pushed == 0, "%s", other[i]);
+        forget_said();
+    }
+    GDALClose(join);
+}
+
 /* ---- errors
  * ------------------------------------------------------------------- */
 
