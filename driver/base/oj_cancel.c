@@ -109,13 +109,6 @@ int oj_is_cancelled(void)
     return __atomic_load_n(oj_cancel_flag(), __ATOMIC_RELAXED) != 0;
 }
 
-int oj_is_cancelled_at(int64_t n_rows, void *user)
-{
-    (void)n_rows;
-    (void)user;
-    return oj_is_cancelled();
-}
-
 oj_status oj_cancel_check(struct oj_error *err)
 {
     return oj_check_cancel(oj_cancel_flag(), err);

@@ -26,8 +26,6 @@
 
 #include "../../flatten/base/oj_status.h"
 
-#include <stdint.h>
-
 /** Starts watching; before any other thread is started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
@@ -43,9 +41,6 @@ const int *oj_cancel_flag(void);
 
 /** 1 once the calling thread is to stop. */
 int oj_is_cancelled(void);
-
-/** The same, as oj_layer_read_all() asks between rows. */
-int oj_is_cancelled_at(int64_t n_rows, void *user);
 
 /** The same as a status, with the words that users see. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);

@@ -189,6 +189,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     memset(job, 0, sizeof *job);
     job->command = command;
     job->shares = shares;
+    job->most_join_rows = -1;
     job->join_side = &job->own_join_side;
     OJ_TRY(open_sources(job, err));
     OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
@@ -236,25 +237,23 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-oj_status oj_job_read_side(struct oj_job *job, int side,
+/* watch(rows read, job), unless NULL, stops it with OJ_ERR_CANCELLED when it
+ * returns nonzero. */
+static oj_status read_side(struct oj_job *job, int side,
                            struct oj_join_side *to,
-                           int (*watch)(int64_t, void *), void *user,
-                           struct oj_error *err)
+                           int (*watch)(int64_t, void *), struct oj_error *err)
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options reading = oj_job_read_options(job, source);
     struct oj_row_values values = {0};
     double start = oj_clock_seconds();
     oj_status status;
-    if (side == 0)
-    {
-        reading.limit = job->command->limit;
-        if (!oj_sides_need_values(&job->sides, 0))
-            reading.n_fields = 0;
-    }
+    reading.limit = side == 0 ? job->command->limit : job->most_join_rows;
+    if (side == 0 && !oj_sides_need_values(&job->sides, 0))
+        reading.n_fields = 0;
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
-                               &to->counts, watch, user, err);
+                               &to->counts, watch, job, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     to->read_s = oj_clock_seconds() - start;
@@ -264,6 +263,12 @@ oj_status oj_job_read_side(struct oj_job *job, int side,
     values.table = to->table;
     return oj_sides_make(&job->sides, side, 1, &values, &to->work, &to->flat,
                          err);
+}
+
+oj_status oj_job_read_side(struct oj_job *job, int side,
+                           struct oj_join_side *to, struct oj_error *err)
+{
+    return read_side(job, side, to, NULL, err);
 }
 
 oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
@@ -326,18 +331,7 @@ static int is_too_large(int64_t n_rows, void *user)
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices);
-    return bytes > job->command->memory / n_shares(job->command) ||
-           oj_is_cancelled();
-}
-
-/* *fits: 0 when the join side has to go into tiles. */
-static oj_status read_if_it_fits(struct oj_job *job, int *fits,
-                                 struct oj_error *err)
-{
-    oj_status status =
-        oj_job_read_side(job, 1, job->join_side, is_too_large, job, err);
-    *fits = status != OJ_ERR_CANCELLED || oj_is_cancelled();
-    return *fits ? status : OJ_OK;
+    return bytes > job->command->memory / n_shares(job->command);
 }
 
 /* ---- under -memory: in tiles --------------------------------------------- */
@@ -475,17 +469,15 @@ static void return_memory(void)
 
 static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
 {
-    int fits = 1;
-    if (job->command->memory > 0)
-    {
+    int is_bounded = job->command->memory > 0;
+    oj_status status;
+    if (is_bounded)
         return_memory();
-        OJ_TRY(read_if_it_fits(job, &fits, err));
-    }
-    else
-        OJ_TRY(oj_job_read_side(job, 1, job->join_side, oj_is_cancelled_at,
-                                NULL, err));
-    return fits ? open_engine(job, oj_cancel_flag(), err)
-                : prepare_tiles(job, err);
+    status = read_side(job, 1, job->join_side, is_bounded ? is_too_large : NULL,
+                       err);
+    if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
+        return prepare_tiles(job, err);
+    return status != OJ_OK ? status : open_engine(job, oj_cancel_flag(), err);
 }
 
 /* ---- what decides a join side, for the cache ------------------------------
@@ -699,7 +691,7 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     struct oj_job *job = user;
     job->join_side = side;
     job->sides.reshape[1].found = nothing; /* of a first attempt */
-    OJ_TRY(oj_job_read_side(job, 1, side, oj_is_cancelled_at, NULL, err));
+    OJ_TRY(oj_job_read_side(job, 1, side, err));
     OJ_TRY(open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);

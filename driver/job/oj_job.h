@@ -30,6 +30,8 @@ struct oj_job
     struct oj_join_side own_join_side;
     struct oj_join_use join_use; /**< of a borrowed one */
 
+    int64_t most_join_rows; /**< to be read at all; -1, once open: every one */
+
     int shares; /**< it may borrow join sides and lend its own */
     struct oj_join_files input_files, join_files; /**< where it shares */
 
@@ -54,13 +56,10 @@ OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command, int shares,
 
 /** Reads all rows of a side, 0: the input, 1: the join layer, into to, but for
  *  its engine: as they are, and what is joined of them. The fields of the input
- *  are read where the join asks for them.
- *  watch(rows read, user) stops it with OJ_ERR_CANCELLED when it returns
- *  nonzero (oj_is_cancelled_at()). */
+ *  are read where the join asks for them. */
 OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side,
                                        struct oj_join_side *to,
-                                       int (*watch)(int64_t, void *),
-                                       void *user, struct oj_error *err);
+                                       struct oj_error *err);
 
 /** What is joined of a batch of a side; it borrows from batch and work.
  *  insert: see oj_sides_make(). */

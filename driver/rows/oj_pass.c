@@ -71,24 +71,6 @@ static oj_status open_reader(struct oj_pass *pass,
     return OJ_OK;
 }
 
-/* Runs on the reader thread. */
-static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
-                           struct oj_error *err)
-{
-    struct oj_pass *pass = user;
-    struct oj_batch *batch = &pass->batches[slot];
-    int is_join = pass->streams == OJ_STREAMS_JOIN;
-    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
-    *flat = oj_flat_buf_view(&batch->flat);
-    flat->n_features = batch->n_rows;
-    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
-        return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
-                            &pass->batch_work[slot], flat, err));
-    return is_join ? oj_point_order_apply(&pass->order[slot], flat, err)
-                   : OJ_OK;
-}
-
 static int show_progress(int64_t n_rows, void *user)
 {
     const struct oj_pass *pass = user;
@@ -476,12 +458,14 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
     return oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
-static struct oj_pipeline_work pipeline_work(
-    struct oj_pass *pass,
-    oj_status (*read)(void *, int, struct oj_flat *, struct oj_error *))
+static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
+                           struct oj_error *err);
+
+static struct oj_pipeline_work pipeline_work(struct oj_pass *pass)
 {
     const struct oj_pipeline_work work = {
-        read, join_part, show_progress, on_thread, pass, oj_cancel_flag(), 0};
+        read_rows,        join_part, show_progress, on_thread, pass,
+        oj_cancel_flag(), 0};
     return work;
 }
 
@@ -494,7 +478,7 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     int64_t n_join;
-    OJ_TRY(oj_job_read_side(job, 0, input, oj_is_cancelled_at, NULL, err));
+    OJ_TRY(oj_job_read_side(job, 0, input, err));
     n_join = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
     exchanged.share_lists = oj_aggregation_can_merge(aggregation);
@@ -519,7 +503,7 @@ static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
-    struct oj_pipeline_work work = pipeline_work(pass, read_rows);
+    struct oj_pipeline_work work = pipeline_work(pass);
     const struct oj_pipeline_sink sink = {add_pairs, pass};
     oj_status status;
     OJ_TRY(hold_input(pass, err));
@@ -613,13 +597,24 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
     return open_reader(pass, &job->input, &reading, err);
 }
 
-static oj_status read_batch(void *user, int slot, struct oj_flat *flat,
-                            struct oj_error *err)
+/* Runs on the reader thread. */
+static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
+                           struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    if (!pass->has_begun)
+    struct oj_batch *batch = &pass->batches[slot];
+    int is_join = pass->streams == OJ_STREAMS_JOIN;
+    if (!pass->has_begun && !is_join) /* nor while the join layer streams */
         OJ_TRY(begin_input(pass, err));
-    return read_rows(pass, slot, flat, err);
+    OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
+    *flat = oj_flat_buf_view(&batch->flat);
+    flat->n_features = batch->n_rows;
+    if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
+        return OJ_OK;
+    OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
+                            &pass->batch_work[slot], flat, err));
+    return is_join ? oj_point_order_apply(&pass->order[slot], flat, err)
+                   : OJ_OK;
 }
 
 /* What the calling thread gives to those of the pipeline. */
@@ -639,7 +634,7 @@ static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
 
 static oj_status open_input(struct oj_pass *pass, struct oj_error *err)
 {
-    struct oj_pipeline_work work = pipeline_work(pass, read_batch);
+    struct oj_pipeline_work work = pipeline_work(pass);
     int streams =
         pass->is_prepared ? is_streamed(pass) : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
@@ -726,7 +721,8 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->side = oj_job_answer_side(&pass->job, part->answer);
     answer->batch = &pass->batches[part->slot];
     answer->first_row = part->first_row;
-    answer->values = oj_rows_values(&pass->rows, part->answer);
+    if (pass->rows.stage != NULL)
+        answer->values = &pass->rows.values[part->answer];
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;

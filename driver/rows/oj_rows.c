@@ -394,12 +394,6 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
         rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
 }
 
-const struct oj_pair_values *oj_rows_values(const struct oj_rows *rows,
-                                            int answer)
-{
-    return rows->stage != NULL ? &rows->values[answer] : NULL;
-}
-
 void oj_rows_warn(const struct oj_rows *rows)
 {
     const char *first = "";

@@ -36,7 +36,8 @@ struct oj_rows
     int64_t cap_score, cap_tie_rank;
     struct oj_flat join_as_read, join_joined;
     struct oj_flat_slice slice; /**< of the batch as it was read */
-    struct oj_pair_values values[OJ_PIPELINE_SLOTS];
+    struct oj_pair_values values[OJ_PIPELINE_SLOTS]; /**< of the answers, where
+                                                          there is a stage */
 };
 
 /** The job is open and not prepared; it outlives the rows. Has the fields read
@@ -64,10 +65,6 @@ OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
  *  job is prepared. */
 void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 struct oj_write_options *options);
-
-/** What is known of the pairs of an answer, or NULL. */
-const struct oj_pair_values *oj_rows_values(const struct oj_rows *rows,
-                                            int answer);
 
 /** After the last row: a line on pairs that could not be overlaid. */
 void oj_rows_warn(const struct oj_rows *rows);

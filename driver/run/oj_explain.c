@@ -2,7 +2,6 @@
 
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
-#include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../command/oj_command.h"
 
@@ -152,67 +151,34 @@ static void print_question(const struct explanation *e)
 
 /* ---- the sample --------------------------------------------------------- */
 
-static int is_enough(int64_t n_rows, void *user)
-{
-    struct explanation *e = user;
-    e->is_part = n_rows > MOST_JOIN_ROWS;
-    return e->is_part || oj_is_cancelled();
-}
-
-/* The first rows of a side, as they are read at once. */
-static oj_status read_first(struct oj_job *job, const struct oj_source *source,
-                            int64_t limit, int keep, struct oj_batch *batch,
-                            struct oj_layer_reader **reader,
-                            struct oj_error *err)
-{
-    struct oj_read_options reading = oj_job_read_options(job, source);
-    reading.batch_rows = limit;
-    reading.limit = limit;
-    if (source == &job->input && job->command->limit >= 0 &&
-        job->command->limit < limit)
-        reading.limit = job->command->limit;
-    reading.keep_attributes = keep;
-    if (!keep)
-        reading.n_fields = 0;
-    OJ_TRY(oj_layer_reader_open(source->layer, &reading, reader, err));
-    return oj_layer_reader_next(*reader, batch, err);
-}
-
 /* A join side that is too large stands with its first rows. */
-static oj_status read_join_part(struct explanation *e, struct oj_error *err)
-{
-    struct oj_job *job = e->job;
-    struct oj_layer_reader *reader = NULL;
-    struct oj_batch batch = {0};
-    oj_status status =
-        read_first(job, &job->join, MOST_JOIN_ROWS,
-                   oj_sides_need_values(&job->sides, 1), &batch, &reader, err);
-    if (status == OJ_OK)
-    {
-        const struct oj_flat_buf empty = {0};
-        status = oj_job_make_flat(job, 1, 1, &batch, &job->join_side->work,
-                                  &job->join_side->flat, err);
-        job->join_side->buf = batch.flat;
-        batch.flat = empty;
-    }
-    oj_batch_free(&batch);
-    oj_layer_reader_close(reader);
-    return status;
-}
-
 static oj_status read_join(struct explanation *e, struct oj_error *err)
 {
-    oj_status status;
-    if (e->n_join > MOST_JOIN_ROWS)
-        e->is_part = 1;
-    else
-    {
-        status =
-            oj_job_read_side(e->job, 1, e->job->join_side, is_enough, e, err);
-        if (status != OJ_ERR_CANCELLED || !e->is_part || oj_is_cancelled())
-            return status;
-    }
-    return read_join_part(e, err);
+    struct oj_job *job = e->job;
+    job->most_join_rows = MOST_JOIN_ROWS;
+    OJ_TRY(oj_job_read_side(job, 1, job->join_side, err));
+    e->is_part = e->n_join < 0 ? job->join_side->counts.n_rows == MOST_JOIN_ROWS
+                               : e->n_join > MOST_JOIN_ROWS;
+    return OJ_OK;
+}
+
+/* The first rows of the input, as they are read at once. */
+static oj_status read_sample(struct explanation *e, struct oj_error *err)
+{
+    struct oj_job *job = e->job;
+    struct oj_pass *pass = &e->run->pass;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    int64_t limit = job->command->limit;
+    reading.batch_rows = SAMPLE_ROWS;
+    reading.limit = limit >= 0 && limit < SAMPLE_ROWS ? limit : SAMPLE_ROWS;
+    reading.keep_attributes = oj_sides_need_values(&job->sides, 0);
+    if (!reading.keep_attributes)
+        reading.n_fields = 0;
+    OJ_TRY(
+        oj_layer_reader_open(job->input.layer, &reading, &pass->reader, err));
+    OJ_TRY(oj_layer_reader_next(pass->reader, &pass->batches[0], err));
+    return oj_job_make_flat(job, 0, 0, &pass->batches[0], &pass->batch_work[0],
+                            &e->sample, err);
 }
 
 /* A sample with too many pairs is halved until they fit. */
@@ -248,11 +214,7 @@ static oj_status take_sample(struct explanation *e, struct oj_error *err)
     OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
                         &job->join_side->engine, err));
-    OJ_TRY(read_first(job, &job->input, SAMPLE_ROWS,
-                      oj_sides_need_values(&job->sides, 0),
-                      &e->run->pass.batches[0], &e->run->pass.reader, err));
-    OJ_TRY(oj_job_make_flat(job, 0, 0, &e->run->pass.batches[0],
-                            &e->run->pass.batch_work[0], &e->sample, err));
+    OJ_TRY(read_sample(e, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
     return join_sample(e, err);

@@ -388,20 +388,37 @@ static oj_status execute(GDALDatasetH dataset, const char *statement,
     return OJ_OK;
 }
 
-/* Names and statements of the triggers, in two lists of the same length. */
+static oj_status execute_all(GDALDatasetH dataset, char **statements,
+                             struct oj_error *err)
+{
+    for (int i = 0; statements != NULL && statements[i] != NULL; i++)
+        OJ_TRY(execute(dataset, statements[i], err));
+    return OJ_OK;
+}
+
+/* Statements that drop the triggers on updates of layer's geometry, and such as
+ * make them again; freed with CSLDestroy.  None for other formats and layers
+ * without such an index. */
 static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
-                               char ***names, char ***statements,
+                               char ***drop, char ***restore,
                                struct oj_error *err)
 {
-    char *escaped = CPLEscapeString(layer, -1, CPLES_SQL);
-    const char *query = CPLSPrintf(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND "
-        "lower(tbl_name) = lower('%s') AND name LIKE 'rtree_%%_update%%'",
-        escaped);
+    GDALDriverH driver = GDALGetDatasetDriver(dataset);
+    char *escaped;
     OGRLayerH result;
     OGRFeatureH row;
+    if (strcmp(GDALGetDescription(driver), "GPKG") != 0)
+        return OJ_OK;
+    escaped = CPLEscapeString(layer, -1, CPLES_SQL);
     CPLErrorReset();
-    result = GDALDatasetExecuteSQL(dataset, query, NULL, NULL);
+    result = GDALDatasetExecuteSQL(
+        dataset,
+        CPLSPrintf("SELECT 'DROP TRIGGER \"' || replace(name, '\"', '\"\"') || "
+                   "'\"', sql FROM sqlite_master WHERE type = 'trigger' AND "
+                   "lower(tbl_name) = lower('%s') AND name LIKE "
+                   "'rtree_%%_update%%'",
+                   escaped),
+        NULL, NULL);
     CPLFree(escaped);
     if (result == NULL)
         return CPLGetLastErrorType() == CE_Failure
@@ -409,53 +426,11 @@ static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
                    : OJ_OK;
     while ((row = OGR_L_GetNextFeature(result)) != NULL)
     {
-        *names = CSLAddString(*names, OGR_F_GetFieldAsString(row, 0));
-        *statements = CSLAddString(*statements, OGR_F_GetFieldAsString(row, 1));
+        *drop = CSLAddString(*drop, OGR_F_GetFieldAsString(row, 0));
+        *restore = CSLAddString(*restore, OGR_F_GetFieldAsString(row, 1));
         OGR_F_Destroy(row);
     }
     GDALDatasetReleaseResultSet(dataset, result);
-    return OJ_OK;
-}
-
-static oj_status drop_all(GDALDatasetH dataset, char **names,
-                          struct oj_error *err)
-{
-    for (int i = 0; names != NULL && names[i] != NULL; i++)
-    {
-        char *escaped = CPLEscapeString(names[i], -1, CPLES_SQLI);
-        oj_status status =
-            execute(dataset, CPLSPrintf("DROP TRIGGER \"%s\"", escaped), err);
-        CPLFree(escaped);
-        if (status != OJ_OK)
-            return status;
-    }
-    return OJ_OK;
-}
-
-/* Drops the triggers on updates of layer's geometry; *statements (freed with
- * CSLDestroy) makes them again. Nothing happens, and *statements is NULL, for
- * other formats and layers without such an index. In a transaction only. */
-static oj_status drop_triggers(GDALDatasetH dataset, const char *layer,
-                               char ***statements, struct oj_error *err)
-{
-    GDALDriverH driver = GDALGetDatasetDriver(dataset);
-    char **names = NULL;
-    oj_status status;
-    *statements = NULL;
-    if (strcmp(GDALGetDescription(driver), "GPKG") != 0)
-        return OJ_OK;
-    status = find_triggers(dataset, layer, &names, statements, err);
-    if (status == OJ_OK)
-        status = drop_all(dataset, names, err);
-    CSLDestroy(names);
-    return status;
-}
-
-static oj_status restore_triggers(GDALDatasetH dataset, char **statements,
-                                  struct oj_error *err)
-{
-    for (int i = 0; statements != NULL && statements[i] != NULL; i++)
-        OJ_TRY(execute(dataset, statements[i], err));
     return OJ_OK;
 }
 
@@ -465,15 +440,18 @@ static oj_status restore_triggers(GDALDatasetH dataset, char **statements,
 static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
 {
     GDALDatasetH dataset = u->output->dataset;
-    char **triggers = NULL;
+    char **drop = NULL, **restore = NULL;
     oj_status status = OJ_OK;
     if (u->output->in_transaction)
-        status = drop_triggers(dataset, u->layer, &triggers, err);
+        status = find_triggers(dataset, u->layer, &drop, &restore, err);
+    if (status == OJ_OK)
+        status = execute_all(dataset, drop, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
     if (status == OJ_OK)
-        status = restore_triggers(dataset, triggers, err);
-    CSLDestroy(triggers);
+        status = execute_all(dataset, restore, err);
+    CSLDestroy(drop);
+    CSLDestroy(restore);
     return status;
 }
 

@@ -573,6 +573,7 @@ static oj_status read_chunks(struct oj_layer_reader *reader,
         tell_counts(reader, table, counts);
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail_cancelled(err);
+        OJ_TRY(oj_check_cancel(reader->options.cancel, err));
     }
 }
 
