@@ -22,6 +22,7 @@
  * file (3.4 to 3.13). */
 #include <cpl_conv.h>
 #include <cpl_error.h>
+#include <cpl_json.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
@@ -38,6 +39,7 @@
 #include <string>
 
 extern "C" {
+#include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_layer_arrow.h"
 #include "../../flatten/read/oj_table.h"
 #include "../../flatten/write/oj_row_cursor.h"
@@ -45,6 +47,7 @@ extern "C" {
 #include "../base/oj_message.h"
 #include "../base/oj_sql_inspect.h"
 #include "../base/oj_words.h"
+#include "../files/oj_path.h"
 #include "../rows/oj_pass.h"
 #include "../spec/oj_dataset_name.h"
 #include "oj_join_arrow.h"
@@ -1292,6 +1295,73 @@ int Identify(GDALOpenInfo *info)
                                 : oj_dataset_name_is_words(info->pszFilename);
 }
 
+/* What a file *.ogrjoin says (oj_dataset_name.h); path may be one of GDAL's
+ * virtual files. Errors are one line behind the path. */
+oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
+                   oj_error *err)
+{
+    constexpr GIntBig MAX_BYTES = 16 * 1024 * 1024;
+    static const char relative[] = "relative_paths_relative_to_this_file";
+    GByte *bytes = nullptr;
+    vsi_l_offset n = 0;
+    CPLJSONDocument document;
+    CPLErrorReset();
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    const bool has_read = VSIIngestFile(nullptr, path, &bytes, &n, MAX_BYTES);
+    const std::string text(has_read ? reinterpret_cast<char *>(bytes) : "",
+                           static_cast<size_t>(has_read ? n : 0));
+    VSIFree(bytes);
+    const bool is_json =
+        text.find('\0') == std::string::npos &&
+        text.find("\\u0000") == std::string::npos && /* nor as an escape */
+        document.LoadMemory(
+            text.compare(0, 3, "\xEF\xBB\xBF") == 0 ? text.substr(3) : text);
+    CPLPopErrorHandler();
+    if (!has_read)
+        return oj_fail(err, OJ_ERR_IO,
+                       "it cannot be read, or is larger than %d bytes",
+                       static_cast<int>(MAX_BYTES));
+    const CPLJSONObject root = document.GetRoot();
+    if (!is_json || root.GetType() != CPLJSONObject::Type::Object)
+        return oj_fail(err, OJ_ERR_DATA, "it is no JSON object%s%s",
+                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
+                       CPLGetLastErrorMsg());
+    if (root.GetString("type") != "ogrjoin")
+        return oj_fail(err, OJ_ERR_DATA,
+                       "it has no member \"type\": \"ogrjoin\"");
+    const CPLJSONObject words = root.GetObj("command_line");
+    line = words.ToString();
+    if (words.GetType() != CPLJSONObject::Type::String)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "it has no member \"command_line\": \"...\"");
+    const CPLJSONObject flag = root.GetObj(relative);
+    is_relative = !flag.IsValid() || flag.ToBool();
+    if (flag.IsValid() && flag.GetType() != CPLJSONObject::Type::Boolean)
+        return oj_fail(err, OJ_ERR_DATA, "%s must be true or false", relative);
+    return OJ_OK;
+}
+
+/* What a name of words, or of a file, asks for. */
+oj_status ReadName(const char *name, oj_command *command, oj_error *err)
+{
+    oj_error why{OJ_OK, ""};
+    std::string line;
+    bool is_relative = true;
+    char *folder = nullptr;
+    if (oj_dataset_name_is_words(name))
+        return oj_dataset_name_read(name, command, err);
+    oj_status status = ReadSpec(name, line, is_relative, &why);
+    if (status == OJ_OK)
+        status = oj_path_folder(name, &folder, &why);
+    if (status == OJ_OK)
+        status = oj_dataset_name_read_line(
+            line.c_str(), is_relative ? folder : nullptr, command, &why);
+    oj_free(folder);
+    return status == OJ_OK
+               ? status
+               : oj_fail(err, status, "%.300s: %.700s", name, why.message);
+}
+
 GDALDataset *Open(GDALOpenInfo *info)
 {
     /* Programs try to update first. An error would be taken for one that
@@ -1311,7 +1381,7 @@ GDALDataset *Open(GDALOpenInfo *info)
         Deeper deeper;
         oj_command command{};
         oj_error err{OJ_OK, ""};
-        if (oj_dataset_name_read(info->pszFilename, &command, &err) != OJ_OK)
+        if (ReadName(info->pszFilename, &command, &err) != OJ_OK)
         {
             oj_message_tidy(err.message);
             CPLError(CE_Failure, CPLE_OpenFailed, "%s", err.message);

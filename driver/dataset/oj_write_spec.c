@@ -123,29 +123,34 @@ static oj_status check_name(const struct oj_command *command,
     return OJ_OK;
 }
 
+static void print_spec(FILE *file, const void *line)
+{
+    fprintf(file, "{\n  \"type\": \"ogrjoin\",\n  \"command_line\": ");
+    oj_text_file_put_json(file, line);
+    fprintf(file, ",\n  \"relative_paths_relative_to_this_file\": true\n}\n");
+}
+
 oj_status oj_write_spec_run(const struct oj_command *command,
                             struct oj_error *err)
 {
-    struct oj_spec_file spec = {0};
-    char *folder = NULL;
+    char *folder = NULL, *line = NULL;
     oj_status status;
     OJ_TRY(oj_path_folder(command->write_spec, &folder, err));
-    spec.is_relative = 1;
     status = check_name(command, folder, err);
     if (status == OJ_OK)
-        status = make_line(command, folder, &spec.command_line, err);
+        status = make_line(command, folder, &line, err);
     if (status == OJ_OK)
-        status = check(spec.command_line, folder, err);
+        status = check(line, folder, err);
     if (status == OJ_OK)
         status = oj_text_file_write(command->write_spec, "write_spec",
-                                    oj_spec_file_print, &spec, err);
+                                    print_spec, line, err);
     if (status == OJ_OK && command->output.dst != NULL)
         oj_notice("%s is left out: a dataset that is read has no destination",
                   command->output.dst);
     if (status == OJ_OK)
         oj_notice("%s written; GDAL programs open it as a dataset",
                   command->write_spec);
-    oj_spec_file_free(&spec);
+    oj_free(line);
     oj_free(folder);
     return status;
 }

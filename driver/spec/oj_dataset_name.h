@@ -15,8 +15,6 @@
 
 #include "../command/oj_command.h"
 
-#include <stdio.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,8 +26,8 @@ int oj_dataset_name_is_words(const char *name);
 /** 1 for a name that ends in ".ogrjoin", in any case. */
 int oj_dataset_name_is_file(const char *name);
 
-/** What the name asks for; freed by oj_command_free(). Reads the file, where it
- *  is one, and no dataset. Failures are one line that says what is wrong. */
+/** What the words ask for; freed by oj_command_free(). Reads no dataset.
+ *  Failures are one line that says what is wrong. name: "JOIN:..." */
 OJ_MUST_USE oj_status oj_dataset_name_read(const char *name,
                                            struct oj_command *command,
                                            struct oj_error *err);
@@ -40,24 +38,6 @@ OJ_MUST_USE oj_status oj_dataset_name_read_line(const char *line,
                                                 const char *folder,
                                                 struct oj_command *command,
                                                 struct oj_error *err);
-
-struct oj_spec_file
-{
-    char *command_line; /**< owned */
-    int is_relative;    /**< paths are relative to the file's folder */
-};
-
-/** Reads the text of a file; path is for messages. OJ_ERR_DATA with one line
- *  that names the file. */
-OJ_MUST_USE oj_status oj_spec_file_parse(const char *text, const char *path,
-                                         struct oj_spec_file *spec,
-                                         struct oj_error *err);
-
-/** Writes the file; spec is a struct oj_spec_file. For oj_text_file_write(). */
-void oj_spec_file_print(FILE *file, const void *spec);
-
-/** Accepts zeroed memory. */
-void oj_spec_file_free(struct oj_spec_file *spec);
 
 #ifdef __cplusplus
 }

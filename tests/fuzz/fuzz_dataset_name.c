@@ -64,33 +64,6 @@ static void try_name(const char *text)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }
 
-/* What a file says, written anew, is said again. */
-static void try_file(const char *text)
-{
-    struct oj_spec_file spec = {0}, again = {0};
-    struct oj_error err = {OJ_OK, ""};
-    char *written = NULL;
-    size_t n = 0;
-    FILE *file;
-    if (oj_spec_file_parse(text, "f", &spec, &err) != OJ_OK)
-    {
-        require(spec.command_line == NULL, "a refused file holds words");
-        return;
-    }
-    file = open_memstream(&written, &n);
-    require(file != NULL, "out of memory");
-    oj_spec_file_print(file, &spec);
-    fclose(file);
-    require(oj_spec_file_parse(written, "f", &again, &err) == OJ_OK,
-            "what was written is refused");
-    require(strcmp(spec.command_line, again.command_line) == 0 &&
-                spec.is_relative == again.is_relative,
-            "what was written says something else");
-    free(written);
-    oj_spec_file_free(&spec);
-    oj_spec_file_free(&again);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = oj_malloc((int64_t)size + 1, 1);
@@ -100,7 +73,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     try_words(text);
     try_name(text);
-    try_file(text);
     oj_free(text);
     return 0;
 }

@@ -380,6 +380,75 @@ TEST(test_further_field)
     GDALClose(layer);
 }
 
+static GDALDatasetH open_spec(const char *text)
+{
+    VSILFILE *file = VSIFOpenL(in_folder("s.ogrjoin"), "wb");
+    VSIFWriteL(text, 1, strlen(text), file);
+    VSIFCloseL(file);
+    return GDALOpenEx(in_folder("s.ogrjoin"), GDAL_OF_VECTOR, NULL, NULL, NULL);
+}
+
+TEST(test_specifications)
+{
+    static const char *const good[][2] = {
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"-op nearest -nln 'a b' "
+         "points.gpkg zones.gpkg\"}",
+         "a b"},
+        {"\xEF\xBB\xBF { \"command_line\" : \"-op nearest -nln "
+         "'\\u00fc\\\"\\/' points.gpkg zones.gpkg\" , \"type\" : \"ogrjoin\" "
+         "}\n",
+         "\xC3\xBC\"/"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"-op nearest -nln "
+         "'\\ud83d\\ude00\\u20ac' points.gpkg zones.gpkg\"}",
+         "\xF0\x9F\x98\x80\xE2\x82\xAC"},
+        {"{\"x\":[1,-2.5e3,{\"y\":[]},{},\"z\",true,null],\"type\":\"ogrjoin\","
+         "\"relative_paths_relative_to_this_file\":true,"
+         "\"command_line\":\"-op nearest points.gpkg zones.gpkg\"}",
+         "points"},
+    };
+    static const char *const bad[][2] = {
+        {"", "JSON"},
+        {" ", "JSON"},
+        {"[]", "JSON"},
+        {"{", "JSON"},
+        {"{}", "\"type\""},
+        {"{\"type\":\"x\",\"command_line\":\"\"}", "\"type\""},
+        {"{\"type\":1}", "\"type\""},
+        {"{\"type\":\"ogrjoin\"}", "command_line"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":3}", "command_line"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a", "JSON"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\x\"}", "JSON"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u12\"}", "JSON"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u0000\"}", "JSON"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\"", "JSON"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\",\"relative_paths_"
+         "relative_to_this_file\":1}",
+         "true or false"},
+        {"{\"type\":\"ogrjoin\",\"command_line\":\"-op nowhere a b\"}",
+         "no such join"},
+        {"{\"a\":[1 2]}", "JSON"},
+        {"{\"a\":{\"b\"}}", "JSON"},
+    };
+    char deep[400] = "{\"a\":";
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    {
+        GDALDatasetH join = open_spec(good[i][0]);
+        expect_no_error();
+        ck_assert_str_eq(OGR_L_GetName(rows_of(join)), good[i][1]);
+        GDALClose(join);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    {
+        ck_assert_ptr_null(open_spec(bad[i][0]));
+        ck_assert_ptr_nonnull(strstr(said.error, "s.ogrjoin: "));
+        expect_one_error(bad[i][1]);
+    }
+    for (int i = 0; i < 300; i++)
+        strcat(deep, "[");
+    ck_assert_ptr_null(open_spec(deep));
+    expect_one_error("JSON");
+}
+
 int main(void)
 {
     tcase_add_checked_fixture(tests_open("join_layer_files"),

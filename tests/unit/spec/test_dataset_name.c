@@ -1,5 +1,5 @@
-/* Kind: unit. Names of joins as datasets: words quoted as in a shell, the files
- * that hold them, paths in them, and which words are none of a dataset. */
+/* Kind: unit. Names of joins as datasets: words quoted as in a shell, paths in
+ * them, and which words are none of a dataset. */
 #include "../run_tests.h"
 
 #include "../../../driver/base/oj_sql_inspect.h"
@@ -106,79 +106,6 @@ TEST(joined_words_are_split_into_the_same)
         oj_free(back);
         oj_free(line);
     }
-}
-
-TEST(files_say_what_they_should)
-{
-    static const char *const good[][2] = {
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a b\"}", "a b"},
-        {"\xEF\xBB\xBF { \"command_line\" : \"\\u00fc\\n\\\"\\\\\\/\" , "
-         "\"type\" "
-         ": \"ogrjoin\" }\n",
-         "\xC3\xBC\n\"\\/"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\ud83d\\ude00\\u20ac\"}",
-         "\xF0\x9F\x98\x80\xE2\x82\xAC"},
-        {"{\"x\":[1,-2.5e3,{\"y\":[]},{},\"z\",true,null],\"type\":\"ogrjoin\","
-         "\"command_line\":\"\"}",
-         ""},
-    };
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-    {
-        struct oj_error err = {OJ_OK, ""};
-        struct oj_spec_file spec = {0};
-        oj_status status = oj_spec_file_parse(good[i][0], "f", &spec, &err);
-        ck_assert_msg(status == OJ_OK, "%s: %s", good[i][0], err.message);
-        ck_assert_str_eq(spec.command_line, good[i][1]);
-        ck_assert_int_eq(spec.is_relative, 1);
-        oj_spec_file_free(&spec);
-    }
-}
-
-TEST(broken_files_are_one_line_of_error)
-{
-    static const char *const bad[][2] = {
-        {" ", "JSON object"},
-        {"[]", "JSON object"},
-        {"{", "double quotes"},
-        {"{}", "\"type\""},
-        {"{\"type\":\"x\",\"command_line\":\"\"}", "\"type\""},
-        {"{\"type\":1}", "double quotes"},
-        {"{\"type\":\"ogrjoin\"}", "command_line"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":3}", "double quotes"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a", "does not end"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\nb\"}", "does not end"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\x\"}", "escape"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\", "escape"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u12\"}", "hexadecimal"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\u0000\"}", "hexadecimal"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\ud800x\"}", "half"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"\\udc00\"}", "half"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\"", "comma or }"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\"} x", "more after"},
-        {"{\"type\":\"ogrjoin\",\"command_line\":\"a\",}", "double quotes"},
-        {"{\"type\":\"ogrjoin\",\"relative_paths_relative_to_this_file\":1}",
-         "true or false"},
-        {"{\"type\":\"ogrjoin\",\n\n\"a\":}", "line 3"},
-        {"{\"a\":[1 2]}", "comma"},
-        {"{\"a\":{\"b\"}}", "colon"},
-    };
-    char deep[400] = "{\"a\":";
-    struct oj_spec_file spec = {0};
-    struct oj_error err;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    {
-        err.message[0] = '\0';
-        ck_assert_int_ne(oj_spec_file_parse(bad[i][0], "f.x", &spec, &err),
-                         OJ_OK);
-        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s",
-                      bad[i][0], err.message);
-        ck_assert_int_eq(strncmp(err.message, "f.x", 3), 0);
-        ck_assert_ptr_null(spec.command_line);
-    }
-    for (int i = 0; i < 300; i++)
-        strcat(deep, "[");
-    ck_assert_int_ne(oj_spec_file_parse(deep, "f.x", &spec, &err), OJ_OK);
-    ck_assert_ptr_nonnull(strstr(err.message, "deep"));
 }
 
 static void check_resolved(const char *folder, const char *name,
