@@ -4,7 +4,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
-#include <cpl_hash_set.h>
 #include <cpl_string.h>
 
 #include <pthread.h>
@@ -14,7 +13,6 @@
 
 enum
 {
-    MAX_WARNINGS = 64, /* different ones that are remembered */
     MAX_TEXT = 512,
     MAX_PATH = 4096
 };
@@ -25,7 +23,7 @@ static struct
     int quiet;
     int is_open;
     struct oj_heard_errors errors;
-    CPLHashSet *warnings; /* that were printed */
+    struct oj_message_list warnings; /* that were printed */
     void (*hook)(void *);
     void *hook_user;
     pthread_t hook_thread;
@@ -35,15 +33,21 @@ static struct
 /* Of the calling thread; NULL: none. */
 static _Thread_local struct oj_message_sink *sink_of_thread;
 
-static int is_new_warning(const char *text)
+/* Keeps a text that list does not have and has room for; 1 when that is so. The
+ * mutex is locked. */
+static int add(struct oj_message_list *list, int is_warning, const char *text)
 {
-    if (state.warnings == NULL)
-        state.warnings =
-            CPLHashSetNew(CPLHashSetHashStr, CPLHashSetEqualStr, CPLFree);
-    if (CPLHashSetSize(state.warnings) >= MAX_WARNINGS ||
-        CPLHashSetLookup(state.warnings, text) != NULL)
+    char *to;
+    if (list->n == OJ_MOST_MESSAGES)
         return 0;
-    CPLHashSetInsert(state.warnings, CPLStrdup(text));
+    to = list->messages[list->n].text;
+    CPLStrlcpy(to, text, sizeof list->messages[0].text);
+    for (int i = 0; i < list->n; i++)
+    {
+        if (strcmp(list->messages[i].text, to) == 0)
+            return 0;
+    }
+    list->messages[list->n++].is_warning = is_warning;
     return 1;
 }
 
@@ -100,7 +104,7 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
             state.hook = NULL;
         }
     }
-    else if (is_new_warning(text))
+    else if (add(&state.warnings, 1, text))
     {
         put_shown(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
@@ -124,8 +128,7 @@ void oj_message_open(int quiet)
     state.quiet = quiet;
     state.is_open = 1;
     state.errors.n = 0;
-    if (state.warnings != NULL)
-        CPLHashSetClear(state.warnings);
+    state.warnings.n = 0;
     state.hidden[0] = '\0';
     CPLSetErrorHandler(on_gdal_message);
 }
@@ -134,36 +137,17 @@ void oj_message_close(void)
 {
     state.is_open = 0;
     CPLSetErrorHandler(CPLDefaultErrorHandler);
-    pthread_mutex_lock(&state.mutex);
-    if (state.warnings != NULL)
-        CPLHashSetDestroy(state.warnings);
-    state.warnings = NULL;
-    pthread_mutex_unlock(&state.mutex);
 }
 
 /* ---- lists --------------------------------------------------------------- */
 
-static int is_new(const struct oj_message_list *list, const char *text)
-{
-    for (int i = 0; i < list->n; i++)
-    {
-        if (strcmp(list->messages[i].text, text) == 0)
-            return 0;
-    }
-    return 1;
-}
-
 static void keep(struct oj_message_list *list, int is_warning, const char *text)
 {
     char line[sizeof list->messages[0].text];
-    snprintf(line, sizeof line, "%s", text);
+    CPLStrlcpy(line, text, sizeof line);
     oj_message_tidy(line);
     pthread_mutex_lock(&state.mutex);
-    if (list->n < OJ_MOST_MESSAGES && is_new(list, line))
-    {
-        list->messages[list->n].is_warning = is_warning;
-        memcpy(list->messages[list->n++].text, line, sizeof line);
-    }
+    (void)add(list, is_warning, line);
     pthread_mutex_unlock(&state.mutex);
 }
 

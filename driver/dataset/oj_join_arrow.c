@@ -212,18 +212,6 @@ static oj_status copy_bytes(struct array_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Days since 1970 in the Gregorian calendar, before it was made, too. Years are
- * counted from March on, so that leap days are the last ones. */
-static int64_t days_of(const OGRField *raw)
-{
-    int64_t month = (raw->Date.Month + 9) % 12;
-    int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
-    int64_t leap_days = year / 4 - year / 100 + year / 400;
-    const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
-    return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
-           first_of_1970;
-}
-
 /* Seconds are a float, and GDAL rounds like this, too. */
 static int32_t milliseconds_of_day(const OGRField *raw)
 {
@@ -235,7 +223,7 @@ static int32_t milliseconds_of_day(const OGRField *raw)
  * local time of wherever it is. */
 static int64_t moment_of(const OGRField *raw, int is_utc)
 {
-    int64_t moment = days_of(raw) * 86400000 + milliseconds_of_day(raw);
+    int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
     if (is_utc && raw->Date.TZFlag > 2)
         moment -= ((int64_t)raw->Date.TZFlag - 100) * 15 * 60000;
     return moment;
@@ -267,7 +255,7 @@ static void put_value(struct array_column *column, int64_t row,
             *(double *)to = raw->Real;
             break;
         case 'D':
-            *(int32_t *)to = (int32_t)days_of(raw);
+            *(int32_t *)to = (int32_t)oj_value_days(raw);
             break;
         case 't':
             *(int32_t *)to = milliseconds_of_day(raw);

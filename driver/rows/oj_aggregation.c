@@ -597,17 +597,6 @@ int oj_aggregation_can_merge(const struct oj_aggregation *a)
 
 /* ---- dates and times as bytes ------------------------------------------- */
 
-/* Days from 1 January of year 0 (proleptic Gregorian), counted from March on,
- * so that leap days come last. Also for dates that do not exist. */
-static int64_t days_of(int year, int month, int day)
-{
-    int64_t y = month > 2 ? year : year - 1;
-    int64_t m = month > 2 ? month - 3 : month + 9;
-    int64_t leaps = (y >= 0 ? y / 4 - y / 100 + y / 400
-                            : (y - 3) / 4 - (y - 99) / 100 + (y - 399) / 400);
-    return 365 * y + leaps + (153 * m + 2) / 5 + day;
-}
-
 static void put(char *bytes, uint64_t number, int n)
 {
     for (int i = n - 1; i >= 0; i--)
@@ -625,23 +614,17 @@ static uint64_t get(const char *bytes, int n)
     return number;
 }
 
-/* OGR's mark of a zone: 100 is UTC, and each step a quarter of an hour; 0 and 1
- * say that there is none. */
-static int64_t zone_ms(int flag)
-{
-    return flag > 1 ? INT64_C(900000) * (flag - 100) : 0;
-}
-
 /* Milliseconds in UTC first, which are the order; then what it takes to get
  * the value back as it was. */
 static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
     uint32_t second;
     int64_t ms =
-        days_of(raw->Date.Year, raw->Date.Month, raw->Date.Day) * 86400000 +
-        raw->Date.Hour * INT64_C(3600000) + raw->Date.Minute * INT64_C(60000) +
+        oj_value_days(raw) * 86400000 + raw->Date.Hour * INT64_C(3600000) +
+        raw->Date.Minute * INT64_C(60000) +
         (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) -
-        zone_ms(raw->Date.TZFlag);
+        /* 100 is UTC, a step a quarter of an hour; 0 and 1: there is none */
+        (raw->Date.TZFlag > 1 ? INT64_C(900000) * (raw->Date.TZFlag - 100) : 0);
     memcpy(&second, &raw->Date.Second, sizeof second);
     put(bytes, (uint64_t)ms ^ UINT64_C(1) << 63, 8);
     put(bytes + 8, (uint64_t)raw->Date.Year & 0xffff, 2);

@@ -218,15 +218,11 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
 
 /* ---- scores ------------------------------------------------------------- */
 
-/* Seconds on a line of time on which all months have 31 days: of the same order
- * as dates, which is all that counts. */
 static double seconds_of(const OGRField *raw)
 {
-    double days =
-        ((double)raw->Date.Year * 12 + raw->Date.Month) * 31 + raw->Date.Day;
     double zone =
         raw->Date.TZFlag > 1 ? ((double)raw->Date.TZFlag - 100) * 900 : 0.0;
-    return days * 86400 + (double)raw->Date.Hour * 3600 +
+    return (double)oj_value_days(raw) * 86400 + (double)raw->Date.Hour * 3600 +
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 

@@ -308,3 +308,14 @@ oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
     return convert(s, feature, err);
 }
+
+/* Years are counted from March on, so that leap days are the last ones. */
+int64_t oj_value_days(const OGRField *raw)
+{
+    int64_t month = (raw->Date.Month + 9) % 12;
+    int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
+    int64_t leap_days = year / 4 - year / 100 + year / 400;
+    const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
+    return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
+           first_of_1970;
+}

@@ -187,4 +187,8 @@ OJ_MUST_USE oj_status oj_setter_set(struct oj_setter *setter,
 OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
                              OGRFeatureDefnH *defn);
 
+/** Days from 1 January 1970 to a date, in the Gregorian calendar, before it was
+ *  made, too. Also for dates that do not exist. */
+int64_t oj_value_days(const OGRField *raw);
+
 #endif
