@@ -1,0 +1,238 @@
+#include "ogr_row_stream.h"
+
+extern "C" {
+#include "../../flatten/read/oj_table.h"
+#include "../base/oj_message.h"
+}
+
+void RowStream::Define(OGRFeatureDefn *of, const oj_schema *with)
+{
+    schema = with;
+    defn = of;
+    asked = of->Clone();
+    asked->Reference();
+}
+
+void RowStream::CloseCursor()
+{
+    oj_row_cursor_close(cursor);
+    oj_table_free(types);
+    cursor = nullptr;
+    types = nullptr;
+}
+
+void RowStream::Stop()
+{
+    CloseCursor();
+    (void)!oj_pass_stop(&pass, OJ_OK, nullptr);
+    has_ended = false;
+    position = 0;
+}
+
+void RowStream::Close()
+{
+    Stop();
+    spare.reset();
+    oj_pass_close(&pass);
+}
+
+/* What is ignored when rows are begun is not read; it stays so to the end. */
+void RowStream::SkipIgnored()
+{
+    for (int64_t i = 0; i < schema->n_fields; i++)
+    {
+        const oj_column &column = schema->columns[i];
+        if (column.origin == OJ_COLUMN_INPUT)
+            oj_source_skip(&pass.job.input, column.source,
+                           asked->GetFieldDefn(column.target)->IsIgnored());
+    }
+}
+
+/* The types of columns are known before the join side is. */
+oj_status RowStream::OpenCursor(oj_error *err)
+{
+    const oj_source &join = pass.job.join;
+    oj_write_options options{};
+    OJ_TRY(oj_table_new(join.layer, join.fields, join.n_fields + join.n_hidden,
+                        &types, err));
+    oj_rows_fill_write_options(&pass.rows, &options);
+    options.join_table = types;
+    options.columns = schema->columns;
+    options.n_columns = static_cast<int>(schema->n_fields);
+    options.keep_fids = schema->keep_fids;
+    options.crs = OGR_GFld_GetSpatialRef(
+        OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
+    options.cancel = nullptr; /* rows are made when they are asked for */
+    OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
+                              &cursor, err));
+    oj_row_cursor_number(cursor, 0);
+    return OJ_OK;
+}
+
+oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
+{
+    oj_row_cursor_set_join_side(cursor, answer.join_side, answer.join_table);
+    oj_row_cursor_spread(cursor, oj_pass_most_rows(&pass));
+    return answer.is_matched != nullptr
+               ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
+                                               answer.is_matched, err)
+               : oj_row_cursor_begin(cursor, answer.batch, answer.first_row,
+                                     answer.matches, answer.values, err);
+}
+
+oj_status RowStream::Begin(oj_error *err)
+{
+    if (cursor != nullptr)
+        return OJ_OK;
+    OJ_TRY(oj_pass_reopen(&pass, err));
+    const oj_status status = OpenCursor(err);
+    if (status != OJ_OK)
+        CloseCursor();
+    return status;
+}
+
+/* After the last row, or an error. */
+oj_status RowStream::End(oj_status status, oj_error *err)
+{
+    has_ended = true;
+    oj_row_cursor_end(cursor);
+    return oj_pass_stop(&pass, status, err);
+}
+
+oj_status RowStream::Advance(int *there, oj_error *err)
+{
+    const oj_answer *answer = nullptr;
+    *there = 0;
+    if (has_ended)
+        return OJ_OK;
+    if (!pass.is_running && skips)
+        SkipIgnored();
+    oj_row_cursor_end(cursor);
+    oj_status status = oj_pass_next(&pass, &answer, err);
+    if (status == OJ_OK && answer != nullptr)
+        status = BeginAnswer(*answer, err);
+    *there = status == OJ_OK && answer != nullptr;
+    if (!*there)
+        status = End(status, err);
+    oj_message_list_report(&pass.messages);
+    return status;
+}
+
+/* The next row of the answer; *there 0: it has no more. A driver's stream knows
+ * no fields that are not set, its features do: they are NULL either way. */
+oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    if (spare == nullptr)
+        spare.reset(OGRFeature::CreateFeature(defn));
+    if (spare == nullptr)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
+    OJ_TRY(oj_row_cursor_next(cursor, OGRFeature::ToHandle(spare.get()), 0,
+                              there, err));
+    if (!*there)
+        return OJ_OK;
+    for (int i = 0; i < defn->GetFieldCount(); i++)
+    {
+        if (!spare->IsFieldSet(i) && !asked->GetFieldDefn(i)->IsIgnored())
+            spare->SetFieldNull(i);
+    }
+    feature = std::move(spare);
+    return OJ_OK;
+}
+
+oj_status RowStream::Next(OGRFeatureUniquePtr &feature, oj_error *err)
+{
+    int there = 1;
+    if (has_ended)
+        return OJ_OK;
+    OJ_TRY(Begin(err));
+    while (there)
+    {
+        int is_made = 0;
+        const oj_status status = MakeFeature(&is_made, feature, err);
+        if (status != OJ_OK)
+            return End(status, err);
+        if (is_made)
+        {
+            position++;
+            return OJ_OK;
+        }
+        OJ_TRY(Advance(&there, err));
+    }
+    return OJ_OK;
+}
+
+oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
+{
+    oj_row_place places[256];
+    constexpr int64_t most = sizeof places / sizeof *places;
+    int has_answer = 1;
+    *there = false;
+    if (has_ended)
+        return OJ_OK;
+    OJ_TRY(Begin(err));
+    while (n > 0 && has_answer)
+    {
+        const int64_t taken =
+            oj_row_cursor_take(cursor, places, n < most ? n : most);
+        n -= taken;
+        position += taken;
+        if (taken == 0)
+            OJ_TRY(Advance(&has_answer, err));
+    }
+    *there = n == 0;
+    return OJ_OK;
+}
+
+/* Row n of the answer. */
+oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
+                             oj_error *err)
+{
+    oj_row_place place;
+    int there = 1;
+    for (; n > 0 && there; n--)
+        there = oj_row_cursor_take(cursor, &place, 1) > 0;
+    return there ? MakeFeature(&there, feature, err) : OJ_OK;
+}
+
+oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
+                         oj_error *err)
+{
+    oj_answer answer;
+    int there;
+    OJ_TRY(Begin(err));
+    oj_status status = oj_pass_one(&pass, &fid, &answer, &there, err);
+    if (status == OJ_OK && there)
+    {
+        status = BeginAnswer(answer, err);
+        if (status == OJ_OK)
+            status = MakeRow(fid, feature, err);
+        oj_row_cursor_end(cursor);
+        pass.is_broken = status != OJ_OK;
+    }
+    oj_message_list_report(&pass.messages);
+    return status;
+}
+
+/* Where rows are numbered: passes over those before. */
+oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    bool there;
+    if (has_ended || fid < position)
+        Stop();
+    OJ_TRY(Skip(fid - position, &there, err));
+    return there ? Next(feature, err) : OJ_OK;
+}
+
+oj_status RowStream::GetSearched(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
+{
+    Stop();
+    do
+    {
+        feature.reset();
+        OJ_TRY(Next(feature, err));
+    } while (feature != nullptr && feature->GetFID() != fid);
+    return OJ_OK;
+}
