@@ -26,13 +26,9 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
-#include <ogr_swq.h>
 #include <ogrsf_frmts.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -46,6 +42,7 @@ extern "C" {
 #include "../base/oj_sql_inspect.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
+#include "../source/oj_where.h"
 #include "../spec/oj_dataset_name.h"
 #include "oj_join_arrow.h"
 }
@@ -415,92 +412,6 @@ bool AsksOgr(GDALDriverH driver)
     return CSLFindString(names, GDALGetDescription(driver)) >= 0;
 }
 
-bool IsLetter(char c)
-{
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-}
-
-/* No quotes of texts, escapes and comments, and no numbers but decimal ones of
- * as many digits as every driver's numbers hold. */
-bool IsPlainText(const char *where)
-{
-    constexpr size_t MAX_DIGITS = 15;
-    if (strstr(where, "--") != nullptr)
-        return false;
-    while (*where != '\0')
-    {
-        size_t n = 0;
-        while (IsLetter(where[n]) || where[n] == '.')
-            n++;
-        if (n == 0 && strchr(" \t\r\n\"(),-<>=!", *where) == nullptr)
-            return false;
-        if (n > 0 && strchr("0123456789.", *where) != nullptr &&
-            (strspn(where, "0123456789.") < n || n > MAX_DIGITS + 1))
-            return false;
-        where += n > 0 ? n : 1;
-    }
-    return true;
-}
-
-bool IsNumber(const swq_expr_node &node)
-{
-    return !node.is_null &&
-           (SWQ_IS_INTEGER(node.field_type) || node.field_type == SWQ_FLOAT);
-}
-
-/* A numeric field under its own name. FID and the like mean the feature, and
- * booleans, which are of another type, are numbers to some. */
-bool IsPlainField(const swq_expr_node &node)
-{
-    const char *name = node.string_value;
-    return node.eNodeType == SNT_COLUMN && IsNumber(node) && name != nullptr &&
-           node.table_name == nullptr && strchr(name, '"') == nullptr &&
-           !EQUAL(name, "fid") && !STARTS_WITH_CI(name, "ogr_") &&
-           !oj_sql_is_keyword(name);
-}
-
-/* Whether a condition means the same to every driver: numeric fields compared
- * with numbers (= <> != < <= > >=, BETWEEN, IN), IS NULL, IS NOT NULL, AND, OR
- * and brackets.  The input's driver may have an SQL of its own, to which 'Park'
- * and 'park', NULL behind NOT, or LIKE are something else, and rows that it
- * leaves out are lost. */
-bool IsPlain(const swq_expr_node &node)
-{
-    swq_expr_node **const first = node.papoSubExpr;
-    swq_expr_node **const end = first + node.nSubExprCount;
-    if (node.eNodeType != SNT_OPERATION || first == end)
-        return false;
-    switch (node.nOperation)
-    {
-        case SWQ_AND:
-        case SWQ_OR:
-            return std::all_of(first, end,
-                               [](const swq_expr_node *sub)
-                               { return IsPlain(*sub); });
-        case SWQ_NOT:
-            return first[0]->eNodeType == SNT_OPERATION &&
-                   first[0]->nOperation == SWQ_ISNULL && IsPlain(*first[0]);
-        case SWQ_EQ:
-        case SWQ_NE:
-        case SWQ_GE:
-        case SWQ_LE:
-        case SWQ_LT:
-        case SWQ_GT:
-        case SWQ_IN:
-        case SWQ_BETWEEN:
-        case SWQ_ISNULL:
-            return IsPlainField(*first[0]) &&
-                   std::all_of(first + 1, end,
-                               [](const swq_expr_node *sub) {
-                                   return sub->eNodeType == SNT_CONSTANT &&
-                                          IsNumber(*sub);
-                               });
-        default:
-            return false;
-    }
-}
-
 bool JoinLayer::MayPushWhere(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -513,11 +424,9 @@ bool JoinLayer::MayPushWhere(const char *where) const
             return false;
     }
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
-    /* How servers quote and fold names differs, too. */
     return !oj_driver_is_database(driver) &&
            (AsksOgr(driver) ||
-            (IsPlainText(where) && IsPlain(*static_cast<const swq_expr_node *>(
-                                       m_poAttrQuery->GetSWQExpr()))));
+            oj_where_is_plain(where, OGR_L_GetLayerDefn(input.layer)));
 }
 
 /* What is no number has no place in a driver's SQL. */

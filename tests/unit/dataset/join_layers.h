@@ -95,8 +95,6 @@ static OGRSpatialReferenceH plane(void)
 static void add_field(OGRLayerH layer, const char *name, OGRFieldType type)
 {
     OGRFieldDefnH field = OGR_Fld_Create(name, type);
-    if (strcmp(name, "open") == 0)
-        OGR_Fld_SetSubType(field, OFSTBoolean);
     ck_assert_int_eq(OGR_L_CreateField(layer, field, 1), OGRERR_NONE);
     OGR_Fld_Destroy(field);
 }
@@ -109,7 +107,6 @@ static void add_points(OGRLayerH layer)
     add_field(layer, "kind", OFTString);
     add_field(layer, "value", OFTReal);
     add_field(layer, "day", OFTDate);
-    add_field(layer, "open", OFTInteger);
     for (int i = 0; i < N_POINTS; i++)
     {
         OGRFeatureH f = OGR_F_Create(OGR_L_GetLayerDefn(layer));
@@ -118,7 +115,6 @@ static void add_points(OGRLayerH layer)
         OGR_F_SetFieldString(f, 1, i % 3 == 0 ? "Park" : "shop");
         if (i % 7 != 0)
             OGR_F_SetFieldDouble(f, 2, i / 8.0);
-        OGR_F_SetFieldInteger(f, 4, i % 2);
         OGR_F_SetFieldDateTime(f, 3, 2000 + i % 30, 1 + i % 12, 1 + i % 28, 0,
                                0, 0, 0);
         if (i % 50 != 49)
