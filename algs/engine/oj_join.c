@@ -163,8 +163,9 @@ static int choose(const struct oj_join *join, const struct oj_flat *input)
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (engine->takes == NULL ||
-            engine->takes(&join->args.relation, &join->join_side, input))
+        if (engine->takes == NULL
+                ? oj_relation_is_of_shapes(&join->args.relation)
+                : engine->takes(&join->args.relation, &join->join_side, input))
             return i;
     }
     return -1;

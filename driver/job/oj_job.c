@@ -17,7 +17,6 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -52,19 +51,9 @@
 static struct oj_relation make_relation(const struct oj_command *command,
                                         const struct oj_crs *crs)
 {
-    struct oj_relation relation = oj_relation_default();
-    relation.op = (enum oj_op)command->op;
+    struct oj_relation relation = command->relation;
     relation.max_distance = crs->max_distance;
     relation.min_distance = crs->min_distance;
-    relation.k = command->k;
-    relation.ties = (enum oj_ties)command->ties;
-    relation.distance_to = (enum oj_distance_to)command->distance_to;
-    relation.metric = (enum oj_metric)command->metric;
-    if (command->mask != NULL)
-    {
-        for (int i = 0; i < 9 && command->mask[i] != '\0'; i++)
-            relation.mask[i] = (char)toupper((unsigned char)command->mask[i]);
-    }
     return relation;
 }
 

@@ -38,12 +38,12 @@ static struct oj_command must_parse(const char *line)
 TEST(defaults)
 {
     struct oj_command c = must_parse("-op nearest out.gpkg in.gpkg join.gpkg");
-    ck_assert_int_eq(c.op, OJ_OP_NEAREST);
-    ck_assert(isinf(c.max_distance.value));
-    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_CRS);
-    ck_assert_int_eq(c.k, 1);
-    ck_assert_int_eq(c.ties, OJ_TIES_FIRST);
-    ck_assert_int_eq(c.distance_to, OJ_TO_INTERIOR);
+    ck_assert_int_eq(c.relation.op, OJ_OP_NEAREST);
+    ck_assert(isinf(oj_command_distance(&c, "max_distance").value));
+    ck_assert_int_eq(oj_command_distance(&c, "max_distance").unit, OJ_UNIT_CRS);
+    ck_assert_int_eq(c.relation.k, 1);
+    ck_assert_int_eq(c.relation.ties, OJ_TIES_FIRST);
+    ck_assert_int_eq(c.relation.distance_to, OJ_TO_INTERIOR);
     ck_assert_int_eq(c.how, OJ_HOW_LEFT);
     ck_assert_str_eq(c.prefix, "join_");
     ck_assert_int_eq(c.limit, -1);
@@ -68,11 +68,11 @@ TEST(all_values)
         "-how inner -prefix p_ -input_layer a -where x\\ =\\ 1 -spat -1 -2 3 4 "
         "-select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
         "-join_select '' out in join");
-    ck_assert_double_eq(c.max_distance.value, 1.5);
-    ck_assert_int_eq(c.max_distance.unit, OJ_UNIT_KM);
-    ck_assert_int_eq(c.k, 3);
-    ck_assert_int_eq(c.ties, OJ_TIES_ALL);
-    ck_assert_int_eq(c.distance_to, OJ_TO_BOUNDARY);
+    ck_assert_double_eq(oj_command_distance(&c, "max_distance").value, 1.5);
+    ck_assert_int_eq(oj_command_distance(&c, "max_distance").unit, OJ_UNIT_KM);
+    ck_assert_int_eq(c.relation.k, 3);
+    ck_assert_int_eq(c.relation.ties, OJ_TIES_ALL);
+    ck_assert_int_eq(c.relation.distance_to, OJ_TO_BOUNDARY);
     ck_assert_int_eq(c.how, OJ_HOW_INNER);
     ck_assert_str_eq(c.prefix, "p_");
     ck_assert_str_eq(c.input.layer, "a");
@@ -153,9 +153,10 @@ TEST(distances)
         snprintf(line, sizeof line, "-op nearest -max_distance %s a b c",
                  cases[i].text);
         c = must_parse(line);
-        ck_assert_msg(c.max_distance.value == cases[i].value &&
-                          c.max_distance.unit == cases[i].unit,
-                      "%s", cases[i].text);
+        ck_assert_msg(
+            oj_command_distance(&c, "max_distance").value == cases[i].value &&
+                oj_command_distance(&c, "max_distance").unit == cases[i].unit,
+            "%s", cases[i].text);
         oj_command_free(&c);
     }
 }
@@ -166,7 +167,8 @@ TEST(the_join_follows_from_the_options)
     static const struct
     {
         const char *line;
-        int op, is_window, how;
+        enum oj_op op;
+        int is_window, how;
     } cases[] = {
         {"a b c", OJ_OP_INTERSECTS, 0, OJ_HOW_LEFT},
         {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_HOW_LEFT},
@@ -188,7 +190,7 @@ TEST(the_join_follows_from_the_options)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
         struct oj_command c = must_parse(cases[i].line);
-        ck_assert_msg(c.op == cases[i].op &&
+        ck_assert_msg(c.relation.op == cases[i].op &&
                           c.is_window == cases[i].is_window &&
                           c.how == cases[i].how,
                       "%s", cases[i].line);
@@ -251,7 +253,7 @@ TEST(lists_of_words)
     ck_assert_str_eq(c.on, "x=y,z");
     ck_assert_int_eq(c.invalid, OJ_INVALID_FIX);
     ck_assert_int_eq(c.centroid_of, OJ_SIDE_BOTH);
-    ck_assert_double_eq(c.min_distance.value, 3);
+    ck_assert_double_eq(c.relation.min_distance, 3);
     ck_assert_int_eq(c.max_pairs, 9);
     ck_assert_int_eq(c.explain, 1);
     oj_command_free(&c);
