@@ -16,10 +16,10 @@
 static const struct oj_op_info ops[OJ_N_OPS] = {
     {"nearest",
      "the nearest join feature, or the -k nearest, within -max_distance",
-     .measure = "distance", .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K,
+     .measure = "join_distance", .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K,
      .transposed = OJ_OP_NEAREST},
     {"dwithin", "every join feature within -max_distance",
-     .measure = "distance", .takes = OJ_TAKES_DISTANCE,
+     .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
      .transposed = OJ_OP_DWITHIN,
      .needs = "max_distance|max_distance_field|join_max_distance_field",
      .needs_text = "a distance: -max_distance D[unit], -max_distance_field F "

@@ -93,7 +93,7 @@ struct oj_op_info
 {
     const char *name;        /**< value of -op; never NULL */
     const char *description; /**< one line for --help; never NULL */
-    const char *measure;     /**< what measure means, "distance" */
+    const char *measure;     /**< the column that holds it */
     unsigned takes;          /**< enum oj_op_takes or'ed */
     enum oj_op transposed;   /**< the join with its sides exchanged (see
                                   oj_relation_transpose) */

@@ -1,5 +1,6 @@
 """Finding the command ogrjoin and running it: progress, messages, cancel."""
 
+import functools
 import json
 import os
 import queue
@@ -55,6 +56,26 @@ def find_command():
         "Correct it in Settings > Options > Processing > Providers > ogrjoin "
         f"(or in the environment variable {SETTING})."
     )
+
+
+def words_after(option):
+    """The words that can follow an option; none without the command."""
+    path = find_command()[0]
+    return _complete(path, option) if path is not None else ()
+
+
+@functools.lru_cache(maxsize=None)
+def _complete(path, option):
+    try:
+        done = subprocess.run(
+            [path, "--complete", option],
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(done.stdout.decode("utf-8", "replace").split())
 
 
 def explain_missing_driver():
