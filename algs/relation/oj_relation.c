@@ -119,6 +119,21 @@ const struct oj_parameter *oj_parameter_at(int i)
     return i >= 0 && i < n ? &parameters[i] : NULL;
 }
 
+void oj_parameter_text(const struct oj_parameter *parameter,
+                       const struct oj_relation *relation, char *text,
+                       size_t size)
+{
+    const void *at = (const char *)relation + parameter->offset;
+    if (parameter->kind == OJ_PARAMETER_DISTANCE)
+        snprintf(text, size, "%.17g", *(const double *)at);
+    else if (parameter->kind == OJ_PARAMETER_COUNT)
+        snprintf(text, size, "%lld", (long long)*(const int64_t *)at);
+    else if (parameter->kind == OJ_PARAMETER_CHOICE)
+        snprintf(text, size, "%d", *(const int *)at);
+    else
+        snprintf(text, size, "%s", (const char *)at);
+}
+
 oj_status oj_choice_read(const char *dash, const char *name,
                          const char *choices, const char *value, int *out,
                          struct oj_error *err)

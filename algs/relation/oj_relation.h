@@ -138,6 +138,12 @@ void oj_op_names(const char *between, char *names, size_t size);
 /** Row i of the table of parameters, or NULL past its end. */
 const struct oj_parameter *oj_parameter_at(int i);
 
+/** The parameter's value in relation, of a choice its place; cut to size bytes.
+ */
+void oj_parameter_text(const struct oj_parameter *parameter,
+                       const struct oj_relation *relation, char *text,
+                       size_t size);
+
 /** The place of value in choices, "a|b".  Errors begin with dash and name. */
 OJ_MUST_USE oj_status oj_choice_read(const char *dash, const char *name,
                                      const char *choices, const char *value,

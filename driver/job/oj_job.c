@@ -580,12 +580,16 @@ static void add_sides(char ***key, const struct oj_sides *sides)
 
 static void add_relation(char ***key, const struct oj_relation *r)
 {
-    add_text(key, CPLSPrintf(
-                      "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
-                      r->op, r->max_distance, r->min_distance, (long long)r->k,
-                      r->ties, r->distance_to, r->metric, r->mask,
-                      r->exclude_self, r->unordered_pairs,
-                      r->exclude_same_geometry, r->any_order, r->share_lists));
+    const struct oj_parameter *parameter;
+    char value[40];
+    for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
+    {
+        oj_parameter_text(parameter, r, value, sizeof value);
+        add_text(key, value);
+    }
+    add_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
+                             r->unordered_pairs, r->exclude_same_geometry,
+                             r->any_order, r->share_lists));
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */

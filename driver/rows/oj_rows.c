@@ -143,8 +143,9 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
             "name_fid");
     if (oj_op_get(relation->op)->measure != NULL)
-        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal, oj_op_get(relation->op)->measure,
-                c->name_distance, "name_distance");
+        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
+                oj_op_get(relation->op)->measure, c->name_distance,
+                "name_distance");
     if (is_ranked)
         add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
                 "name_rank");
