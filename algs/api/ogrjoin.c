@@ -535,21 +535,12 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     oj_free(index);
 }
 
-static oj_status make_index(struct ogrjoin_layer *join_side,
-                            const struct ogrjoin_settings *settings,
-                            struct ogrjoin_index *index, struct oj_error *err)
-{
-    struct oj_flat flat;
-    OJ_TRY(view_layer(join_side, &settings->relation, 0, &flat, err));
-    return oj_join_open(&flat, &settings->relation, settings->backend,
-                        &settings->options, &index->join, err);
-}
-
 static oj_status new_index(struct ogrjoin_layer *join_side,
                            const struct ogrjoin_settings *settings,
                            struct ogrjoin_index **out, struct oj_error *err)
 {
     struct ogrjoin_index *index = oj_calloc(1, sizeof *index);
+    struct oj_flat flat;
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
@@ -558,7 +549,10 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
-    status = make_index(join_side, settings, index, err);
+    status = view_layer(join_side, &settings->relation, 0, &flat, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&flat, &settings->relation, settings->backend,
+                              &settings->options, &index->join, err);
     if (status == OJ_OK)
         *out = index;
     else

@@ -40,7 +40,6 @@
  * Within this file err is that of the join, never NULL, and what is in it is
  * read as the reason why another engine has to answer. */
 
-#define MOST_ENGINES 6
 #define REASON_SIZE 320
 
 #define ON_CPU "ran on the CPU, since "
@@ -59,8 +58,8 @@ struct oj_join
     struct oj_stats stats;
     struct oj_error error; /* of the call at hand */
 
-    int has_cpu;                       /* what is expected of it is ready */
-    struct oj_index *of[MOST_ENGINES]; /* of the backend's engines; NULL: not
+    int has_cpu;                          /* what is expected of it is ready */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
                                           needed yet */
 
     /* OJ_DEVICE_IF_PAYS. */
@@ -200,7 +199,7 @@ static oj_status make_on_cpu(struct oj_join *join, struct oj_error *err)
 
 static void drop_cpu(struct oj_join *join)
 {
-    for (int i = 0; i < MOST_ENGINES; i++)
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
     {
         if (join->of[i] != NULL)
             join->backend->engines[i]->free_index(join->of[i]);

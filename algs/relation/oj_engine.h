@@ -12,6 +12,8 @@
 
 #include "oj_backend.h"
 
+#define OJ_MOST_ENGINES 16 /* of a backend */
+
 /** The join side, prepared by an engine; each engine has its own. */
 struct oj_index;
 

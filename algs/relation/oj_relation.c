@@ -28,24 +28,25 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
      SHAPES(INTERSECTS)},
     {"within",
      "the input feature lies in the join feature, not only on its boundary",
-     SHAPES(CONTAINS)},
+     SHAPES(CONTAINS), .pattern = "T*F**F***"},
     {"contains",
      "the join feature lies in the input feature, not only on its boundary",
-     SHAPES(WITHIN)},
+     SHAPES(WITHIN), .pattern = "T*****FF*"},
     {"covers", "no point of the join feature is outside the input feature",
-     SHAPES(COVEREDBY)},
+     SHAPES(COVEREDBY), .pattern = "******FF*"},
     {"coveredby", "no point of the input feature is outside the join feature",
-     SHAPES(COVERS)},
+     SHAPES(COVERS), .pattern = "**F**F***"},
     {"contains_properly",
      "the join feature lies in the interior of the input feature",
-     SHAPES(RELATE)},
+     SHAPES(RELATE), .pattern = "T**FF*FF*"},
     {"touches", "they meet, but their interiors do not", SHAPES(TOUCHES)},
     {"crosses", "they cross: a line through a polygon, two lines in points",
      SHAPES(CROSSES)},
     {"overlaps",
      "same dimension, a part in common, each with a part of its own",
      SHAPES(OVERLAPS)},
-    {"equals", "the same point set, however it is drawn", SHAPES(EQUALS)},
+    {"equals", "the same point set, however it is drawn", SHAPES(EQUALS),
+     .pattern = "T*F**FFF*"},
     {"disjoint", "no point in common", SHAPES(DISJOINT)},
     {"relate", "the DE-9IM pattern of -relate holds", SHAPES(RELATE),
      .needs = "relate",
@@ -87,9 +88,6 @@ static const struct oj_parameter parameters[] = {
      VALUE(CHOICE, distance_to)},
 };
 
-/* Row OJ_OP_CONTAINS_PROPERLY with its sides exchanged has no name. */
-static const char within_properly[] = "TFF*FF***";
-
 const struct oj_op_info *oj_op_get(enum oj_op op)
 {
     return &ops[op];
@@ -117,21 +115,6 @@ const struct oj_parameter *oj_parameter_at(int i)
 {
     int n = (int)(sizeof parameters / sizeof *parameters);
     return i >= 0 && i < n ? &parameters[i] : NULL;
-}
-
-void oj_parameter_text(const struct oj_parameter *parameter,
-                       const struct oj_relation *relation, char *text,
-                       size_t size)
-{
-    const void *at = (const char *)relation + parameter->offset;
-    if (parameter->kind == OJ_PARAMETER_DISTANCE)
-        snprintf(text, size, "%.17g", *(const double *)at);
-    else if (parameter->kind == OJ_PARAMETER_COUNT)
-        snprintf(text, size, "%lld", (long long)*(const int64_t *)at);
-    else if (parameter->kind == OJ_PARAMETER_CHOICE)
-        snprintf(text, size, "%d", *(const int *)at);
-    else
-        snprintf(text, size, "%s", (const char *)at);
 }
 
 oj_status oj_choice_read(const char *dash, const char *name,
@@ -172,18 +155,12 @@ struct oj_relation oj_relation_default(void)
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
 {
     struct oj_relation other = *relation;
-    other.op = oj_op_get(relation->op)->transposed;
+    const struct oj_op_info *op = oj_op_get(relation->op);
+    const char *mask = op->pattern != NULL ? op->pattern : relation->mask;
+    other.op = op->transposed;
     other.unordered_pairs = -relation->unordered_pairs;
-    if (relation->op == OJ_OP_CONTAINS_PROPERLY)
-        memcpy(other.mask, within_properly, sizeof within_properly);
-    else if (relation->op == OJ_OP_RELATE)
-    {
-        for (int row = 0; row < 3; row++)
-        {
-            for (int column = 0; column < 3; column++)
-                other.mask[3 * column + row] = relation->mask[3 * row + column];
-        }
-    }
+    for (int i = 0; i < 9 && other.op == OJ_OP_RELATE; i++)
+        other.mask[i] = mask[i % 3 * 3 + i / 3];
     return other;
 }
 

@@ -97,6 +97,7 @@ struct oj_op_info
     unsigned takes;          /**< enum oj_op_takes or'ed */
     enum oj_op transposed;   /**< the join with its sides exchanged (see
                                   oj_relation_transpose) */
+    const char *pattern;     /**< of DE-9IM, where one decides */
     const char *needs;       /**< one of these options there must be, "a|b" */
     const char *needs_text;  /**< the same in words */
 };
@@ -137,12 +138,6 @@ void oj_op_names(const char *between, char *names, size_t size);
 
 /** Row i of the table of parameters, or NULL past its end. */
 const struct oj_parameter *oj_parameter_at(int i);
-
-/** The parameter's value in relation, of a choice its place; cut to size bytes.
- */
-void oj_parameter_text(const struct oj_parameter *parameter,
-                       const struct oj_relation *relation, char *text,
-                       size_t size);
 
 /** The place of value in choices, "a|b".  Errors begin with dash and name. */
 OJ_MUST_USE oj_status oj_choice_read(const char *dash, const char *name,

@@ -511,15 +511,10 @@ struct argument_reader
 };
 
 /* A copy of a text that is no word. */
-static oj_status keep(struct oj_command *command, const char *text,
-                      const char **out, struct oj_error *err)
+static const char *keep(struct oj_command *command, const char *text)
 {
-    char **longer = CSLAddStringMayFail(command->texts, text);
-    if (longer == NULL)
-        return oj_fail_nomem(err, (int64_t)strlen(text) + 1, 1);
-    command->texts = longer;
-    *out = longer[CSLCount(longer) - 1];
-    return OJ_OK;
+    command->texts = CSLAddString(command->texts, text);
+    return command->texts[CSLCount(command->texts) - 1];
 }
 
 /* A word that is the name of a file or a dataset. */
@@ -527,11 +522,10 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
                            const char **out, struct oj_error *err)
 {
     char *path = NULL;
-    oj_status status;
     OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    status = keep(r->command, path, out, err);
+    *out = keep(r->command, path);
     oj_free(path);
-    return status;
+    return OJ_OK;
 }
 
 /* What a file holds, but for white space at its end. */
@@ -545,7 +539,6 @@ static oj_status keep_file(struct oj_command *command, const char *name,
     };
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
-    oj_status status;
     int has_read;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
@@ -557,9 +550,9 @@ static oj_status keep_file(struct oj_command *command, const char *name,
                        option, name, MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    status = keep(command, (const char *)bytes, out, err);
+    *out = keep(command, (const char *)bytes);
     VSIFree(bytes);
-    return status;
+    return OJ_OK;
 }
 
 /* One more text of a list that the command owns. */
@@ -572,8 +565,8 @@ static oj_status read_count(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
     char *end;
-    long long value;
-    value = strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
+    long long value =
+        strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
     if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",

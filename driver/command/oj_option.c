@@ -4,6 +4,7 @@
 #include "../base/oj_words.h"
 #include "oj_command.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -298,42 +299,29 @@ static pthread_once_t is_made = PTHREAD_ONCE_INIT;
 
 static struct oj_option of_parameter(const struct oj_parameter *parameter)
 {
-    static const enum oj_option_kind kinds[] = {
-        [OJ_PARAMETER_DISTANCE] = OJ_OPTION_DISTANCE,
-        [OJ_PARAMETER_COUNT] = OJ_OPTION_COUNT,
-        [OJ_PARAMETER_CHOICE] = OJ_OPTION_CHOICE,
-        [OJ_PARAMETER_PATTERN] = OJ_OPTION_PATTERN,
-    };
-    struct oj_option option = {
+    return (struct oj_option){
         join,
         parameter->name,
         parameter->arguments,
         parameter->option_help != NULL ? parameter->option_help
                                        : parameter->help,
-        .kind = kinds[parameter->kind],
+        .kind = (enum oj_option_kind)parameter->kind,
         .offset = offsetof(struct oj_command, relation) + parameter->offset,
+        .minimum = (int64_t)parameter->least,
+        .maximum = (int64_t)fmin(parameter->most, 1e18),
         .ops = parameter->ops};
-    if (parameter->kind == OJ_PARAMETER_COUNT)
-    {
-        option.minimum = (int64_t)parameter->least;
-        option.maximum = (int64_t)parameter->most;
-    }
-    return option;
 }
 
 static void make_table(void)
 {
-    int n = (int)(sizeof options / sizeof *options), n_parameters = 0;
+    const struct oj_parameter *parameter;
+    int n = (int)(sizeof options / sizeof *options);
     for (int i = 0; i < n; i++)
     {
-        const struct oj_parameter *parameter;
         table[n_options++] = options[i];
-        while (i + 1 == N_BEFORE &&
-               (parameter = oj_parameter_at(n_parameters)) != NULL)
-        {
+        for (int j = 0;
+             i + 1 == N_BEFORE && (parameter = oj_parameter_at(j)) != NULL; j++)
             table[n_options++] = of_parameter(parameter);
-            n_parameters++;
-        }
     }
 }
 

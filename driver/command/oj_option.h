@@ -9,6 +9,8 @@
 #ifndef OJ_OPTION_H
 #define OJ_OPTION_H
 
+#include "../../algs/relation/oj_relation.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,16 +20,19 @@ extern "C" {
 
 enum oj_option_kind
 {
+    /* As parameters have them. */
+    OJ_OPTION_DISTANCE = OJ_PARAMETER_DISTANCE, /**< double, and a unit in
+                                                     struct oj_command.unit */
+    OJ_OPTION_COUNT = OJ_PARAMETER_COUNT,   /**< int64_t, minimum to maximum */
+    OJ_OPTION_CHOICE = OJ_PARAMETER_CHOICE, /**< int: place in the choices */
+    OJ_OPTION_PATTERN = OJ_PARAMETER_PATTERN, /**< char[10]: of DE-9IM */
+
     OJ_OPTION_FLAG,         /**< int: 1 when given */
     OJ_OPTION_TEXT,         /**< const char * */
     OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
     OJ_OPTION_LIST,         /**< const char **, one more each time */
-    OJ_OPTION_CHOICE,       /**< int: place in the choices ("a|b|c") */
-    OJ_OPTION_COUNT,        /**< int64_t, from minimum to maximum */
-    OJ_OPTION_THREADS,      /**< the same, or ALL_CPUS: 0 */
+    OJ_OPTION_THREADS,      /**< int64_t, or ALL_CPUS: 0 */
     OJ_OPTION_SECONDS,      /**< double, > 0 */
-    OJ_OPTION_DISTANCE,     /**< double, and a unit in struct oj_command.unit */
-    OJ_OPTION_PATTERN,      /**< char[10]: a DE-9IM pattern */
     OJ_OPTION_BOX,          /**< double[4] */
     OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
                                  member is their count */

@@ -581,11 +581,16 @@ static void add_sides(char ***key, const struct oj_sides *sides)
 static void add_relation(char ***key, const struct oj_relation *r)
 {
     const struct oj_parameter *parameter;
-    char value[40];
     for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
     {
-        oj_parameter_text(parameter, r, value, sizeof value);
-        add_text(key, value);
+        const void *at = (const char *)r + parameter->offset;
+        add_text(key, parameter->kind == OJ_PARAMETER_DISTANCE
+                          ? CPLSPrintf("%.17g", *(const double *)at)
+                      : parameter->kind == OJ_PARAMETER_COUNT
+                          ? CPLSPrintf("%lld", *(const long long *)at)
+                      : parameter->kind == OJ_PARAMETER_CHOICE
+                          ? CPLSPrintf("%d", *(const int *)at)
+                          : (const char *)at);
     }
     add_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
                              r->unordered_pairs, r->exclude_same_geometry,

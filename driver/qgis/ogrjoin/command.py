@@ -39,18 +39,15 @@ def _configured():
 def find_command():
     """The path of the command and "", or None and what to do about that."""
     name = _configured()
+    path = shutil.which(os.path.expanduser(name or "ogrjoin"))
+    if path is not None:
+        return path, ""
     if name is None:
-        path = shutil.which("ogrjoin")
-        if path is not None:
-            return path, ""
         return None, (
             "The command ogrjoin is not in the PATH. Install it, or name it in "
             "Settings > Options > Processing > Providers > ogrjoin (or in the "
             f"environment variable {SETTING})."
         )
-    path = shutil.which(os.path.expanduser(name))
-    if path is not None:
-        return path, ""
     return None, (
         f"The command ogrjoin is said to be {name}, but that is no program. "
         "Correct it in Settings > Options > Processing > Providers > ogrjoin "
