@@ -120,7 +120,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     int64_t n = flat->n_features;
     int64_t i = 1;
     struct fid_at *at;
-    int32_t *rank;
+    int32_t *rank = NULL;
+    oj_status status = OJ_OK;
     if (flat->fid == NULL)
         return OJ_OK;
     while (i < n && flat->fid[i] > flat->fid[i - 1])
@@ -136,22 +137,13 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     qsort(at, (size_t)n, sizeof *at, oj_compare_int64);
     for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
         ;
-    if (i < n)
-    {
-        oj_free(at);
-        return OJ_OK;
-    }
-    rank = oj_malloc(n, sizeof *rank);
-    if (rank == NULL)
-    {
-        oj_free(at);
-        return oj_fail_nomem(err, n, sizeof *rank);
-    }
-    for (i = 0; i < n; i++)
+    if (i == n && (rank = oj_malloc(n, sizeof *rank)) == NULL)
+        status = oj_fail_nomem(err, n, sizeof *rank);
+    for (i = 0; rank != NULL && i < n; i++)
         rank[at[i].ordinal] = (int32_t)i;
     oj_free(at);
     *out = rank;
-    return OJ_OK;
+    return status;
 }
 
 /* --- the CPU -------------------------------------------------------------- */

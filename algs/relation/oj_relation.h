@@ -97,6 +97,7 @@ struct oj_op_info
     unsigned takes;          /**< enum oj_op_takes or'ed */
     enum oj_op transposed;   /**< the join with its sides exchanged (see
                                   oj_relation_transpose) */
+    const char *synonyms;    /**< its names in other systems, "a|b" */
     const char *pattern;     /**< of DE-9IM, where one decides */
     const char *needs;       /**< one of these options there must be, "a|b" */
     const char *needs_text;  /**< the same in words */

@@ -3,6 +3,7 @@
 #include "../../algs/relation/oj_backend.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
@@ -44,21 +45,6 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
                                 (enum oj_unit)command->unit[row]};
 }
 
-/* Names that other systems have for the same joins. */
-static const struct
-{
-    const char *op, *words;
-} synonyms[] = {
-    {"contains_properly", "containsproperly|contains properly"},
-    {"coveredby", "covered_by|covered by"},
-    {"dwithin", "dist_within|distance|within_distance"},
-    {"nearest", "knn|closest"},
-    {"within", "inside"},
-    {"intersects", "intersect"},
-    {"equals", "equal"},
-    {"bbox", "envelope"},
-};
-
 static oj_status fail_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
@@ -68,22 +54,20 @@ static oj_status fail_op(const char *word, struct oj_error *err)
     /* Letters: with half of them or more than 3 wrong it is another word. */
     int half = (int)(strlen(meant) + 1) / 2;
     int least = half < 4 ? half : 4;
-    for (int i = 0; i <= OJ_N_OPS; i++)
+    for (int i = 0; i < OJ_N_OPS; i++)
     {
-        const char *name =
-            i < OJ_N_OPS ? oj_op_get((enum oj_op)i)->name : window;
-        int here = oj_spelling_distance(meant, name);
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        int here = oj_spelling_distance(meant, op->name);
+        if (op->synonyms != NULL && oj_words_find(op->synonyms, meant) >= 0)
+            here = -1;
         if (here < least)
         {
             least = here;
-            best = name;
+            best = op->name;
         }
     }
-    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-    {
-        if (oj_words_find(synonyms[i].words, meant) >= 0)
-            best = synonyms[i].op;
-    }
+    if (oj_spelling_distance(meant, window) < least)
+        best = window;
     oj_op_names(", ", names, sizeof names);
     return oj_fail(err, OJ_ERR_ARG,
                    "-op %.60s: there is no such join%s%s%s; known: %s, %s",
@@ -130,10 +114,10 @@ static oj_status fail_without_op(const struct oj_option *option,
     for (int i = 0; i < OJ_N_OPS; i++)
     {
         const struct oj_op_info *op = oj_op_get((enum oj_op)i);
-        size_t used = strlen(joins);
         if (oj_words_find(option->ops, op->name) >= 0)
-            snprintf(joins + used, sizeof joins - used, "%s-op %s (%s)",
-                     used > 0 ? " or " : "", op->name, op->description);
+            oj_append(joins, sizeof joins, "%s-op %s (%s)",
+                      joins[0] != '\0' ? " or " : "", op->name,
+                      op->description);
     }
     return oj_fail(err, OJ_ERR_ARG, "-%s without -op: write %s", option->name,
                    joins);
@@ -667,10 +651,7 @@ static oj_status read_backend(const struct oj_option *option, const char *word,
         return OJ_OK;
     }
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-    {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, ", %s", backend->name);
-    }
+        oj_append(names, sizeof names, ", %s", backend->name);
     return oj_fail(err, OJ_ERR_ARG, "-%s %s: there is no such backend; %s",
                    option->name, word, names);
 }

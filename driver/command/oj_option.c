@@ -336,9 +336,8 @@ int oj_option_find(const char *name)
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        if (strcasecmp(option->name, name) == 0)
-            return i;
-        if (option->alias != NULL && strcasecmp(option->alias, name) == 0)
+        if (strcasecmp(option->name, name) == 0 ||
+            (option->alias != NULL && strcasecmp(option->alias, name) == 0))
             return i;
     }
     return -1;

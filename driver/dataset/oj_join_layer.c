@@ -454,9 +454,7 @@ static oj_status describe(struct oj_join_layer *layer, struct oj_error *err)
     const struct oj_job *job = &layer->main.pass.job;
     const struct oj_command *command = &layer->command;
     char **list = NULL;
-    list = CSLSetNameValue(
-        list, "OPERATION",
-        command->is_window ? "window" : oj_op_get(job->relation.op)->name);
+    list = CSLSetNameValue(list, "OPERATION", oj_command_op_name(command));
     list = add_side(list, &job->input, "INPUT");
     list = add_side(list, &job->join, "JOIN");
     if (job->crs.unit[0] != '\0')
