@@ -49,198 +49,47 @@ struct ogrjoin_settings
     char backend[BACKEND_NAME];
 };
 
-/* Either takes a word, or a number from least to most, whole or not. */
-struct setting
-{
-    const char *name, *help;
-    oj_status (*set_text)(struct ogrjoin_settings *settings, const char *value,
-                          struct oj_error *err);
-    void (*set_number)(struct ogrjoin_settings *settings, double value);
-    double least, most;
-    int is_whole;
-};
-
-static oj_status set_op(struct ogrjoin_settings *s, const char *value,
-                        struct oj_error *err)
-{
-    int op = oj_op_find(value);
-    if (op < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there is no join \"%.40s\": op is nearest, dwithin, "
-                       "intersects, within, contains, covers, coveredby, "
-                       "contains_properly, touches, crosses, overlaps, equals, "
-                       "disjoint, relate or bbox",
-                       value);
-    s->relation.op = (enum oj_op)op;
-    return OJ_OK;
-}
-
-/* 0 or 1: which of two words value is. */
-static oj_status choose_word(const char *name, const char *value,
-                             const char *zero, const char *one, int *out,
-                             struct oj_error *err)
-{
-    *out = strcasecmp(value, one) == 0;
-    if (!*out && strcasecmp(value, zero) != 0)
-        return oj_fail(err, OJ_ERR_ARG, "%s is %s or %s, not \"%.40s\"", name,
-                       zero, one, value);
-    return OJ_OK;
-}
-
-static oj_status set_ties(struct ogrjoin_settings *s, const char *value,
-                          struct oj_error *err)
-{
-    int all;
-    OJ_TRY(choose_word("ties", value, "first", "all", &all, err));
-    s->relation.ties = all ? OJ_TIES_ALL : OJ_TIES_FIRST;
-    return OJ_OK;
-}
-
-static oj_status set_distance_to(struct ogrjoin_settings *s, const char *value,
-                                 struct oj_error *err)
-{
-    int is_boundary;
-    OJ_TRY(choose_word("distance_to", value, "interior", "boundary",
-                       &is_boundary, err));
-    s->relation.distance_to = is_boundary ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
-    return OJ_OK;
-}
-
-static oj_status set_metric(struct ogrjoin_settings *s, const char *value,
-                            struct oj_error *err)
-{
-    int is_sphere;
-    OJ_TRY(choose_word("metric", value, "planar", "sphere", &is_sphere, err));
-    s->relation.metric = is_sphere ? OJ_METRIC_SPHERE : OJ_METRIC_PLANAR;
-    return OJ_OK;
-}
-
-static oj_status set_relate(struct ogrjoin_settings *s, const char *value,
-                            struct oj_error *err)
-{
-    if (!oj_mask_is_valid(value))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "relate is nine of the letters T F * 0 1 2, such as "
-                       "T*F**F***, not \"%.20s\"",
-                       value);
-    memcpy(s->relation.mask, value, sizeof s->relation.mask);
-    s->relation.op = OJ_OP_RELATE;
-    return OJ_OK;
-}
-
-static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
-                             struct oj_error *err)
-{
-    if (strcasecmp(value, oj_auto_backend.name) != 0 &&
-        oj_backend_find(value) == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%.40s\"", value);
-    snprintf(s->backend, sizeof s->backend, "%s", value);
-    return OJ_OK;
-}
-
-static void set_max_distance(struct ogrjoin_settings *s, double value)
-{
-    s->relation.max_distance = value;
-}
-
-static void set_min_distance(struct ogrjoin_settings *s, double value)
-{
-    s->relation.min_distance = value;
-}
-
-static void set_k(struct ogrjoin_settings *s, double value)
-{
-    s->relation.k = (int64_t)value;
-}
-
-static void set_exclude_self(struct ogrjoin_settings *s, double value)
-{
-    s->relation.exclude_self = value != 0;
-}
-
-static void set_unordered(struct ogrjoin_settings *s, double value)
-{
-    s->relation.unordered_pairs = value != 0;
-}
-
-static void set_exclude_same_geometry(struct ogrjoin_settings *s, double value)
-{
-    s->relation.exclude_same_geometry = value != 0;
-}
-
-static void set_threads(struct ogrjoin_settings *s, double value)
-{
-    s->options.n_threads = (int)value;
-}
-
-static void set_gpus(struct ogrjoin_settings *s, double value)
-{
-    s->options.gpus = (uint64_t)value;
-}
-
-static void set_gpu_memory(struct ogrjoin_settings *s, double value)
-{
-    s->options.gpu_memory = (int64_t)value;
-}
-
-static void set_max_pairs(struct ogrjoin_settings *s, double value)
-{
-    s->options.max_batch_pairs = (int64_t)value;
-}
-
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
 
-static const struct setting setting_table[] = {
-    {"op",
-     "what makes a pair: nearest (default), dwithin, intersects, within, "
-     "contains, covers, coveredby, contains_properly, touches, crosses, "
-     "overlaps, equals, disjoint, relate, bbox",
-     set_op, NULL, 0, 0, 0},
-    {"max_distance",
-     "nearest, dwithin: greatest distance in units of the coordinates, on the "
-     "sphere metres (default: any; dwithin needs one)",
-     NULL, set_max_distance, 0, INFINITY, 0},
-    {"min_distance", "nearest, dwithin: only pairs at least so far (0)", NULL,
-     set_min_distance, 0, 1e300, 0},
-    {"k", "nearest: pairs for each input feature (1)", NULL, set_k, 1,
-     INT32_MAX, 1},
-    {"ties", "nearest: first (default), or all that are as near as the k-th",
-     set_ties, NULL, 0, 0, 0},
-    {"distance_to",
-     "nearest, dwithin: to the interior (default: 0 in a polygon) or the "
-     "boundary of polygons",
-     set_distance_to, NULL, 0, 0, 0},
-    {"metric",
-     "planar (default), or sphere: great circles, x longitude and y latitude "
-     "in degrees, points as input",
-     set_metric, NULL, 0, 0, 0},
-    {"relate", "DE-9IM pattern, such as T*F**F***; sets op to relate",
-     set_relate, NULL, 0, 0, 0},
-    {"exclude_self", "1: no pairs of equal ids (0)", NULL, set_exclude_self, 0,
-     1, 1},
-    {"unordered", "1: only pairs whose left id is the smaller (0)", NULL,
-     set_unordered, 0, 1, 1},
-    {"exclude_same_geometry", "1: no pairs of equal vertices (0)", NULL,
-     set_exclude_same_geometry, 0, 1, 1},
-    {"backend", "auto (default), cpu, cuda, or a reference", set_backend, NULL,
-     0, 0, 0},
-    {"threads", "threads to use; 0: all (default)", NULL, set_threads, 0, 4096,
-     1},
-    {"gpus", "cuda: sum of 2^i for each device i to use; 0: the first (0)",
-     NULL, set_gpus, 0, MOST_WHOLE, 1},
-    {"gpu_memory", "cuda: bytes to use at most on each device; 0: all (0)",
-     NULL, set_gpu_memory, 0, MOST_WHOLE, 1},
-    {"max_pairs", "a join with more pairs fails; 0: no bound (0)", NULL,
-     set_max_pairs, 0, MOST_WHOLE, 1},
+#define VALUE(type, field)                                                     \
+    .kind = OJ_PARAMETER_##type,                                               \
+    .offset = offsetof(struct ogrjoin_settings, field)
+
+/* Beside the parameters of joins. */
+static const struct oj_parameter own_settings[] = {
+    {"op", .help = "what makes a pair: nearest (default), intersects, ...",
+     VALUE(OP, relation.op)},
+    {"exclude_self", .help = "1: no pairs of equal ids (0)",
+     VALUE(INT, relation.exclude_self), .most = 1},
+    {"unordered", .help = "1: only pairs whose left id is the smaller (0)",
+     VALUE(INT, relation.unordered_pairs), .most = 1},
+    {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
+     VALUE(INT, relation.exclude_same_geometry), .most = 1},
+    {"backend", .help = "auto (default), cpu, cuda, or a reference",
+     VALUE(BACKEND, backend)},
+    {"threads", .help = "threads to use; 0: all (default)",
+     VALUE(INT, options.n_threads), .most = 4096},
+    {"gpus",
+     .help = "cuda: sum of 2^i for each device i to use; 0: the first (0)",
+     VALUE(COUNT, options.gpus), .most = MOST_WHOLE},
+    {"gpu_memory",
+     .help = "cuda: bytes to use at most on each device; 0: all (0)",
+     VALUE(COUNT, options.gpu_memory), .most = MOST_WHOLE},
+    {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
+     VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
 };
 
-static const struct setting *setting_at(int i)
+/* An offset in the relation is one in the settings. */
+_Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
+               "the relation comes first");
+
+static const struct oj_parameter *setting_at(int i)
 {
-    int n = (int)(sizeof setting_table / sizeof *setting_table);
-    return i >= 0 && i < n ? &setting_table[i] : NULL;
+    int n = (int)(sizeof own_settings / sizeof *own_settings);
+    return i >= 0 && i < n ? &own_settings[i] : oj_parameter_at(i - n);
 }
 
-static oj_status find_setting(const char *name, const struct setting **out,
+static oj_status find_setting(const char *name, const struct oj_parameter **out,
                               struct oj_error *err)
 {
     for (int i = 0; (*out = setting_at(i)) != NULL; i++)
@@ -253,13 +102,13 @@ static oj_status find_setting(const char *name, const struct setting **out,
 
 const char *ogrjoin_setting_name(int i)
 {
-    const struct setting *setting = setting_at(i);
+    const struct oj_parameter *setting = setting_at(i);
     return setting != NULL ? setting->name : NULL;
 }
 
 const char *ogrjoin_setting_help(int i)
 {
-    const struct setting *setting = setting_at(i);
+    const struct oj_parameter *setting = setting_at(i);
     return setting != NULL ? setting->help : NULL;
 }
 
@@ -279,30 +128,76 @@ void ogrjoin_settings_free(struct ogrjoin_settings *settings)
     oj_free(settings);
 }
 
+static oj_status set_op(struct ogrjoin_settings *s, const char *value,
+                        struct oj_error *err)
+{
+    int op = oj_op_find(value);
+    char names[256];
+    oj_op_names(", ", names, sizeof names);
+    if (op < 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no join \"%.40s\": op is one of %s", value,
+                       names);
+    s->relation.op = (enum oj_op)op;
+    return OJ_OK;
+}
+
+static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
+                             struct oj_error *err)
+{
+    if (strcasecmp(value, oj_auto_backend.name) != 0 &&
+        oj_backend_find(value) == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%.40s\"", value);
+    snprintf(s->backend, sizeof s->backend, "%s", value);
+    return OJ_OK;
+}
+
 static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
                           const char *value, struct oj_error *err)
 {
-    const struct setting *setting;
+    const struct oj_parameter *setting;
+    void *at;
     OJ_TRY(find_setting(name, &setting, err));
-    if (setting->set_text == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
-    return setting->set_text(settings, value, err);
+    at = (char *)settings + setting->offset;
+    switch (setting->kind)
+    {
+        case OJ_PARAMETER_OP:
+            return set_op(settings, value, err);
+        case OJ_PARAMETER_BACKEND:
+            return set_backend(settings, value, err);
+        case OJ_PARAMETER_CHOICE:
+            return oj_choice_read("", name, setting->arguments, value, at, err);
+        case OJ_PARAMETER_PATTERN: /* means the join that takes it */
+            OJ_TRY(oj_mask_read("", name, value, at, err));
+            return set_op(settings, setting->ops, err);
+        default:
+            return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+    }
 }
 
 static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
                             double value, struct oj_error *err)
 {
-    const struct setting *setting;
+    const struct oj_parameter *setting;
+    void *at;
+    int is_whole;
     OJ_TRY(find_setting(name, &setting, err));
-    if (setting->set_number == NULL)
+    at = (char *)settings + setting->offset;
+    is_whole = setting->kind == OJ_PARAMETER_COUNT ||
+               setting->kind == OJ_PARAMETER_INT;
+    if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
         return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
     if (!(value >= setting->least && value <= setting->most) ||
-        (setting->is_whole && value != floor(value)))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s is a %snumber from %g to %g, not %g", name,
-                       setting->is_whole ? "whole " : "", setting->least,
-                       setting->most, value);
-    setting->set_number(settings, value);
+        (is_whole && value != floor(value)))
+        return oj_fail(
+            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
+            is_whole ? "whole " : "", setting->least, setting->most, value);
+    if (setting->kind == OJ_PARAMETER_INT)
+        *(int *)at = (int)value;
+    else if (is_whole)
+        *(int64_t *)at = (int64_t)value;
+    else
+        *(double *)at = value;
     return OJ_OK;
 }
 
@@ -640,21 +535,12 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     oj_free(index);
 }
 
-static oj_status make_index(struct ogrjoin_layer *join_side,
-                            const struct ogrjoin_settings *settings,
-                            struct ogrjoin_index *index, struct oj_error *err)
-{
-    struct oj_flat flat;
-    OJ_TRY(view_layer(join_side, &settings->relation, 0, &flat, err));
-    return oj_join_open(&flat, &settings->relation, settings->backend,
-                        &settings->options, &index->join, err);
-}
-
 static oj_status new_index(struct ogrjoin_layer *join_side,
                            const struct ogrjoin_settings *settings,
                            struct ogrjoin_index **out, struct oj_error *err)
 {
     struct ogrjoin_index *index = oj_calloc(1, sizeof *index);
+    struct oj_flat flat;
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
@@ -663,7 +549,10 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
-    status = make_index(join_side, settings, index, err);
+    status = view_layer(join_side, &settings->relation, 0, &flat, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&flat, &settings->relation, settings->backend,
+                              &settings->options, &index->join, err);
     if (status == OJ_OK)
         *out = index;
     else

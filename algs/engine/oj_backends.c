@@ -10,6 +10,9 @@ static const struct oj_engine *const on_cpu[] = {&oj_cpu_nearest_points,
                                                  &oj_cpu_predicate,
                                                  NULL};
 
+_Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
+               "a join has room for so many");
+
 /* The list of a backend that has one engine. */
 #define ONLY(engine)                                                           \
     (const struct oj_engine *const[])                                          \

@@ -40,7 +40,6 @@
  * Within this file err is that of the join, never NULL, and what is in it is
  * read as the reason why another engine has to answer. */
 
-#define MOST_ENGINES 6
 #define REASON_SIZE 320
 
 #define ON_CPU "ran on the CPU, since "
@@ -59,8 +58,8 @@ struct oj_join
     struct oj_stats stats;
     struct oj_error error; /* of the call at hand */
 
-    int has_cpu;                       /* what is expected of it is ready */
-    struct oj_index *of[MOST_ENGINES]; /* of the backend's engines; NULL: not
+    int has_cpu;                          /* what is expected of it is ready */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
                                           needed yet */
 
     /* OJ_DEVICE_IF_PAYS. */
@@ -121,7 +120,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     int64_t n = flat->n_features;
     int64_t i = 1;
     struct fid_at *at;
-    int32_t *rank;
+    int32_t *rank = NULL;
+    oj_status status = OJ_OK;
     if (flat->fid == NULL)
         return OJ_OK;
     while (i < n && flat->fid[i] > flat->fid[i - 1])
@@ -137,22 +137,13 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     qsort(at, (size_t)n, sizeof *at, oj_compare_int64);
     for (i = 1; i < n && at[i].fid != at[i - 1].fid; i++)
         ;
-    if (i < n)
-    {
-        oj_free(at);
-        return OJ_OK;
-    }
-    rank = oj_malloc(n, sizeof *rank);
-    if (rank == NULL)
-    {
-        oj_free(at);
-        return oj_fail_nomem(err, n, sizeof *rank);
-    }
-    for (i = 0; i < n; i++)
+    if (i == n && (rank = oj_malloc(n, sizeof *rank)) == NULL)
+        status = oj_fail_nomem(err, n, sizeof *rank);
+    for (i = 0; rank != NULL && i < n; i++)
         rank[at[i].ordinal] = (int32_t)i;
     oj_free(at);
     *out = rank;
-    return OJ_OK;
+    return status;
 }
 
 /* --- the CPU -------------------------------------------------------------- */
@@ -163,8 +154,9 @@ static int choose(const struct oj_join *join, const struct oj_flat *input)
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (engine->takes == NULL ||
-            engine->takes(&join->args.relation, &join->join_side, input))
+        if (engine->takes == NULL
+                ? oj_relation_is_of_shapes(&join->args.relation)
+                : engine->takes(&join->args.relation, &join->join_side, input))
             return i;
     }
     return -1;
@@ -199,7 +191,7 @@ static oj_status make_on_cpu(struct oj_join *join, struct oj_error *err)
 
 static void drop_cpu(struct oj_join *join)
 {
-    for (int i = 0; i < MOST_ENGINES; i++)
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
     {
         if (join->of[i] != NULL)
             join->backend->engines[i]->free_index(join->of[i]);

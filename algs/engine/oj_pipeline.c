@@ -44,8 +44,8 @@ struct oj_pipeline
     int64_t n_released;    /* batches that may be read over */
     int64_t n_joined;      /* answers */
     int64_t n_written;     /* answers */
-    int read_ended;        /* n_read is final */
-    int join_ended;        /* n_joined is final */
+    int64_t read_ended;    /* 1: n_read is final */
+    int64_t join_ended;    /* 1: n_joined is final */
     oj_status status;
     struct oj_error error;
 };
@@ -122,14 +122,6 @@ static int all_written(const struct oj_pipeline *p)
     return p->join_ended && p->n_written == p->n_joined;
 }
 
-static void raise_flag(struct oj_pipeline *p, int *flag)
-{
-    pthread_mutex_lock(&p->mutex);
-    *flag = 1;
-    pthread_cond_broadcast(&p->moved);
-    pthread_mutex_unlock(&p->mutex);
-}
-
 static void read_all(struct oj_pipeline *p)
 {
     for (int64_t batch = 0; await(p, may_read, never); batch++)
@@ -148,7 +140,7 @@ static void read_all(struct oj_pipeline *p)
         }
         if (p->batches[s].n_features == 0)
         {
-            raise_flag(p, &p->read_ended);
+            advance(p, &p->read_ended);
             break;
         }
         advance(p, &p->n_read);
@@ -235,7 +227,7 @@ static void join_all(struct oj_pipeline *p)
         }
         p->n_batches_joined++;
     }
-    raise_flag(p, &p->join_ended);
+    advance(p, &p->join_ended);
 }
 
 static void *run_stages(struct oj_pipeline *p,
@@ -375,15 +367,14 @@ static void free_pipeline(struct oj_pipeline *p)
 
 static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
 {
-    const struct oj_error no_thread = {OJ_ERR_NOMEM,
-                                       "could not start a thread"};
-    if (pthread_create(&p->reader, NULL, reader_main, p) != 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "%s", no_thread.message);
-    if (pthread_create(&p->joiner, NULL, join_main, p) == 0)
+    const struct oj_error error = {OJ_ERR_NOMEM, "could not start a thread"};
+    int has_reader = pthread_create(&p->reader, NULL, reader_main, p) == 0;
+    if (has_reader && pthread_create(&p->joiner, NULL, join_main, p) == 0)
         return OJ_OK;
-    stop(p, OJ_ERR_NOMEM, &no_thread);
-    pthread_join(p->reader, NULL);
-    return oj_fail(err, OJ_ERR_NOMEM, "%s", no_thread.message);
+    stop(p, OJ_ERR_NOMEM, &error);
+    if (has_reader)
+        pthread_join(p->reader, NULL);
+    return oj_fail(err, OJ_ERR_NOMEM, "%s", error.message);
 }
 
 oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
@@ -437,17 +428,15 @@ oj_status oj_pipeline_run(const struct oj_pipeline_work *work,
     const struct oj_pipeline_counts no_counts = {0};
     const struct oj_pipeline_part *part;
     const struct oj_matches *matches;
-    struct oj_error error = {OJ_OK, ""};
     struct oj_pipeline *p;
     oj_status status;
     *counts = no_counts;
     OJ_TRY(oj_pipeline_open(work, &p, err));
     do
     {
-        status = oj_pipeline_next(p, &part, &matches, &error);
+        status = oj_pipeline_next(p, &part, &matches, err);
         if (status == OJ_OK && part != NULL)
-            status = sink->write(sink->user, part, matches, &error);
+            status = sink->write(sink->user, part, matches, err);
     } while (status == OJ_OK && part != NULL);
-    status = oj_pipeline_close(p, status, counts, &error);
-    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", error.message);
+    return oj_pipeline_close(p, status, counts, err);
 }

@@ -849,7 +849,9 @@ static char ask_plain(struct oj_geos_pairs *pairs, struct kept *kept_a,
         return GEOSRelatePattern_r(geos, a, b, relation->mask);
     /* known to prepared geometries only */
     answer = GEOSContains_r(geos, a, b); /* looks at envelopes */
-    return answer == 1 ? GEOSRelatePattern_r(geos, a, b, "T**FF*FF*") : answer;
+    return answer == 1 ? GEOSRelatePattern_r(geos, a, b,
+                                             oj_op_get(relation->op)->pattern)
+                       : answer;
 }
 
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,

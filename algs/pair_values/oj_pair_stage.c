@@ -494,10 +494,10 @@ static oj_status visit_score(struct pair_stage_worker *worker,
 }
 
 /* Joins whose pairs meet are all at distance 0. */
-static int pairs_meet(enum oj_op op)
+static int pairs_meet(const struct oj_relation *relation)
 {
-    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && op != OJ_OP_DISJOINT &&
-           op != OJ_OP_RELATE && op != OJ_OP_BBOX;
+    return oj_relation_needs_contact(relation) &&
+           relation->op != OJ_OP_RELATE && relation->op != OJ_OP_BBOX;
 }
 
 /* Scores of single entries, where the rule needs them. */
@@ -507,15 +507,15 @@ static oj_status score_entries(struct oj_pair_stage *stage,
                                struct oj_error *err)
 {
     const struct oj_pair_request *request = &stage->request;
-    enum oj_op op = request->relation.op;
+    const struct oj_op_info *op = oj_op_get(request->relation.op);
     if (matches->offset == NULL ||
         (request->pick != OJ_PICK_LARGEST_OVERLAP &&
-         (request->pick != OJ_PICK_NEAREST || pairs_meet(op))))
+         (request->pick != OJ_PICK_NEAREST || pairs_meet(&request->relation))))
         return OJ_OK;
     OJ_ROOM(stage->score, 0, matches->n_entries + 1, stage->cap_score, err);
     scores->of_entry = stage->score;
     if (request->pick == OJ_PICK_LARGEST_OVERLAP ||
-        (op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN))
+        (op->takes & OJ_TAKES_DISTANCE) == 0)
         return visit_all(stage, matches, visit_score, err);
     for (int64_t i = 0; i < matches->n_entries; i++)
         stage->score[i] = oj_score_of_double(-matches->measure[i]);

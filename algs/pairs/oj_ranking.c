@@ -404,7 +404,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
         return gather_undecided(answers, n_answers, out, err);
     }
     OJ_TRY(place_entries(NULL, answers, n_answers, n_rows, 0, out, err));
-    if (relation->op == OJ_OP_NEAREST)
+    if (oj_relation_sorts_by_measure(relation))
     {
         struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
         oj_status status = merge_rows(&ranking, out, err);

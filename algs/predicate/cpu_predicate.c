@@ -78,7 +78,7 @@ int oj_screen_rule_of(const struct oj_relation *relation,
     out->is_enough = op == OJ_OP_BBOX;
     out->asks_meeting = !is_inside && op != OJ_OP_EQUALS && op != OJ_OP_BBOX;
     out->takes_all = op == OJ_OP_RELATE && !oj_relation_needs_contact(relation);
-    return op != OJ_OP_NEAREST && op != OJ_OP_DWITHIN && !out->takes_all;
+    return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && !out->takes_all;
 }
 
 /* Where the vertices of a shape lie in another: bits 1 << enum oj_location. */
@@ -1219,7 +1219,7 @@ static int takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN;
+    return (oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) != 0;
 }
 
 const struct oj_engine oj_cpu_predicate = {"predicates", takes, make_index,

@@ -183,7 +183,7 @@ static int is_at_bound(const struct oj_validation *v,
                 oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                      v->join_side, pair->join_row)))
         return 1;
-    return v->relation->op == OJ_OP_NEAREST &&
+    return oj_relation_sorts_by_measure(v->relation) &&
            is_near(v, pair->measure, farthest_of(other));
 }
 
@@ -194,10 +194,12 @@ static int has_distance(const struct oj_validation *v)
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* Asked of planar joins whose layers are known: exact arithmetic needs both. */
+/* Asked of planar joins of geometries whose layers are known: exact arithmetic
+ * needs both. */
 static int may_prove(const struct oj_validation *v)
 {
-    return knows_layers(v) && !is_on_sphere(v);
+    return knows_layers(v) && !is_on_sphere(v) &&
+           oj_relation_is_of_shapes(v->relation);
 }
 
 /* -1, 0, 1: how the exact distance of a pair compares with limit. */
@@ -254,7 +256,7 @@ static int is_in_rank(const struct oj_validation *v,
                       const struct oj_row_pair *ours)
 {
     int64_t n_nearer = 0;
-    if (v->relation->op != OJ_OP_NEAREST)
+    if (!oj_relation_sorts_by_measure(v->relation))
         return 1;
     for (int64_t i = 0; i < v->ours.n; i++)
         n_nearer += v->ours.pair[i].measure < ours->measure;
@@ -337,7 +339,7 @@ static oj_status prove_single(const struct oj_validation *v,
         return OJ_OK;
     }
     *is_proved = !holds;
-    if (holds && v->relation->op == OJ_OP_NEAREST && farthest >= 0.0)
+    if (holds && oj_relation_sorts_by_measure(v->relation) && farthest >= 0.0)
     {
         OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
         *is_proved = order > 0;

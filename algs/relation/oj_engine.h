@@ -12,6 +12,8 @@
 
 #include "oj_backend.h"
 
+#define OJ_MOST_ENGINES 16 /* of a backend */
+
 /** The join side, prepared by an engine; each engine has its own. */
 struct oj_index;
 
@@ -31,8 +33,8 @@ struct oj_engine
     const char *name; /**< for -explain, and in messages */
 
     /** 1 when this engine can answer relation for this join side and this
-     *  batch of input features; input NULL: for any of points.  takes NULL: the
-     *  engine says itself what it does not do. */
+     *  batch of input features; input NULL: for any of points.  takes NULL:
+     *  any join of geometries; the engine says itself what it does not do. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 

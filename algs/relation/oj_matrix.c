@@ -56,6 +56,7 @@ static int has_common_point(const struct oj_matrix *m)
 int oj_matrix_holds(const struct oj_matrix *m,
                     const struct oj_relation *relation)
 {
+    const char *pattern = oj_op_get(relation->op)->pattern;
     int dim_a = dimension(m->at[0], m->at[1], m->at[2]);
     int dim_b = dimension(m->at[0], m->at[3], m->at[6]);
     switch (relation->op)
@@ -64,16 +65,6 @@ int oj_matrix_holds(const struct oj_matrix *m,
             return has_common_point(m);
         case OJ_OP_DISJOINT:
             return !has_common_point(m);
-        case OJ_OP_WITHIN:
-            return oj_matrix_fits(m, "T*F**F***");
-        case OJ_OP_CONTAINS:
-            return oj_matrix_fits(m, "T*****FF*");
-        case OJ_OP_COVEREDBY:
-            return has_common_point(m) && oj_matrix_fits(m, "**F**F***");
-        case OJ_OP_COVERS:
-            return has_common_point(m) && oj_matrix_fits(m, "******FF*");
-        case OJ_OP_CONTAINS_PROPERLY:
-            return oj_matrix_fits(m, "T**FF*FF*");
         case OJ_OP_TOUCHES:
             return m->at[0] == 'F' && has_common_point(m) &&
                    (dim_a > 0 || dim_b > 0);
@@ -81,11 +72,12 @@ int oj_matrix_holds(const struct oj_matrix *m,
             return crosses(m, dim_a, dim_b);
         case OJ_OP_OVERLAPS:
             return overlaps(m, dim_a, dim_b);
-        case OJ_OP_EQUALS:
-            return oj_matrix_fits(m, "T*F**FFF*");
+        case OJ_OP_COVEREDBY:
+        case OJ_OP_COVERS:
+            return has_common_point(m) && oj_matrix_fits(m, pattern);
         case OJ_OP_RELATE:
             return oj_matrix_fits(m, relation->mask);
         default:
-            return 0;
+            return pattern != NULL && oj_matrix_fits(m, pattern);
     }
 }

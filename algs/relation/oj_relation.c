@@ -1,42 +1,96 @@
 #include "oj_relation.h"
 
+#include "../../flatten/base/oj_word_list.h"
+
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+/* A join by what features have in common, and the join with its sides
+ * exchanged. */
+#define SHAPES(exchanged)                                                      \
+    .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
+
 static const struct oj_op_info ops[OJ_N_OPS] = {
-    {"nearest", "distance", OJ_TAKES_DISTANCE | OJ_TAKES_K, OJ_OP_NEAREST,
-     "the nearest join feature, or the -k nearest, within -max_distance"},
-    {"dwithin", "distance", OJ_TAKES_DISTANCE, OJ_OP_DWITHIN,
-     "every join feature within -max_distance"},
-    {"intersects", NULL, 0, OJ_OP_INTERSECTS,
-     "the two have a point in common (default)"},
-    {"within", NULL, 0, OJ_OP_CONTAINS,
-     "the input feature lies in the join feature, not only on its boundary"},
-    {"contains", NULL, 0, OJ_OP_WITHIN,
-     "the join feature lies in the input feature, not only on its boundary"},
-    {"covers", NULL, 0, OJ_OP_COVEREDBY,
-     "no point of the join feature is outside the input feature"},
-    {"coveredby", NULL, 0, OJ_OP_COVERS,
-     "no point of the input feature is outside the join feature"},
-    {"contains_properly", NULL, 0, OJ_OP_RELATE,
-     "the join feature lies in the interior of the input feature"},
-    {"touches", NULL, 0, OJ_OP_TOUCHES,
-     "they meet, but their interiors do not"},
-    {"crosses", NULL, 0, OJ_OP_CROSSES,
-     "they cross: a line through a polygon, two lines in points"},
-    {"overlaps", NULL, 0, OJ_OP_OVERLAPS,
-     "same dimension, a part in common, each with a part of its own"},
-    {"equals", NULL, 0, OJ_OP_EQUALS,
-     "the same point set, however it is drawn"},
-    {"disjoint", NULL, 0, OJ_OP_DISJOINT, "no point in common"},
-    {"relate", NULL, OJ_TAKES_MASK, OJ_OP_RELATE,
-     "the DE-9IM pattern of -relate holds"},
-    {"bbox", NULL, 0, OJ_OP_BBOX, "their envelopes have a point in common"},
+    {"nearest",
+     "the nearest join feature, or the -k nearest, within -max_distance",
+     .synonyms = "knn|closest", .measure = "join_distance",
+     .takes = OJ_TAKES_DISTANCE | OJ_TAKES_K, .transposed = OJ_OP_NEAREST},
+    {"dwithin", "every join feature within -max_distance",
+     .synonyms = "dist_within|distance|within_distance",
+     .measure = "join_distance", .takes = OJ_TAKES_DISTANCE,
+     .transposed = OJ_OP_DWITHIN,
+     .needs = "max_distance|max_distance_field|join_max_distance_field",
+     .needs_text = "a distance: -max_distance D[unit], -max_distance_field F "
+                   "or -join_max_distance_field F"},
+    {"intersects", "the two have a point in common (default)",
+     SHAPES(INTERSECTS), .synonyms = "intersect"},
+    {"within",
+     "the input feature lies in the join feature, not only on its boundary",
+     SHAPES(CONTAINS), .synonyms = "inside", .pattern = "T*F**F***"},
+    {"contains",
+     "the join feature lies in the input feature, not only on its boundary",
+     SHAPES(WITHIN), .pattern = "T*****FF*"},
+    {"covers", "no point of the join feature is outside the input feature",
+     SHAPES(COVEREDBY), .pattern = "******FF*"},
+    {"coveredby", "no point of the input feature is outside the join feature",
+     SHAPES(COVERS), .synonyms = "covered_by|covered by",
+     .pattern = "**F**F***"},
+    {"contains_properly",
+     "the join feature lies in the interior of the input feature",
+     SHAPES(RELATE), .pattern = "T**FF*FF*",
+     .synonyms = "containsproperly|contains properly"},
+    {"touches", "they meet, but their interiors do not", SHAPES(TOUCHES)},
+    {"crosses", "they cross: a line through a polygon, two lines in points",
+     SHAPES(CROSSES)},
+    {"overlaps",
+     "same dimension, a part in common, each with a part of its own",
+     SHAPES(OVERLAPS)},
+    {"equals", "the same point set, however it is drawn", SHAPES(EQUALS),
+     .synonyms = "equal", .pattern = "T*F**FFF*"},
+    {"disjoint", "no point in common", SHAPES(DISJOINT)},
+    {"relate", "the DE-9IM pattern of -relate holds", SHAPES(RELATE),
+     .needs = "relate",
+     .needs_text = "-relate MASK, nine of the letters T F * 0 1 2"},
+    {"bbox", "their envelopes have a point in common", SHAPES(BBOX),
+     .synonyms = "envelope"},
 };
 
-/* Row OJ_OP_CONTAINS_PROPERLY with its sides exchanged has no name. */
-static const char within_properly[] = "TFF*FF***";
+#define VALUE(type, field)                                                     \
+    .kind = OJ_PARAMETER_##type, .offset = offsetof(struct oj_relation, field)
+
+static const struct oj_parameter parameters[] = {
+    {"relate", "MASK", "relate",
+     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
+     VALUE(PATTERN, mask)},
+    {"max_distance", "D[unit]", "nearest|dwithin",
+     "only join features within this distance, in units of the coordinates, on "
+     "the sphere metres; default: any; dwithin needs one",
+     "only join features within this distance; units m, km, ft, us-ft, mi, "
+     "deg, or none for the units of the CRS of the join (the input layer's, or "
+     "-t_srs); without this option -op nearest is unbounded",
+     VALUE(DISTANCE, max_distance), .most = INFINITY},
+    {"min_distance", "D[unit]", "nearest|dwithin",
+     "only join features at least so far", VALUE(DISTANCE, min_distance),
+     .most = 1e300},
+    {"metric", "planar|sphere", "nearest|dwithin",
+     "distances in the plane of the CRS (default), or along great circles, in "
+     "metres, where the CRS of the join is in degrees",
+     VALUE(CHOICE, metric)},
+    {"k", "K", "nearest", "the K nearest instead of one",
+     "the K nearest instead of one; adds the column join_rank", VALUE(COUNT, k),
+     .least = 1, .most = INT32_MAX},
+    {"ties", "first|all", "nearest",
+     "of equally near join features, the ones with the smallest FID (default), "
+     "or all",
+     VALUE(CHOICE, ties)},
+    {"distance_to", "interior|boundary", "nearest",
+     "the distance of a point in a polygon is 0 (default), or measured to the "
+     "polygon's rings",
+     VALUE(CHOICE, distance_to)},
+};
 
 const struct oj_op_info *oj_op_get(enum oj_op op)
 {
@@ -53,6 +107,45 @@ int oj_op_find(const char *name)
     return -1;
 }
 
+void oj_op_names(const char *between, char *names, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < OJ_N_OPS && used < size; i++)
+        used += (size_t)snprintf(names + used, size - used, "%s%s",
+                                 i > 0 ? between : "", ops[i].name);
+}
+
+const struct oj_parameter *oj_parameter_at(int i)
+{
+    int n = (int)(sizeof parameters / sizeof *parameters);
+    return i >= 0 && i < n ? &parameters[i] : NULL;
+}
+
+oj_status oj_choice_read(const char *dash, const char *name,
+                         const char *choices, const char *value, int *out,
+                         struct oj_error *err)
+{
+    int place = oj_words_find(choices, value);
+    if (place < 0)
+        return oj_fail(err, OJ_ERR_ARG, "%s%s must be one of %s, not '%s'",
+                       dash, name, choices, value);
+    *out = place;
+    return OJ_OK;
+}
+
+oj_status oj_mask_read(const char *dash, const char *name, const char *value,
+                       char out[10], struct oj_error *err)
+{
+    if (strspn(value, "TtFf*012") != 9 || value[9] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s must be nine of the letters T F * 0 1 2, as "
+                       "T*F**F***, not '%.40s'",
+                       dash, name, value);
+    for (int i = 0; i < 10; i++)
+        out[i] = (char)toupper((unsigned char)value[i]);
+    return OJ_OK;
+}
+
 struct oj_relation oj_relation_default(void)
 {
     struct oj_relation relation;
@@ -66,18 +159,12 @@ struct oj_relation oj_relation_default(void)
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
 {
     struct oj_relation other = *relation;
-    other.op = oj_op_get(relation->op)->transposed;
+    const struct oj_op_info *op = oj_op_get(relation->op);
+    const char *mask = op->pattern != NULL ? op->pattern : relation->mask;
+    other.op = op->transposed;
     other.unordered_pairs = -relation->unordered_pairs;
-    if (relation->op == OJ_OP_CONTAINS_PROPERLY)
-        memcpy(other.mask, within_properly, sizeof within_properly);
-    else if (relation->op == OJ_OP_RELATE)
-    {
-        for (int row = 0; row < 3; row++)
-        {
-            for (int column = 0; column < 3; column++)
-                other.mask[3 * column + row] = relation->mask[3 * row + column];
-        }
-    }
+    for (int i = 0; i < 9 && other.op == OJ_OP_RELATE; i++)
+        other.mask[i] = mask[i % 3 * 3 + i / 3];
     return other;
 }
 
@@ -86,7 +173,7 @@ int oj_relation_needs_contact(const struct oj_relation *relation)
     static const int common[] = {0, 1, 3, 4}; /* interiors, boundaries */
     if (relation->op != OJ_OP_RELATE)
         return relation->op != OJ_OP_DISJOINT &&
-               relation->op != OJ_OP_NEAREST && relation->op != OJ_OP_DWITHIN;
+               (ops[relation->op].takes & OJ_TAKES_SHAPES) != 0;
     for (int i = 0; i < 4; i++)
     {
         if (strchr("Ff*", relation->mask[common[i]]) == NULL)
@@ -95,18 +182,9 @@ int oj_relation_needs_contact(const struct oj_relation *relation)
     return 0;
 }
 
-static oj_status check_mask(const char *mask, struct oj_error *err)
-{
-    if (!oj_mask_is_valid(mask))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a DE-9IM pattern is nine of the letters T F * 0 1 2, "
-                       "such as T*F**F***, not \"%.20s\"",
-                       mask);
-    return OJ_OK;
-}
-
 oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
 {
+    char mask[sizeof r->mask];
     if ((int)r->op < 0 || r->op >= OJ_N_OPS)
         return oj_fail(err, OJ_ERR_ARG, "unknown join %d", (int)r->op);
     if (isnan(r->max_distance) || r->max_distance < 0)
@@ -122,6 +200,6 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        "k must be a whole number from 1 to %d, not %lld",
                        INT32_MAX, (long long)r->k);
     if (r->op == OJ_OP_RELATE)
-        return check_mask(r->mask, err);
+        return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;
 }

@@ -1,12 +1,13 @@
-/** What a join asks: the table of joins and the options of one of them.
- *  One row per join; a new join is a row here and at most one kernel. */
+/** What a join asks: the table of joins, that of their parameters, and the
+ *  parameters of one of them.  Command line, help, man page, completion, names
+ *  of datasets and settings of the library are made from the two. */
 #ifndef OJ_RELATION_H
 #define OJ_RELATION_H
 
 #include "../../flatten/base/oj_status.h"
 
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,25 +78,54 @@ struct oj_relation
                           (oj_matches.h), which saves most of the rest */
 };
 
-/** What else of struct oj_relation a join reads. */
+/** What decides the pairs of a join, and how. */
 enum oj_op_takes
 {
-    OJ_TAKES_DISTANCE = 1, /**< max_distance, min_distance, metric; its pairs
-                                have a measure */
-    OJ_TAKES_K = 2,        /**< k, ties, distance_to */
-    OJ_TAKES_MASK = 4      /**< mask */
+    OJ_TAKES_DISTANCE = 1, /**< distances of features, which are its measure and
+                                can be bounded */
+    OJ_TAKES_K = 2,        /**< of a row's pairs the first k by measure */
+    OJ_TAKES_SHAPES = 4    /**< what features or their envelopes have in
+                                common */
 };
 
-/** A row of the table of joins. */
+/** A row of the table of joins. Texts that are not named may be NULL. */
 struct oj_op_info
 {
-    const char *name;        /**< value of -op */
-    const char *measure;     /**< what measure means, "distance", or NULL */
+    const char *name;        /**< value of -op; never NULL */
+    const char *description; /**< one line for --help; never NULL */
+    const char *measure;     /**< the column that holds it */
     unsigned takes;          /**< enum oj_op_takes or'ed */
-    enum oj_op transposed;   /**< the join with its sides exchanged; the op
-                                  itself where no row says so (see
+    enum oj_op transposed;   /**< the join with its sides exchanged (see
                                   oj_relation_transpose) */
-    const char *description; /**< one line for --help */
+    const char *synonyms;    /**< its names in other systems, "a|b" */
+    const char *pattern;     /**< of DE-9IM, where one decides */
+    const char *needs;       /**< one of these options there must be, "a|b" */
+    const char *needs_text;  /**< the same in words */
+};
+
+enum oj_parameter_kind
+{
+    OJ_PARAMETER_DISTANCE, /**< double, from least to most */
+    OJ_PARAMETER_COUNT,    /**< int64_t, from least to most */
+    OJ_PARAMETER_CHOICE,   /**< int or an enum: place in arguments, "a|b" */
+    OJ_PARAMETER_PATTERN,  /**< char[10]: a DE-9IM pattern */
+
+    /* Of settings of the library alone. */
+    OJ_PARAMETER_INT,    /**< int, from least to most */
+    OJ_PARAMETER_OP,     /**< enum oj_op: a name of the table */
+    OJ_PARAMETER_BACKEND /**< char[]: a backend's name, or auto */
+};
+
+/** What a join can be told: an option of the command, and a setting of the
+ *  library. */
+struct oj_parameter
+{
+    const char *name, *arguments, *ops; /**< as in struct oj_option */
+    const char *help;                   /**< one line */
+    const char *option_help;            /**< that of the command, or NULL */
+    enum oj_parameter_kind kind;
+    size_t offset; /**< in struct oj_relation */
+    double least, most;
 };
 
 /** The row of op; never NULL for a valid op. */
@@ -103,6 +133,23 @@ const struct oj_op_info *oj_op_get(enum oj_op op);
 
 /** The op of a name (without case), or -1. */
 int oj_op_find(const char *name);
+
+/** The names of all, with between between them; cut to size bytes. */
+void oj_op_names(const char *between, char *names, size_t size);
+
+/** Row i of the table of parameters, or NULL past its end. */
+const struct oj_parameter *oj_parameter_at(int i);
+
+/** The place of value in choices, "a|b".  Errors begin with dash and name. */
+OJ_MUST_USE oj_status oj_choice_read(const char *dash, const char *name,
+                                     const char *choices, const char *value,
+                                     int *out, struct oj_error *err);
+
+/** A DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. Errors begin
+ *  with dash and name. */
+OJ_MUST_USE oj_status oj_mask_read(const char *dash, const char *name,
+                                   const char *value, char out[10],
+                                   struct oj_error *err);
 
 /** OJ_OP_NEAREST, unbounded, k 1, first of ties, to the interior, planar,
  *  nothing excluded. */
@@ -123,13 +170,11 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
  * for nothing in common of interiors and boundaries. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
-/** 1 for a DE-9IM pattern: nine of the letters T F * 0 1 2, in any case. */
-static inline int oj_mask_is_valid(const char *mask)
+/** 1 for joins by distance and by what features have in common. */
+static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 {
-    int n = 0;
-    while (n < 9 && mask[n] != '\0' && strchr("TtFf*012", mask[n]) != NULL)
-        n++;
-    return n == 9 && mask[9] == '\0';
+    return (oj_op_get(relation->op)->takes &
+            ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
 }
 
 /** 1 when an input row can have more than one pair. */
@@ -139,7 +184,8 @@ static inline int oj_relation_gives_lists(const struct oj_relation *relation)
            relation->ties == OJ_TIES_ALL;
 }
 
-/** 1 when pairs of a row are sorted by (measure, tie rank), 0: by tie rank. */
+/** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are
+ *  taken, 0: all, by tie rank. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
     return r->op == OJ_OP_NEAREST;

@@ -4,22 +4,6 @@
 
 #include <limits.h>
 #include <string.h>
-#include <strings.h>
-
-int oj_words_find(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    int place = 0;
-    for (const char *at = list;; place++)
-    {
-        size_t length = strcspn(at, "|");
-        if (length == n && strncasecmp(at, word, n) == 0)
-            return place;
-        if (at[length] == '\0')
-            return -1;
-        at += length + 1;
-    }
-}
 
 static int is_space(char c)
 {

@@ -11,14 +11,11 @@
 #define OJ_WORDS_H
 
 #include "../../flatten/base/oj_status.h"
+#include "../../flatten/base/oj_word_list.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** The place of word, without case, in a list as "a|b|c"; -1: it is none of
- *  them. */
-int oj_words_find(const char *list, const char *word);
 
 /** The words of text, NULL-terminated, in one block that oj_free() frees.
  *  *n: how many.  OJ_ERR_ARG when a quote does not end. */

@@ -88,24 +88,19 @@ struct oj_output_options
 struct oj_command
 {
     /* What to join. */
-    int op;                /**< enum oj_op; OJ_OP_INTERSECTS with is_window */
-    int is_window;         /**< -op window: against boxes */
-    const char *mask;      /**< of -relate, or NULL */
-    const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
-    int64_t n_windows;     /**< > 0: they are the join side, and
-                                 join.dataset is "-window" */
-    struct oj_distance max_distance, min_distance;
+    struct oj_relation relation; /**< the join and its parameters, distances as
+                                      written; intersects with is_window */
+    int is_window;               /**< -op window: against boxes */
+    const double *windows;       /**< [4 * n_windows] xmin ymin xmax ymax */
+    int64_t n_windows;           /**< > 0: they are the join side, and
+                                       join.dataset is "-window" */
     const char *max_distance_field, *join_max_distance_field;
-    int metric;           /**< enum oj_metric */
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on;          /**< "LEFT=RIGHT,..." or NULL */
-    int centroid_of;         /**< enum oj_which_side, when given */
-    int point_on_surface_of; /**< the same */
-    int invalid;             /**< enum oj_invalid_mode */
-    int64_t k;
-    int ties;                      /**< enum oj_ties */
-    int distance_to;               /**< enum oj_distance_to */
+    const char *on;                /**< "LEFT=RIGHT,..." or NULL */
+    int centroid_of;               /**< enum oj_which_side, when given */
+    int point_on_surface_of;       /**< the same */
+    int invalid;                   /**< enum oj_invalid_mode */
     int how;                       /**< enum oj_how; by default left,
                                         inner with is_window */
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
@@ -159,6 +154,7 @@ struct oj_command
     int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
     const char **words; /**< owned: all that were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
+    unsigned char unit[OJ_MAX_OPTIONS];  /**< enum oj_unit of distances, too */
     char **texts; /**< owned string list: texts above that are no word */
 };
 
@@ -185,6 +181,10 @@ OJ_MUST_USE oj_status oj_command_parse_dataset(int argc,
 
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
+
+/** The distance that this option gave. */
+struct oj_distance oj_command_distance(const struct oj_command *command,
+                                       const char *name);
 
 /** "intersects", "window": what -op would be. */
 const char *oj_command_op_name(const struct oj_command *command);

@@ -3,6 +3,7 @@
 #include "../../algs/relation/oj_backend.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
+#include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
@@ -26,8 +27,7 @@ static const char sphere[] = "sphere"; /* the reference for -metric sphere */
 
 const char *oj_command_op_name(const struct oj_command *command)
 {
-    return command->is_window ? window
-                              : oj_op_get((enum oj_op)command->op)->name;
+    return command->is_window ? window : oj_op_get(command->relation.op)->name;
 }
 
 int oj_command_given(const struct oj_command *command, const char *name)
@@ -36,20 +36,14 @@ int oj_command_given(const struct oj_command *command, const char *name)
     return row >= 0 && command->given[row];
 }
 
-/* Names that other systems have for the same joins. */
-static const struct
+struct oj_distance oj_command_distance(const struct oj_command *command,
+                                       const char *name)
 {
-    const char *op, *words;
-} synonyms[] = {
-    {"contains_properly", "containsproperly|contains properly"},
-    {"coveredby", "covered_by|covered by"},
-    {"dwithin", "dist_within|distance|within_distance"},
-    {"nearest", "knn|closest"},
-    {"within", "inside"},
-    {"intersects", "intersect"},
-    {"equals", "equal"},
-    {"bbox", "envelope"},
-};
+    int row = oj_option_find(name);
+    const void *at = (const char *)command + oj_option_at(row)->offset;
+    return (struct oj_distance){*(const double *)at,
+                                (enum oj_unit)command->unit[row]};
+}
 
 static oj_status fail_op(const char *word, struct oj_error *err)
 {
@@ -60,29 +54,26 @@ static oj_status fail_op(const char *word, struct oj_error *err)
     /* Letters: with half of them or more than 3 wrong it is another word. */
     int half = (int)(strlen(meant) + 1) / 2;
     int least = half < 4 ? half : 4;
-    for (int i = 0; i <= OJ_N_OPS; i++)
+    for (int i = 0; i < OJ_N_OPS; i++)
     {
-        const char *name =
-            i < OJ_N_OPS ? oj_op_get((enum oj_op)i)->name : window;
-        int here = oj_spelling_distance(meant, name);
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s",
-                 used > 0 ? ", " : "", name);
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        int here = oj_spelling_distance(meant, op->name);
+        if (op->synonyms != NULL && oj_words_find(op->synonyms, meant) >= 0)
+            here = -1;
         if (here < least)
         {
             least = here;
-            best = name;
+            best = op->name;
         }
     }
-    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-    {
-        if (oj_words_find(synonyms[i].words, meant) >= 0)
-            best = synonyms[i].op;
-    }
+    if (oj_spelling_distance(meant, window) < least)
+        best = window;
+    oj_op_names(", ", names, sizeof names);
     return oj_fail(err, OJ_ERR_ARG,
-                   "-op %.60s: there is no such join%s%s%s; known: %s", word,
-                   best != NULL ? "; did you mean " : "",
-                   best != NULL ? best : "", best != NULL ? "?" : "", names);
+                   "-op %.60s: there is no such join%s%s%s; known: %s, %s",
+                   word, best != NULL ? "; did you mean " : "",
+                   best != NULL ? best : "", best != NULL ? "?" : "", names,
+                   window);
 }
 
 static oj_status read_op(struct oj_command *command, const char *name,
@@ -94,7 +85,7 @@ static oj_status read_op(struct oj_command *command, const char *name,
         op = OJ_OP_INTERSECTS;
     if (op < 0)
         return fail_op(name, err);
-    command->op = op;
+    command->relation.op = (enum oj_op)op;
     return OJ_OK;
 }
 
@@ -115,29 +106,37 @@ static const char *first_given(const struct oj_command *command,
     }
 }
 
-/* The join that the options mean where -op is not among them. -max_distance
- * alone could be one of two. */
+/* An option of several joins, of which none is named. */
+static oj_status fail_without_op(const struct oj_option *option,
+                                 struct oj_error *err)
+{
+    char joins[512] = "";
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        if (oj_words_find(option->ops, op->name) >= 0)
+            oj_append(joins, sizeof joins, "%s-op %s (%s)",
+                      joins[0] != '\0' ? " or " : "", op->name,
+                      op->description);
+    }
+    return oj_fail(err, OJ_ERR_ARG, "-%s without -op: write %s", option->name,
+                   joins);
+}
+
+/* The join that the options mean where -op is not among them. */
 static oj_status choose_op(struct oj_command *command, struct oj_error *err)
 {
-    const char *distance = first_given(command, "max_distance|min_distance|"
-                                                "metric");
-    command->op = OJ_OP_INTERSECTS;
-    if (first_given(command, "relate") != NULL)
-        command->op = OJ_OP_RELATE;
-    else if (first_given(command, "window") != NULL)
-        command->is_window = 1;
-    else if (first_given(command, "k|ties|distance_to") != NULL)
-        command->op = OJ_OP_NEAREST;
-    else if (first_given(command,
-                         "max_distance_field|join_max_distance_field") != NULL)
-        command->op = OJ_OP_DWITHIN;
-    else if (distance != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s without -op: write -op nearest (the nearest join "
-                       "feature) or -op dwithin (every join feature within "
-                       "-max_distance)",
-                       distance);
-    return OJ_OK;
+    const struct oj_option *option, *of_several = NULL;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (!command->given[i] || option->ops == NULL)
+            continue;
+        if (strchr(option->ops, '|') == NULL)
+            return read_op(command, option->ops, err);
+        of_several = of_several != NULL ? of_several : option;
+    }
+    command->relation.op = OJ_OP_INTERSECTS;
+    return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
 }
 
 static oj_status check_needs(const struct oj_command *command,
@@ -165,7 +164,7 @@ static oj_status settle_op(struct oj_command *command, struct oj_error *err)
         command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
         command->validate =
-            command->metric == OJ_METRIC_SPHERE ? sphere : "geos";
+            command->relation.metric == OJ_METRIC_SPHERE ? sphere : "geos";
     return check_needs(command, err);
 }
 
@@ -196,18 +195,18 @@ static oj_status check_ops(const struct oj_command *command,
 static oj_status check_distances(const struct oj_command *command,
                                  struct oj_error *err)
 {
-    int needs_distance = command->op == OJ_OP_DWITHIN &&
-                         command->max_distance_field == NULL &&
-                         command->join_max_distance_field == NULL;
-    int is_sphere = command->metric == OJ_METRIC_SPHERE;
-    if (needs_distance && !oj_command_given(command, "max_distance"))
+    const struct oj_op_info *op = oj_op_get(command->relation.op);
+    int is_sphere = command->relation.metric == OJ_METRIC_SPHERE;
+    if (op->needs != NULL && first_given(command, op->needs) == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "-op %s needs %s", op->name,
+                       op->needs_text);
+    if ((op->takes & OJ_TAKES_K) == 0 &&
+        oj_command_given(command, "max_distance") &&
+        isinf(command->relation.max_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "-op dwithin needs a distance: -max_distance D[unit], "
-                       "-max_distance_field F or -join_max_distance_field F");
-    if (needs_distance && isinf(command->max_distance.value))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-op dwithin with an unbounded distance is every pair "
-                       "there is: write a number");
+                       "-op %s with an unbounded distance is every pair there "
+                       "is: write a number",
+                       op->name);
     if (command->validate != NULL &&
         is_sphere != (strcmp(command->validate, sphere) == 0))
         return oj_fail(
@@ -218,27 +217,10 @@ static oj_status check_distances(const struct oj_command *command,
                 : "-validate %s: this reference is for -metric sphere; in the "
                   "plane it is -validate geos",
             command->validate);
-    if (is_sphere && command->distance_to == OJ_TO_BOUNDARY)
+    if (is_sphere && command->relation.distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,
                        "-distance_to boundary is possible with -metric planar "
                        "only");
-    return OJ_OK;
-}
-
-static oj_status check_mask(const struct oj_command *command,
-                            struct oj_error *err)
-{
-    if (command->op != OJ_OP_RELATE)
-        return OJ_OK;
-    if (command->mask == NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-op relate needs -relate MASK, nine of the letters T F "
-                       "* 0 1 2");
-    if (!oj_mask_is_valid(command->mask))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-relate must be nine of the letters T F * 0 1 2, as "
-                       "T*F**F***, not '%.40s'",
-                       command->mask);
     return OJ_OK;
 }
 
@@ -427,7 +409,8 @@ static oj_status check_in_place(const struct oj_command *command,
                                 struct oj_error *err)
 {
     int has_rule = command->pick != NULL || command->aggregates != NULL;
-    int has_ties = command->ties == OJ_TIES_ALL;
+    const struct oj_relation *relation = &command->relation;
+    int has_ties = relation->ties == OJ_TIES_ALL;
     if (!command->in_place)
         return OJ_OK;
     if (command->how != OJ_HOW_LEFT)
@@ -436,18 +419,18 @@ static oj_status check_in_place(const struct oj_command *command,
                        "be left");
     if (has_rule)
         return OJ_OK;
-    if (command->op != OJ_OP_NEAREST)
+    if (!oj_relation_sorts_by_measure(relation))
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row, and "
                        "-op %s can find several: choose one with -pick, for "
                        "example -pick first, or add them up with -agg",
                        oj_command_op_name(command));
-    if (command->k > 1 || has_ties)
+    if (relation->k > 1 || has_ties)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -%s, "
                        "unless -pick or -agg makes one of them",
-                       command->k > 1 ? "k can only be 1"
-                                      : "ties can only be first");
+                       relation->k > 1 ? "k can only be 1"
+                                       : "ties can only be first");
     return OJ_OK;
 }
 
@@ -486,12 +469,11 @@ static oj_status check_all(const struct oj_command *command,
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(check_excludes(command, err));
     OJ_TRY(check_ops(command, err));
-    OJ_TRY(check_mask(command, err));
     OJ_TRY(check_distances(command, err));
     OJ_TRY(check_apart(command, err));
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
-    if (oj_op_get((enum oj_op)command->op)->measure == NULL &&
+    if (oj_op_get(command->relation.op)->measure == NULL &&
         command->name_distance != NULL && command->name_distance[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_distance: -op %s has no distance",
@@ -513,15 +495,10 @@ struct argument_reader
 };
 
 /* A copy of a text that is no word. */
-static oj_status keep(struct oj_command *command, const char *text,
-                      const char **out, struct oj_error *err)
+static const char *keep(struct oj_command *command, const char *text)
 {
-    char **longer = CSLAddStringMayFail(command->texts, text);
-    if (longer == NULL)
-        return oj_fail_nomem(err, (int64_t)strlen(text) + 1, 1);
-    command->texts = longer;
-    *out = longer[CSLCount(longer) - 1];
-    return OJ_OK;
+    command->texts = CSLAddString(command->texts, text);
+    return command->texts[CSLCount(command->texts) - 1];
 }
 
 /* A word that is the name of a file or a dataset. */
@@ -529,11 +506,10 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
                            const char **out, struct oj_error *err)
 {
     char *path = NULL;
-    oj_status status;
     OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    status = keep(r->command, path, out, err);
+    *out = keep(r->command, path);
     oj_free(path);
-    return status;
+    return OJ_OK;
 }
 
 /* What a file holds, but for white space at its end. */
@@ -547,7 +523,6 @@ static oj_status keep_file(struct oj_command *command, const char *name,
     };
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
-    oj_status status;
     int has_read;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
@@ -559,9 +534,9 @@ static oj_status keep_file(struct oj_command *command, const char *name,
                        option, name, MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    status = keep(command, (const char *)bytes, out, err);
+    *out = keep(command, (const char *)bytes);
     VSIFree(bytes);
-    return status;
+    return OJ_OK;
 }
 
 /* One more text of a list that the command owns. */
@@ -570,24 +545,12 @@ static void append(const char *word, const char ***list)
     *list = (const char **)CSLAddString((char **)*list, word);
 }
 
-static oj_status read_choice(const struct oj_option *option, const char *word,
-                             int *out, struct oj_error *err)
-{
-    const char *choices = oj_option_choices(option);
-    int place = oj_words_find(choices, word);
-    if (place < 0)
-        return oj_fail(err, OJ_ERR_ARG, "-%s must be one of %s, not '%s'",
-                       option->name, choices, word);
-    *out = place;
-    return OJ_OK;
-}
-
 static oj_status read_count(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
     char *end;
-    long long value;
-    value = strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
+    long long value =
+        strtoll(word, &end, 10); /* beyond 64 bits: as many as there are */
     if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
@@ -688,10 +651,7 @@ static oj_status read_backend(const struct oj_option *option, const char *word,
         return OJ_OK;
     }
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-    {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, ", %s", backend->name);
-    }
+        oj_append(names, sizeof names, ", %s", backend->name);
     return oj_fail(err, OJ_ERR_ARG, "-%s %s: there is no such backend; %s",
                    option->name, word, names);
 }
@@ -703,6 +663,7 @@ static oj_status read_value(struct argument_reader *r,
 {
     struct oj_command *command = r->command;
     void *at = (char *)command + option->offset;
+    struct oj_distance distance;
     switch (option->kind)
     {
         case OJ_OPTION_FLAG:
@@ -727,7 +688,8 @@ static oj_status read_value(struct argument_reader *r,
             append(words[0], at);
             return OJ_OK;
         case OJ_OPTION_CHOICE:
-            return read_choice(option, words[0], at, err);
+            return oj_choice_read("-", option->name, oj_option_choices(option),
+                                  words[0], at, err);
         case OJ_OPTION_THREADS:
             *(int64_t *)at = 0;
             if (strcasecmp(words[0], option->choices) == 0)
@@ -743,7 +705,13 @@ static oj_status read_value(struct argument_reader *r,
                                option->name, words[0]);
             return OJ_OK;
         case OJ_OPTION_DISTANCE:
-            return oj_distance_parse(words[0], option->name, at, err);
+            OJ_TRY(oj_distance_parse(words[0], option->name, &distance, err));
+            *(double *)at = distance.value;
+            command->unit[oj_option_find(option->name)] =
+                (unsigned char)distance.unit;
+            return OJ_OK;
+        case OJ_OPTION_PATTERN:
+            return oj_mask_read("-", option->name, words[0], at, err);
         case OJ_OPTION_BOX:
             command->has_spat = 1;
             return read_box(option, words, at, err);
@@ -897,9 +865,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     struct oj_command empty = {0};
     struct argument_reader r = {0};
     oj_status status = OJ_OK;
-    empty.op = -1;
-    empty.max_distance.value = INFINITY;
-    empty.k = 1;
+    empty.relation = oj_relation_default();
     empty.limit = -1;
     empty.prefix = "join_";
     empty.backend = "auto";

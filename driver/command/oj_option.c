@@ -4,6 +4,8 @@
 #include "../base/oj_words.h"
 #include "oj_command.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -32,19 +34,11 @@ static const struct oj_option options[] = {
      "the join, one of those listed above; default: intersects, but relate "
      "with -relate, window with -window, nearest with -k, -ties or "
      "-distance_to, dwithin with a field of distances",
-     VALUE(OP, op)},
-    {join, "relate", "MASK",
-     "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
-     VALUE(TEXT, mask), .ops = "relate"},
+     VALUE(OP, relation.op)},
     {join, "window", "XMIN YMIN XMAX YMAX",
      "a box of -op window, in the CRS of the join; may be repeated; the boxes "
      "are the join side, numbered from 1, and there is no join_ds",
      VALUE(BOXES, windows), .ops = "window"},
-    {join, "max_distance", "D[unit]",
-     "only join features within this distance; units m, km, ft, us-ft, mi, "
-     "deg, or none for the units of the CRS of the join (the input layer's, or "
-     "-t_srs); without this option -op nearest is unbounded",
-     VALUE(DISTANCE, max_distance), .ops = "nearest|dwithin"},
     {join, "max_distance_field", "F[:unit]",
      "-op dwithin: the distance is in this field of the input layer, row by "
      "row, as reach or reach:km; rows where it is NULL or negative match "
@@ -52,22 +46,6 @@ static const struct oj_option options[] = {
      VALUE(TEXT, max_distance_field), .ops = "dwithin"},
     {join, "join_max_distance_field", "F[:unit]", "the same, of the join layer",
      VALUE(TEXT, join_max_distance_field), .ops = "dwithin"},
-    {join, "min_distance", "D[unit]", "only join features at least so far",
-     VALUE(DISTANCE, min_distance), .ops = "nearest|dwithin"},
-    {join, "metric", "planar|sphere",
-     "distances in the plane of the CRS (default), or along great circles, in "
-     "metres, where the CRS of the join is in degrees",
-     VALUE(CHOICE, metric), .ops = "nearest|dwithin"},
-    {join, "k", "K", "the K nearest instead of one; adds the column join_rank",
-     VALUE(COUNT, k), .minimum = 1, .maximum = INT32_MAX, .ops = "nearest"},
-    {join, "ties", "first|all",
-     "of equally near join features, the ones with the smallest FID (default), "
-     "or all",
-     VALUE(CHOICE, ties), .ops = "nearest"},
-    {join, "distance_to", "interior|boundary",
-     "the distance of a point in a polygon is 0 (default), or measured to the "
-     "polygon's rings",
-     VALUE(CHOICE, distance_to), .ops = "nearest"},
     {join, "on", "LEFT=RIGHT,...",
      "only pairs whose fields have equal values, LEFT of the input layer and "
      "RIGHT of the join layer (one name: both); numbers as numbers, else as "
@@ -310,13 +288,47 @@ static const struct oj_option options[] = {
      .not_read = own_run},
 };
 
-_Static_assert(sizeof options / sizeof *options <= OJ_MAX_OPTIONS,
-               "struct oj_command.given holds one mark per option");
+enum
+{
+    N_BEFORE = 2 /* rows before those of parameters: -op, -window */
+};
+
+static struct oj_option table[OJ_MAX_OPTIONS];
+static int n_options;
+static pthread_once_t is_made = PTHREAD_ONCE_INIT;
+
+static struct oj_option of_parameter(const struct oj_parameter *parameter)
+{
+    return (struct oj_option){
+        join,
+        parameter->name,
+        parameter->arguments,
+        parameter->option_help != NULL ? parameter->option_help
+                                       : parameter->help,
+        .kind = (enum oj_option_kind)parameter->kind,
+        .offset = offsetof(struct oj_command, relation) + parameter->offset,
+        .minimum = (int64_t)parameter->least,
+        .maximum = (int64_t)fmin(parameter->most, 1e18),
+        .ops = parameter->ops};
+}
+
+static void make_table(void)
+{
+    const struct oj_parameter *parameter;
+    int n = (int)(sizeof options / sizeof *options);
+    for (int i = 0; i < n; i++)
+    {
+        table[n_options++] = options[i];
+        for (int j = 0;
+             i + 1 == N_BEFORE && (parameter = oj_parameter_at(j)) != NULL; j++)
+            table[n_options++] = of_parameter(parameter);
+    }
+}
 
 const struct oj_option *oj_option_at(int i)
 {
-    int n = (int)(sizeof options / sizeof *options);
-    return i >= 0 && i < n ? &options[i] : NULL;
+    pthread_once(&is_made, make_table);
+    return i >= 0 && i < n_options ? &table[i] : NULL;
 }
 
 int oj_option_find(const char *name)
@@ -324,9 +336,8 @@ int oj_option_find(const char *name)
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        if (strcasecmp(option->name, name) == 0)
-            return i;
-        if (option->alias != NULL && strcasecmp(option->alias, name) == 0)
+        if (strcasecmp(option->name, name) == 0 ||
+            (option->alias != NULL && strcasecmp(option->alias, name) == 0))
             return i;
     }
     return -1;

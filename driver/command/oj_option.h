@@ -1,4 +1,5 @@
-/** The options of a join: one row each.
+/** The options of a join: one row each.  Those that a join takes are the rows
+ * of its parameters (oj_relation.h).
  *
  *  A row has the name of the option, what it takes, where its value goes in
  *  struct oj_command, which joins take it, what it needs, and its help.  The
@@ -7,6 +8,8 @@
  */
 #ifndef OJ_OPTION_H
 #define OJ_OPTION_H
+
+#include "../../algs/relation/oj_relation.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,21 +20,25 @@ extern "C" {
 
 enum oj_option_kind
 {
+    /* As parameters have them. */
+    OJ_OPTION_DISTANCE = OJ_PARAMETER_DISTANCE, /**< double, and a unit in
+                                                     struct oj_command.unit */
+    OJ_OPTION_COUNT = OJ_PARAMETER_COUNT,   /**< int64_t, minimum to maximum */
+    OJ_OPTION_CHOICE = OJ_PARAMETER_CHOICE, /**< int: place in the choices */
+    OJ_OPTION_PATTERN = OJ_PARAMETER_PATTERN, /**< char[10]: of DE-9IM */
+
     OJ_OPTION_FLAG,         /**< int: 1 when given */
     OJ_OPTION_TEXT,         /**< const char * */
     OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
     OJ_OPTION_LIST,         /**< const char **, one more each time */
-    OJ_OPTION_CHOICE,       /**< int: place in the choices ("a|b|c") */
-    OJ_OPTION_COUNT,        /**< int64_t, from minimum to maximum */
-    OJ_OPTION_THREADS,      /**< the same, or ALL_CPUS: 0 */
+    OJ_OPTION_THREADS,      /**< int64_t, or ALL_CPUS: 0 */
     OJ_OPTION_SECONDS,      /**< double, > 0 */
-    OJ_OPTION_DISTANCE,     /**< struct oj_distance */
     OJ_OPTION_BOX,          /**< double[4] */
     OJ_OPTION_BOXES,        /**< const double *, four more each time; the next
                                  member is their count */
     OJ_OPTION_BYTES,        /**< int64_t: "64M", "4G", "100000" */
     OJ_OPTION_GPUS,         /**< uint64_t: "all", "0,2" as bits */
-    OJ_OPTION_OP,           /**< int: enum oj_op, or "window": is_window */
+    OJ_OPTION_OP,           /**< enum oj_op, or "window": is_window */
     OJ_OPTION_BACKEND,      /**< const char *: auto or a backend's name */
     OJ_OPTION_REFERENCE     /**< const char *: a reference backend's name may
                                  follow; geos when none does */
@@ -54,7 +61,8 @@ struct oj_option
     int64_t maximum;     /**< the same; 0: none */
 
     const char *ops;      /**< the joins that take it, as "nearest|dwithin";
-                               NULL: all */
+                               NULL: all. Given without -op, an option of one
+                               join means that join */
     const char *needs;    /**< the option without which it has no meaning */
     const char *once;     /**< what to write in place of a second one */
     const char *not_read; /**< why a join that is read as a dataset has no use

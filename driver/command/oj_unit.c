@@ -47,21 +47,13 @@ int oj_unit_find(const char *text)
  * value's spelling must not depend on the locale. */
 static double read_number(const char *text, const char **rest)
 {
+    int is_infinite = strncasecmp(text, "inf", 3) == 0;
     char *end;
-    double value;
-    if (strncasecmp(text, "infinity", 8) == 0)
-    {
-        *rest = text + 8;
-        return INFINITY;
-    }
-    if (strncasecmp(text, "inf", 3) == 0)
-    {
-        *rest = text + 3;
-        return INFINITY;
-    }
-    value = CPLStrtod(text, &end);
-    *rest = end;
-    return value;
+    double value = CPLStrtod(text, &end);
+    *rest = !is_infinite                            ? end
+            : strncasecmp(text, "infinity", 8) == 0 ? text + 8
+                                                    : text + 3;
+    return is_infinite ? INFINITY : value;
 }
 
 oj_status oj_distance_parse(const char *text, const char *option,

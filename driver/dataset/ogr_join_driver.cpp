@@ -279,9 +279,7 @@ oj_status JoinLayer::Describe(oj_error *err)
 {
     const oj_job &job = m_main.pass.job;
     CPLStringList list;
-    list.SetNameValue("OPERATION", m_command.is_window
-                                       ? "window"
-                                       : oj_op_get(job.relation.op)->name);
+    list.SetNameValue("OPERATION", oj_command_op_name(&m_command));
     for (const oj_source *source : {&job.input, &job.join})
     {
         const oj_source_options *side = source->side;

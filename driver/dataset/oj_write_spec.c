@@ -15,27 +15,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static oj_status add_word(char ***words, const char *word, struct oj_error *err)
-{
-    char **longer = CSLAddStringMayFail(*words, word);
-    if (longer == NULL)
-        return oj_fail_nomem(err, (int64_t)strlen(word) + 1, 1);
-    *words = longer;
-    return OJ_OK;
-}
-
 /* Adds the path as it is seen from the folder, behind a letter or none. */
 static oj_status add_path(char ***words, const char *before, const char *path,
                           const char *folder, struct oj_error *err)
 {
     char *made = NULL;
-    oj_status status;
     OJ_TRY(oj_path_make_relative(folder, path, &made, err));
-    status = add_word(
-        words, before[0] != '\0' ? CPLSPrintf("%s%s", before, made) : made,
-        err);
+    *words = CSLAddString(
+        *words, before[0] != '\0' ? CPLSPrintf("%s%s", before, made) : made);
     oj_free(made);
-    return status;
+    return OJ_OK;
 }
 
 /* The words without the destination and options of this run alone, paths as
@@ -59,14 +48,14 @@ static oj_status choose_words(const struct oj_command *command,
             word += n;
             continue;
         }
-        OJ_TRY(add_word(words, *word, err));
+        *words = CSLAddString(*words, *word);
         for (; n > 0; n--)
         {
             word++;
             if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
                 OJ_TRY(add_path(words, "@", *word + 1, folder, err));
             else
-                OJ_TRY(add_word(words, *word, err));
+                *words = CSLAddString(*words, *word);
         }
     }
     return OJ_OK;

@@ -17,7 +17,6 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -52,19 +51,9 @@
 static struct oj_relation make_relation(const struct oj_command *command,
                                         const struct oj_crs *crs)
 {
-    struct oj_relation relation = oj_relation_default();
-    relation.op = (enum oj_op)command->op;
+    struct oj_relation relation = command->relation;
     relation.max_distance = crs->max_distance;
     relation.min_distance = crs->min_distance;
-    relation.k = command->k;
-    relation.ties = (enum oj_ties)command->ties;
-    relation.distance_to = (enum oj_distance_to)command->distance_to;
-    relation.metric = (enum oj_metric)command->metric;
-    if (command->mask != NULL)
-    {
-        for (int i = 0; i < 9 && command->mask[i] != '\0'; i++)
-            relation.mask[i] = (char)toupper((unsigned char)command->mask[i]);
-    }
     return relation;
 }
 
@@ -583,12 +572,21 @@ static void add_sides(char ***key, const struct oj_sides *sides)
 
 static void add_relation(char ***key, const struct oj_relation *r)
 {
-    add_text(key, CPLSPrintf(
-                      "%d %.17g %.17g %lld %d %d %d '%.9s' %d %d %d %d %d",
-                      r->op, r->max_distance, r->min_distance, (long long)r->k,
-                      r->ties, r->distance_to, r->metric, r->mask,
-                      r->exclude_self, r->unordered_pairs,
-                      r->exclude_same_geometry, r->any_order, r->share_lists));
+    const struct oj_parameter *parameter;
+    for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
+    {
+        const void *at = (const char *)r + parameter->offset;
+        add_text(key, parameter->kind == OJ_PARAMETER_DISTANCE
+                          ? CPLSPrintf("%.17g", *(const double *)at)
+                      : parameter->kind == OJ_PARAMETER_COUNT
+                          ? CPLSPrintf("%lld", *(const long long *)at)
+                      : parameter->kind == OJ_PARAMETER_CHOICE
+                          ? CPLSPrintf("%d", *(const int *)at)
+                          : (const char *)at);
+    }
+    add_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
+                             r->unordered_pairs, r->exclude_same_geometry,
+                             r->any_order, r->share_lists));
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */

@@ -741,7 +741,7 @@ static oj_status merge(struct oj_tiled_join *join, int64_t n_rows,
 static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
                               struct oj_error *err)
 {
-    if (join->relation.op != OJ_OP_NEAREST ||
+    if (!oj_relation_sorts_by_measure(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge(join, n_rows, &join->matches, err));
@@ -758,10 +758,11 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    oj_answers_start(
-        &join->answers,
-        join->relation.op != OJ_OP_NEAREST ? join->options.max_batch_pairs : 0,
-        n_rows, 1);
+    oj_answers_start(&join->answers,
+                     oj_relation_sorts_by_measure(&join->relation)
+                         ? 0
+                         : join->options.max_batch_pairs,
+                     n_rows, 1);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));

@@ -1013,7 +1013,7 @@ static int reads_once(const struct oj_source *source)
 static int may_stream_join(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
-    return job->relation.op != OJ_OP_NEAREST &&
+    return !oj_relation_sorts_by_measure(&job->relation) &&
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            job->command->validate == NULL && job->command->n_windows == 0 &&
            job->command->output.unmatched_join_layer == NULL &&

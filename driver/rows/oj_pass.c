@@ -406,8 +406,8 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     int64_t n = pass->job.join_side->counts.n_rows;
     if (pass->rows.fields.one_row_per_input)
         return 1;
-    if (relation->op == OJ_OP_NEAREST && relation->ties == OJ_TIES_FIRST &&
-        relation->k < n)
+    if (oj_relation_sorts_by_measure(relation) &&
+        relation->ties == OJ_TIES_FIRST && relation->k < n)
         n = relation->k;
     return n > 1 ? n : 1;
 }

@@ -137,14 +137,15 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
     const struct oj_relation *relation = &rows->job->relation;
-    int is_ranked = relation->op == OJ_OP_NEAREST &&
+    int is_ranked = oj_relation_sorts_by_measure(relation) &&
                     rows->request.pick == OJ_PICK_ALL &&
                     oj_relation_gives_lists(relation);
     add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
             "name_fid");
     if (oj_op_get(relation->op)->measure != NULL)
-        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal, "join_distance",
-                c->name_distance, "name_distance");
+        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
+                oj_op_get(relation->op)->measure, c->name_distance,
+                "name_distance");
     if (is_ranked)
         add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
                 "name_rank");

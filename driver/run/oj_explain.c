@@ -64,8 +64,9 @@ static void print_distances(const struct oj_command *command,
                             const struct oj_crs *crs)
 {
     const char *unit = crs->unit[0] != '\0' ? crs->unit : "unit";
-    const char *sphere =
-        command->metric == OJ_METRIC_SPHERE ? ", along great circles" : "";
+    const char *sphere = command->relation.metric == OJ_METRIC_SPHERE
+                             ? ", along great circles"
+                             : "";
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL)
         line("distance", "up to the value of the %s layer's field %s%s",
@@ -126,7 +127,7 @@ static void print_question(const struct explanation *e)
          command->is_window ? "the input feature has a point in common with a "
                               "box"
                             : op->description);
-    if (job->relation.op == OJ_OP_RELATE)
+    if (job->relation.mask[0] != '\0')
         line("pattern", "%s", job->relation.mask);
     if ((op->takes & OJ_TAKES_K) != 0)
         line("nearest", "%lld per input row%s%s", (long long)job->relation.k,
@@ -144,7 +145,7 @@ static void print_question(const struct explanation *e)
          job->join.transformation != NULL ? "; the join side is reprojected"
                                           : "",
          job->crs.join != NULL && OSRIsGeographic(job->crs.join) &&
-                 command->metric == OJ_METRIC_PLANAR
+                 command->relation.metric == OJ_METRIC_PLANAR
              ? "; degrees are taken as a plane"
              : "");
 }

@@ -225,7 +225,7 @@ oj_status oj_crs_scale(const struct oj_command *command,
                        struct oj_error *err)
 {
     double crs_unit;
-    if (command->metric == OJ_METRIC_SPHERE)
+    if (command->relation.metric == OJ_METRIC_SPHERE)
         return scale_on_sphere(crs, option, written, unit, scale, err);
     *scale = 1.0;
     if (crs->join == NULL)
@@ -261,7 +261,7 @@ oj_status oj_crs_scale(const struct oj_command *command,
 static void name_unit(const struct oj_command *command, struct oj_crs *crs)
 {
     char *name = NULL;
-    if (command->metric == OJ_METRIC_SPHERE)
+    if (command->relation.metric == OJ_METRIC_SPHERE)
         name = "metre";
     else if (crs->join != NULL && OSRIsGeographic(crs->join))
         OSRGetAngularUnits(crs->join, &name);
@@ -272,16 +272,16 @@ static void name_unit(const struct oj_command *command, struct oj_crs *crs)
 
 static oj_status convert(const struct oj_command *command,
                          const struct oj_crs *crs, const char *option,
-                         const struct oj_distance *distance, double *out,
-                         struct oj_error *err)
+                         double *out, struct oj_error *err)
 {
+    const struct oj_distance distance = oj_command_distance(command, option);
     char written[64];
-    double scale;
-    snprintf(written, sizeof written, "%g%s", distance->value,
-             oj_unit_name(distance->unit));
-    OJ_TRY(oj_crs_scale(command, crs, option, written, distance->unit, &scale,
+    double scale = 1.0;
+    snprintf(written, sizeof written, "%g%s", distance.value,
+             oj_unit_name(distance.unit));
+    OJ_TRY(oj_crs_scale(command, crs, option, written, distance.unit, &scale,
                         err));
-    *out = scale == 1.0 ? distance->value : distance->value * scale;
+    *out = scale == 1.0 ? distance.value : distance.value * scale;
     return OJ_OK;
 }
 
@@ -289,14 +289,12 @@ static oj_status convert_distances(const struct oj_command *command,
                                    struct oj_crs *crs, struct oj_error *err)
 {
     if (oj_command_given(command, "max_distance") ||
-        command->metric == OJ_METRIC_SPHERE)
-        OJ_TRY(convert(command, crs, "max_distance", &command->max_distance,
-                       &crs->max_distance, err));
-    else if (command->op == OJ_OP_NEAREST)
+        command->relation.metric == OJ_METRIC_SPHERE)
+        OJ_TRY(convert(command, crs, "max_distance", &crs->max_distance, err));
+    else if (oj_relation_sorts_by_measure(&command->relation))
         OJ_TRY(check_unbounded(crs, err));
     if (oj_command_given(command, "min_distance"))
-        OJ_TRY(convert(command, crs, "min_distance", &command->min_distance,
-                       &crs->min_distance, err));
+        OJ_TRY(convert(command, crs, "min_distance", &crs->min_distance, err));
     if (!(crs->min_distance <= crs->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-min_distance is greater than -max_distance: nothing "
@@ -341,7 +339,7 @@ oj_status oj_crs_choose(const struct oj_command *command,
     OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
-    if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
+    if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0)
         OJ_TRY(convert_distances(command, crs, err));
     if (command->a_srs != NULL)
         return read_crs(command->a_srs, "a_srs", &crs->output, err);

@@ -144,18 +144,23 @@ static const char *unit_of(const struct oj_crs *crs)
     return crs->unit[0] != '\0' ? crs->unit : "unknown unit";
 }
 
+static int is_by_distance(const struct oj_command *command)
+{
+    return (oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0;
+}
+
 /* How far apart two features may be and still be a pair; INFINITY where that is
  * not known beforehand. */
 static double reach_of(const struct oj_command *command,
                        const struct oj_crs *crs)
 {
-    if (command->op == OJ_OP_DISJOINT || command->max_distance_field != NULL ||
+    if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL ||
-        command->metric == OJ_METRIC_SPHERE)
+        command->relation.metric == OJ_METRIC_SPHERE)
         return INFINITY;
-    if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
+    if (is_by_distance(command))
         return crs->max_distance;
-    return 0.0;
+    return oj_relation_needs_contact(&command->relation) ? 0.0 : INFINITY;
 }
 
 /* Which of the two layers has its axes swapped, if that is what it looks
@@ -250,7 +255,7 @@ static void warn_of_gap(const struct oj_command *command,
         return;
     if (gap > reach)
         warn_of_no_match(&joined[0], &joined[1], gap, crs);
-    else if (isfinite(reach) || command->op == OJ_OP_DISJOINT)
+    else if (isfinite(reach) || !is_by_distance(command))
         return;
     warn_of_axes(source, own, joined, isfinite(reach) ? reach : 0.0);
     /* A box of -window is in the CRS of the join, whatever that is. */
@@ -266,16 +271,16 @@ static void warn_of_distance(const struct oj_command *command,
                              const struct side_extent *own,
                              const struct oj_crs *crs)
 {
-    const struct oj_distance *d = &command->max_distance;
-    double value = d->value;
+    const struct oj_distance d = oj_command_distance(command, "max_distance");
+    double value = d.value;
     if (!oj_command_given(command, "max_distance") || value <= 0 ||
         isinf(value))
         return;
-    if (d->unit == OJ_UNIT_DEG && value > 10)
+    if (d.unit == OJ_UNIT_DEG && value > 10)
         oj_warn("-max_distance %gdeg is a large part of the Earth; for metres "
                 "use -metric sphere or -t_srs",
                 value);
-    if (d->unit != OJ_UNIT_CRS)
+    if (d.unit != OJ_UNIT_CRS)
         return;
     if (crs->join != NULL && value < 0.1)
         oj_warn(
@@ -315,7 +320,7 @@ void oj_warn_early(const struct oj_command *command,
                                        extent_of(join, command->n_windows > 0)};
     note_columns(input);
     note_columns(join);
-    if ((oj_op_get((enum oj_op)command->op)->takes & OJ_TAKES_DISTANCE) != 0)
+    if (is_by_distance(command))
         warn_of_distance(command, &own[0], crs);
     warn_of_gap(command, source, own, crs);
 }

@@ -1,5 +1,6 @@
 """Finding the command ogrjoin and running it: progress, messages, cancel."""
 
+import functools
 import json
 import os
 import queue
@@ -38,23 +39,40 @@ def _configured():
 def find_command():
     """The path of the command and "", or None and what to do about that."""
     name = _configured()
+    path = shutil.which(os.path.expanduser(name or "ogrjoin"))
+    if path is not None:
+        return path, ""
     if name is None:
-        path = shutil.which("ogrjoin")
-        if path is not None:
-            return path, ""
         return None, (
             "The command ogrjoin is not in the PATH. Install it, or name it in "
             "Settings > Options > Processing > Providers > ogrjoin (or in the "
             f"environment variable {SETTING})."
         )
-    path = shutil.which(os.path.expanduser(name))
-    if path is not None:
-        return path, ""
     return None, (
         f"The command ogrjoin is said to be {name}, but that is no program. "
         "Correct it in Settings > Options > Processing > Providers > ogrjoin "
         f"(or in the environment variable {SETTING})."
     )
+
+
+def words_after(option):
+    """The words that can follow an option; none without the command."""
+    path = find_command()[0]
+    return _complete(path, option) if path is not None else ()
+
+
+@functools.lru_cache(maxsize=None)
+def _complete(path, option):
+    try:
+        done = subprocess.run(
+            [path, "--complete", option],
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(done.stdout.decode("utf-8", "replace").split())
 
 
 def explain_missing_driver():

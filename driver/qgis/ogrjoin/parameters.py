@@ -20,6 +20,8 @@ from qgis.core import (
     QgsProcessingParameterVectorDestination,
 )
 
+from . import command
+
 # What words belong to: the join itself, the columns that only rows with a match
 # have, and how the command runs.
 JOIN, ROWS, RUN = "join", "rows", "run"
@@ -60,6 +62,20 @@ OPERATIONS = (
     *((f"where the features {text}", op) for text, op in PREDICATES),
 )
 
+
+def operations():
+    """Those, and other joins that the command has: their options go into the
+    extra ones."""
+    known = {op for _, op in OPERATIONS} | {"relate", "window"}
+    more = [op for op in command.words_after("-op") if op not in known]
+    return (*OPERATIONS, *((op.replace("_", " "), op) for op in more))
+
+
+def backends():
+    more = [name for name in command.words_after("-backend") if name != "auto"]
+    return ["auto", *more]
+
+
 # The first three have the numbers of QGIS.
 METHODS = (
     ("Create separate feature for each matching feature (one-to-many)", None),
@@ -88,25 +104,14 @@ INVALID = (
     ("Stop", "fail"),
 )
 
-BACKENDS = (
-    "auto",
-    "cpu",
-    "cuda",
-    "geos",
-    "geos_sorted",
-    "spatialindex",
-    "spatialindex_collective",
-    "quadrant",
-    "cuda_quadrant",
-)
-
 
 # --- rows of a kind ----------------------------------------------------------
 
 
 def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     def make():
-        parameter = kind(*values)
+        """A list that the command gives is a function."""
+        parameter = kind(*(v() if callable(v) else v for v in values))
         if is_advanced:
             parameter.setFlags(
                 parameter.flags() | QgsProcessingParameterDefinition.FlagAdvanced
@@ -180,7 +185,7 @@ def choice(name, title, choices, words=None, part=None, is_advanced=False):
         QgsProcessingParameterEnum,
         name,
         title,
-        [title for title, _ in choices],
+        lambda: [title for title, _ in (choices() if callable(choices) else choices)],
         False,
         0,
         part=part,
@@ -292,7 +297,7 @@ METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
 
 
 def operation_words(algorithm, parameters, context):
-    op = chosen(algorithm, parameters, "OPERATION", context, OPERATIONS)
+    op = chosen(algorithm, parameters, "OPERATION", context, operations())
     words = ["-op", op]
     if op not in ("nearest", "dwithin"):
         return words
@@ -307,7 +312,7 @@ def operation_words(algorithm, parameters, context):
 # Any join, and the two layers.
 OPERATION = (
     layer("INPUT", "Join to features in"),
-    choice("OPERATION", "Join", OPERATIONS, operation_words, JOIN),
+    choice("OPERATION", "Join", operations, operation_words, JOIN),
     layer("JOIN", "By comparing to"),
     number("NEIGHBORS", "Maximum nearest neighbors (nearest)", 1, "-k", None),
     distance(
@@ -423,13 +428,13 @@ RUNNING = (
         QgsProcessingParameterEnum,
         "BACKEND",
         "Backend",
-        list(BACKENDS),
+        backends,
         False,
-        BACKENDS[0],
+        "auto",
         False,
         True,
         part=RUN,
-        words=value("parameterAsEnumString", "BACKEND", "-backend", BACKENDS[0]),
+        words=value("parameterAsEnumString", "BACKEND", "-backend", "auto"),
         is_advanced=True,
     ),
     number("THREADS", "Threads (0: one for each core)", 0, "-threads", RUN),

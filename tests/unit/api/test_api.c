@@ -567,7 +567,7 @@ TEST(settings)
     fails(ogrjoin_set_text(s, "op", "nearby", &err), OGRJOIN_ERR_ARG, &err,
           "no join \"nearby\"");
     fails(ogrjoin_set_text(s, "ties", "some", &err), OGRJOIN_ERR_ARG, &err,
-          "first or all");
+          "one of first|all");
     fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, &err,
           "nine");
     fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG, &err,

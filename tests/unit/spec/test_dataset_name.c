@@ -211,7 +211,7 @@ TEST(words_of_a_dataset)
         "-progress pickups.gpkg 'lots 2.gpkg'",
         &c, &err);
     ck_assert_msg(status == OJ_OK, "%s", err.message);
-    ck_assert_int_eq(c.op, OJ_OP_NEAREST);
+    ck_assert_int_eq(c.relation.op, OJ_OP_NEAREST);
     ck_assert_str_eq(c.input.where, "a = 'x y'");
     ck_assert_str_eq(c.output.layer, "n m");
     ck_assert_str_eq(c.input.dataset, "pickups.gpkg");
