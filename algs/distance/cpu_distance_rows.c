@@ -11,12 +11,9 @@
 
 /* --- index ---------------------------------------------------------------- */
 
-void oj_distance_index_free(struct oj_index *wrapped)
+void oj_distance_batches_free(struct oj_index *wrapped)
 {
     struct oj_distance_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
-    index->space->free(index);
     for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
         oj_ranking_free(&index->worker[t].ranking);
     for (int t = 0; index->answers != NULL && t < index->options.n_threads; t++)
@@ -24,26 +21,16 @@ void oj_distance_index_free(struct oj_index *wrapped)
     oj_free(index->worker);
     oj_free(index->answers);
     oj_order_free(&index->order);
-    oj_free(index);
 }
 
-static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
-                       struct oj_error *err)
+void oj_distance_index_free(struct oj_index *wrapped)
 {
-    int n_threads = index->options.n_threads;
-    double start = oj_clock_seconds();
-    OJ_NEW_ZEROED(index->worker, n_threads, err);
-    OJ_NEW_ZEROED(index->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-    {
-        index->worker[t].thread = t;
-        index->worker[t].answers = &index->answers[t];
-        index->worker[t].ranking =
-            oj_ranking_make(&index->relation, index->tie_rank);
-    }
-    OJ_TRY(index->space->build(index, stats, err));
-    stats->index_s += oj_clock_seconds() - start;
-    return OJ_OK;
+    struct oj_distance_index *index = (void *)wrapped;
+    if (index == NULL)
+        return;
+    oj_distance_batches_free(wrapped);
+    index->space->free(index);
+    oj_free(index);
 }
 
 oj_status oj_distance_index_make(const struct oj_distance_space *space,
@@ -52,6 +39,7 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
                                  struct oj_error *err)
 {
     struct oj_distance_index *index = oj_calloc(1, space->index_size);
+    double start = oj_clock_seconds();
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, space->index_size);
@@ -60,7 +48,8 @@ oj_status oj_distance_index_make(const struct oj_distance_space *space,
     index->options = args->options;
     index->join_side = args->join_side;
     index->tie_rank = args->tie_rank;
-    status = build(index, stats, err);
+    status = space->build(index, stats, err);
+    stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
         *out = (void *)index;
     else
@@ -107,6 +96,25 @@ static oj_status join_row(int64_t i, int thread, void *user,
     return oj_answers_add(worker->answers, row, &worker->ranking, err);
 }
 
+static oj_status make_workers(struct oj_distance_index *index,
+                              struct oj_error *err)
+{
+    int n_threads = index->options.n_threads;
+    if (index->answers == NULL)
+        OJ_NEW_ZEROED(index->answers, n_threads, err);
+    if (index->worker != NULL)
+        return OJ_OK;
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+    {
+        index->worker[t].thread = t;
+        index->worker[t].answers = &index->answers[t];
+        index->worker[t].ranking =
+            oj_ranking_make(&index->relation, index->tie_rank);
+    }
+    return OJ_OK;
+}
+
 /* The answers stay with the workers. */
 static oj_status join_rows(struct oj_distance_index *index,
                            struct oj_stats *stats, struct oj_error *err)
@@ -145,6 +153,7 @@ oj_status oj_distance_join(struct oj_index *wrapped,
 {
     struct oj_distance_index *index = (void *)wrapped;
     oj_status status;
+    OJ_TRY(make_workers(index, err));
     index->input = input;
     status = join_rows(index, stats, err);
     index->space->end(index, stats);

@@ -31,6 +31,8 @@ struct oj_distance_index
     struct oj_options options;
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
+
+    /* of batches; the memory is used again */
     struct oj_distance_worker *worker; /**< [n_threads] */
     struct oj_answers *answers;        /**< [n_threads] */
 
@@ -68,13 +70,14 @@ OJ_MUST_USE oj_status oj_distance_index_make(
     const struct oj_distance_space *space, const struct oj_index_args *args,
     struct oj_index **out, struct oj_stats *stats, struct oj_error *err);
 
-/** The join and the free_index functions of an engine. */
+/** The join, free_index and free_batches functions of an engine. */
 OJ_MUST_USE oj_status oj_distance_join(struct oj_index *index,
                                        const struct oj_flat *input,
                                        struct oj_matches *out,
                                        struct oj_stats *stats,
                                        struct oj_error *err);
 void oj_distance_index_free(struct oj_index *index);
+void oj_distance_batches_free(struct oj_index *index);
 
 /** Puts the features of flat in Morton order, all buckets sorted; without those
  *  that join nothing, of which middle_of(side, f, x, y) is one that gives 0.

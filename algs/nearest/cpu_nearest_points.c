@@ -12,17 +12,17 @@ struct nearest_points_index
     struct oj_cpu_index index;
     struct oj_relation relation; /* as it was asked */
     struct oj_options options;
-    struct oj_order order; /* of the batch; its memory is used again */
+
+    /* of batches; the memory is used again */
+    struct oj_order order;
     struct oj_nearest_scratch *scratch; /* [n_threads] */
     struct oj_answers *answers;         /* [n_threads], lists only */
-    struct oj_ones ones;                /* of the batch, lists of one only */
+    struct oj_ones ones;                /* lists of one only */
 };
 
-static void free_index(struct oj_index *wrapped)
+static void free_batches(struct oj_index *wrapped)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
     for (int t = 0; t < self->options.n_threads; t++)
     {
         if (self->scratch != NULL)
@@ -34,6 +34,14 @@ static void free_index(struct oj_index *wrapped)
     oj_free(self->answers);
     oj_ones_free(&self->ones);
     oj_order_free(&self->order);
+}
+
+static void free_index(struct oj_index *wrapped)
+{
+    struct nearest_points_index *self = (void *)wrapped;
+    if (self == NULL)
+        return;
+    free_batches(wrapped);
     oj_segments_free(&self->index.segments);
     oj_rings_free(&self->index.rings);
     oj_free(self);
@@ -50,10 +58,6 @@ static oj_status build_index(struct nearest_points_index *self,
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    OJ_NEW_ZEROED(self->scratch, n_threads, err);
-    OJ_NEW_ZEROED(self->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        self->scratch[t].timings = self->options.timings;
     OJ_TRY(oj_segments_build(&self->index.segments, join_side,
                              self->index.tie_rank, k_distinct, n_threads, err));
     if (relation->distance_to == OJ_TO_INTERIOR)
@@ -219,16 +223,37 @@ static oj_status join_lists(struct nearest_points_batch *b,
                                  err);
 }
 
+static oj_status make_workers(struct nearest_points_index *self,
+                              struct oj_error *err)
+{
+    int n_threads = self->options.n_threads;
+    if (self->scratch == NULL)
+        OJ_NEW_ZEROED(self->scratch, n_threads, err);
+    if (self->answers == NULL)
+        OJ_NEW_ZEROED(self->answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        self->scratch[t].timings = self->options.timings;
+    return OJ_OK;
+}
+
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    struct nearest_points_batch b = {self, {NULL, NULL, self->answers}};
+    struct nearest_points_batch b = {self, {0}};
+    OJ_TRY(make_workers(self, err));
+    b.to.answers = self->answers;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_to_one(&b, input, out, stats, err);
     return join_lists(&b, input, out, stats, err);
 }
 
 const struct oj_engine oj_cpu_nearest_points = {
-    "nearest segments of points", takes, make_index, join, free_index};
+    "nearest segments of points",
+    takes,
+    make_index,
+    join,
+    free_index,
+    sizeof(struct nearest_points_index),
+    free_batches};

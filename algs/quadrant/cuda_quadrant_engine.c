@@ -72,5 +72,5 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return index->module->quadrant_join(index->on_gpu, input, out, stats, err);
 }
 
-const struct oj_engine oj_cuda_quadrant_engine = {"cuda_quadrant", NULL,
-                                                  make_index, join, free_index};
+const struct oj_engine oj_cuda_quadrant_engine = {
+    "cuda_quadrant", NULL, make_index, join, free_index, 0, NULL};

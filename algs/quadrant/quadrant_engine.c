@@ -704,4 +704,4 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_quadrant_engine = {"quadrant", NULL, make_index, join,
-                                             free_index};
+                                             free_index, 0,    NULL};

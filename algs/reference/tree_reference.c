@@ -833,8 +833,8 @@ static oj_status make_index(const struct box_library *library,
     {                                                                          \
         return make_index(&(library), visit, #name, args, out, stats, err);    \
     }                                                                          \
-    const struct oj_engine oj_##name##_engine = {#name, NULL, index_##name,    \
-                                                 join, free_index};
+    const struct oj_engine oj_##name##_engine = {                              \
+        #name, NULL, index_##name, join, free_index, 0, NULL};
 
 TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)

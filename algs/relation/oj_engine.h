@@ -10,7 +10,10 @@
 #ifndef OJ_ENGINE_H
 #define OJ_ENGINE_H
 
+#include "../../flatten/base/oj_array.h"
 #include "oj_backend.h"
+
+#include <string.h>
 
 /** The join side, prepared by an engine; each engine has its own. */
 struct oj_index;
@@ -48,7 +51,39 @@ struct oj_engine
                       struct oj_error *err);
 
     void (*free_index)(struct oj_index *index); /**< accepts NULL */
+
+    /** Bytes of an index that may be copied (oj_index_copy()); 0: it may not.
+     */
+    size_t index_size;
+
+    /** Frees what batches have left in an index. */
+    void (*free_batches)(struct oj_index *index);
 };
+
+/** One more index with the join side of from, for another thread.  Until its
+ *  first batch an index holds nothing of batches, so its bytes are copied; what
+ *  it points to is the join side's, which batches read or change by atomics.
+ *  from has had no batch, and outlives the copy. */
+OJ_MUST_USE static inline oj_status
+oj_index_copy(const struct oj_engine *engine, const struct oj_index *from,
+              struct oj_index **out, struct oj_error *err)
+{
+    void *copy = oj_malloc(1, engine->index_size);
+    if (copy == NULL)
+        return oj_fail_nomem(err, 1, engine->index_size);
+    memcpy(copy, (const void *)from, engine->index_size);
+    *out = copy;
+    return OJ_OK;
+}
+
+/** Accepts NULL. */
+static inline void oj_index_copy_free(const struct oj_engine *engine,
+                                      struct oj_index *copy)
+{
+    if (copy != NULL)
+        engine->free_batches(copy);
+    oj_free(copy);
+}
 
 /** Nearest join features of points; nothing left out (cpu_nearest.h). */
 extern const struct oj_engine oj_cpu_nearest_points;

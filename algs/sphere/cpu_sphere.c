@@ -242,6 +242,10 @@ static oj_status make_index(const struct oj_index_args *args,
     return oj_distance_index_make(&sphere, &chords, out, stats, err);
 }
 
-const struct oj_engine oj_cpu_sphere = {"distances on the sphere", takes,
-                                        make_index, oj_distance_join,
-                                        oj_distance_index_free};
+const struct oj_engine oj_cpu_sphere = {"distances on the sphere",
+                                        takes,
+                                        make_index,
+                                        oj_distance_join,
+                                        oj_distance_index_free,
+                                        sizeof(struct sphere_index),
+                                        oj_distance_batches_free};

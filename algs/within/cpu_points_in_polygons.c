@@ -617,7 +617,7 @@ static oj_status add_known_candidates(const struct point_query *q,
 static OJ_CLONES int64_t take_unknown(const struct oj_ring_layer *layer,
                                       struct point_worker *w, int64_t n)
 {
-    const uint16_t *answer = layer->answer;
+    const uint16_t *answer = oj_ring_layer_answers(layer);
     int64_t n_left = 0;
     for (int64_t i = 0; i < n; i++)
         w->spot[i] =
@@ -645,7 +645,8 @@ static void look_at_spot(const struct point_query *q,
 {
     const struct oj_ring_layer *layer = &q->set->layer[0];
     int spot = spot_of(s->probe);
-    uint16_t *answer = &layer->answer[(int64_t)s->cell * OJ_SPOTS + spot];
+    uint16_t *answer =
+        oj_ring_layer_answers(layer) + (int64_t)s->cell * OJ_SPOTS + spot;
     if (__atomic_load_n(answer, __ATOMIC_RELAXED) == OJ_SPOT_UNKNOWN)
         __atomic_store_n(answer,
                          oj_ring_cells_answer(q->cells, layer, s->cell, spot),
@@ -843,8 +844,8 @@ static oj_status join_by_boxes(const struct point_query *q,
     const struct oj_ring_set *set = q->set;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
     int64_t n_survivors, first_pair = w->n_pairs;
-    int has_answers = set->layer[0].answer != NULL && !q->filter->is_needed &&
-                      (q->accepted >> OJ_INSIDE & 1);
+    int has_answers = oj_ring_layer_answers(&set->layer[0]) != NULL &&
+                      !q->filter->is_needed && (q->accepted >> OJ_INSIDE & 1);
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
@@ -898,10 +899,12 @@ struct points_in_polygons_index
     const struct oj_flat *flat;
     struct oj_ring_cells cells;
     struct oj_known_cells known;
-    unsigned accepted;           /* bits 1 << enum oj_location */
-    _Atomic uint8_t *solidity;   /* [features] */
+    unsigned accepted;         /* bits 1 << enum oj_location */
+    _Atomic uint8_t *solidity; /* [features] */
+
+    /* of batches; the memory is used again */
     struct point_worker *worker; /* [n_threads] */
-    struct task *task;           /* of the batch; its memory is used again */
+    struct task *task;
     int64_t cap_tasks;
 };
 
@@ -929,16 +932,22 @@ struct points_in_polygons_batch
 
 /* --- the join side -------------------------------------------------------- */
 
+static void free_batches(struct oj_index *wrapped)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
+        free_worker(&self->worker[t]);
+    oj_free(self->worker);
+    oj_free(self->task);
+}
+
 static void free_index(struct oj_index *wrapped)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
     if (self == NULL)
         return;
-    for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
-        free_worker(&self->worker[t]);
-    oj_free(self->worker);
+    free_batches(wrapped);
     oj_free((void *)self->solidity);
-    oj_free(self->task);
     oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
     oj_free(self);
@@ -966,12 +975,8 @@ static oj_status make_index(const struct oj_index_args *args,
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
     self->accepted = oj_point_locations(args->relation.op);
-    self->worker = oj_calloc(options->n_threads, sizeof *self->worker);
-    if (self->worker == NULL)
-        status = oj_fail_nomem(err, options->n_threads, sizeof *self->worker);
-    else
-        status = oj_ring_cells_build(&self->cells, join_side,
-                                     options->n_threads, err);
+    status =
+        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err);
     if (status == OJ_OK && !accepts_alike(self->accepted))
     {
         self->solidity = oj_calloc(join_side->n_features, 1);
@@ -1199,6 +1204,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.self = self;
     b.input = input;
     b.out = out;
+    if (self->worker == NULL)
+        OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
     for (int t = 0; t < self->options.n_threads; t++)
         oj_relate_forget(&self->worker[t].relate);
     OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
@@ -1226,5 +1233,10 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_cpu_points_in_polygons = {
-    "points in cells of polygons", oj_is_points_in_polygons, make_index, join,
-    free_index};
+    "points in cells of polygons",
+    oj_is_points_in_polygons,
+    make_index,
+    join,
+    free_index,
+    sizeof(struct points_in_polygons_index),
+    free_batches};
