@@ -479,9 +479,9 @@ TEST(self_join)
  */
 
 /* Points, and stars of many corners in rows, of which neighbours overlap. */
-#define STARS 48
+#define STARS 24
 #define CORNERS 120
-#define SPRINKLED 6000
+#define SPRINKLED 10000
 
 struct shared_sides
 {
@@ -531,14 +531,14 @@ static void make_sides(struct shared_sides *s)
     for (int i = 0; i < SPRINKLED; i++)
     {
         s->point_x[i] = 0.01 * pick(8500) - 5.0;
-        s->point_y[i] = 0.01 * pick(6500) - 5.0;
+        s->point_y[i] = 0.01 * pick(3500) - 5.0;
     }
     must(ogrjoin_layer_from_arrays(&stars, &s->stars, &err), &err);
     must(ogrjoin_layer_from_arrays(&points, &s->points, &err), &err);
 }
 
-/* What is asked of one index: of_points and of stars, in turns; the join side
- * is the stars, or the points. */
+/* What is asked of one index: the points' pairs and, where it takes them, the
+ * stars', in turns. */
 static const struct
 {
     const char *op, *metric;
