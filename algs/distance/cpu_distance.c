@@ -54,9 +54,9 @@ static int takes(const struct oj_relation *relation,
            relation->metric == OJ_METRIC_PLANAR;
 }
 
-static void free_index(struct oj_distance_index *shared)
+static void free_side(struct oj_index *wrapped)
 {
-    struct distance_index *self = own(shared);
+    struct distance_index *self = (void *)wrapped;
     oj_tree_free(&self->tree);
     oj_free(self->feature);
     oj_free(self->x);
@@ -337,25 +337,21 @@ static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
     self->scratch = NULL;
 }
 
-static const struct oj_distance_space plane = {
-    .index_size = sizeof(struct distance_index),
-    .build = build_index,
-    .free = free_index,
-    .start = start_batch,
-    .search = search_row,
-    .end = end_batch};
+static const struct oj_distance_space plane = {.build = build_index,
+                                               .start = start_batch,
+                                               .search = search_row,
+                                               .end = end_batch};
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *index, const struct oj_index_args *args,
+                       struct oj_stats *stats, struct oj_error *err)
 {
-    return oj_distance_index_make(&plane, args, out, stats, err);
+    return oj_distance_build(&plane, args, index, stats, err);
 }
 
 const struct oj_engine oj_cpu_distance = {"distances between features",
                                           takes,
-                                          make_index,
-                                          oj_distance_join,
-                                          oj_distance_index_free,
                                           sizeof(struct distance_index),
+                                          build,
+                                          oj_distance_join,
+                                          free_side,
                                           oj_distance_batches_free};

@@ -23,38 +23,21 @@ void oj_distance_batches_free(struct oj_index *wrapped)
     oj_order_free(&index->order);
 }
 
-void oj_distance_index_free(struct oj_index *wrapped)
+oj_status oj_distance_build(const struct oj_distance_space *space,
+                            const struct oj_index_args *args,
+                            struct oj_index *wrapped, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     struct oj_distance_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
-    oj_distance_batches_free(wrapped);
-    index->space->free(index);
-    oj_free(index);
-}
-
-oj_status oj_distance_index_make(const struct oj_distance_space *space,
-                                 const struct oj_index_args *args,
-                                 struct oj_index **out, struct oj_stats *stats,
-                                 struct oj_error *err)
-{
-    struct oj_distance_index *index = oj_calloc(1, space->index_size);
     double start = oj_clock_seconds();
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, space->index_size);
     index->space = space;
     index->relation = args->relation;
     index->options = args->options;
     index->join_side = args->join_side;
     index->tie_rank = args->tie_rank;
-    status = space->build(index, stats, err);
+    OJ_TRY(space->build(index, stats, err));
     stats->index_s += oj_clock_seconds() - start;
-    if (status == OJ_OK)
-        *out = (void *)index;
-    else
-        oj_distance_index_free((void *)index);
-    return status;
+    return OJ_OK;
 }
 
 oj_status

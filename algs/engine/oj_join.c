@@ -198,8 +198,8 @@ static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
     if (i < 0 || join->of[i] != NULL)
         return OJ_OK;
     if (original == NULL)
-        return join->backend->engines[i]->index(&join->args, &join->of[i],
-                                                &join->stats, err);
+        return oj_index_make(join->backend->engines[i], &join->args,
+                             &join->of[i], &join->stats, err);
     pthread_mutex_lock(&original->lock);
     status = index_for(original, i, err);
     pthread_mutex_unlock(&original->lock);
@@ -223,7 +223,7 @@ static void drop_cpu(struct oj_join *join)
         if (join->of[i] != NULL && join->original != NULL)
             oj_index_copy_free(join->backend->engines[i], join->of[i]);
         else if (join->of[i] != NULL)
-            join->backend->engines[i]->free_index(join->of[i]);
+            oj_index_free(join->backend->engines[i], join->of[i]);
         join->of[i] = NULL;
     }
     join->has_cpu = 0;
@@ -780,7 +780,7 @@ static int has_copies(const struct oj_join *join)
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (engine->index_size == 0)
+        if (engine->free_batches == NULL)
             return 0;
     }
     return 1;

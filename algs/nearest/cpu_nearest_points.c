@@ -36,34 +36,37 @@ static void free_batches(struct oj_index *wrapped)
     oj_order_free(&self->order);
 }
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
-    free_batches(wrapped);
     oj_segments_free(&self->index.segments);
     oj_rings_free(&self->index.rings);
-    oj_free(self);
 }
 
-static oj_status build_index(struct nearest_points_index *self,
-                             const struct oj_flat *join_side,
-                             struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
+    struct nearest_points_index *self = (void *)wrapped;
     struct oj_relation *relation = &self->index.relation;
-    int n_threads = self->options.n_threads;
+    double start = oj_clock_seconds();
+    int n_threads = args->options.n_threads;
     int64_t k_distinct;
-    relation->k = oj_segments_count_features(join_side, relation->k);
+    self->relation = *relation = args->relation;
+    self->index.tie_rank = args->tie_rank;
+    self->options = args->options;
+    relation->k = oj_segments_count_features(args->join_side, relation->k);
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    OJ_TRY(oj_segments_build(&self->index.segments, join_side,
-                             self->index.tie_rank, k_distinct, n_threads, err));
+    OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
+                             args->tie_rank, k_distinct, n_threads, err));
     if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, join_side,
-                              self->index.tie_rank, k_distinct, n_threads,
-                              err));
+        OJ_TRY(oj_rings_build(&self->index.rings, args->join_side,
+                              args->tie_rank, k_distinct, n_threads, err));
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
+                          oj_rings_bytes(&self->index.rings);
     return OJ_OK;
 }
 
@@ -81,31 +84,6 @@ static int takes(const struct oj_relation *relation,
            (input == NULL ||
             ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
              input->max_distance == NULL));
-}
-
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
-{
-    struct nearest_points_index *self = oj_calloc(1, sizeof *self);
-    double start = oj_clock_seconds();
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = self->index.relation = args->relation;
-    self->index.tie_rank = args->tie_rank;
-    self->options = args->options;
-    status = build_index(self, args->join_side, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)self);
-        return status;
-    }
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
-                          oj_rings_bytes(&self->index.rings);
-    *out = (void *)self;
-    return OJ_OK;
 }
 
 /* A batch on its way. */
@@ -252,8 +230,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 const struct oj_engine oj_cpu_nearest_points = {
     "nearest segments of points",
     takes,
-    make_index,
-    join,
-    free_index,
     sizeof(struct nearest_points_index),
+    build,
+    join,
+    free_side,
     free_batches};

@@ -1177,48 +1177,31 @@ static void free_batches(struct oj_index *wrapped)
     oj_screen_pairs_free(&index->screened);
 }
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct predicate_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
-    free_batches(wrapped);
     oj_free((void *)index->niceness);
     oj_free(index->place_of);
     oj_side_free(&index->side);
-    oj_free(index);
 }
 
 /* With a screen the side may never be needed. */
-static oj_status fill_index(struct predicate_index *index, struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
-    OJ_NEW_ZEROED(index->niceness, index->join_side->n_features, err);
-    return index->options.screen == NULL ? want_side(index, err) : OJ_OK;
-}
-
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
-{
+    struct predicate_index *index = (void *)wrapped;
     double start = oj_clock_seconds();
-    struct predicate_index *index = oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
     index->join_side = args->join_side;
     index->tie_rank = args->tie_rank;
     index->relation = args->relation;
     index->options = args->options;
     index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
-    status = fill_index(index, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)index);
-        return status;
-    }
+    OJ_NEW_ZEROED(index->niceness, index->join_side->n_features, err);
+    if (index->options.screen == NULL)
+        OJ_TRY(want_side(index, err));
     stats->index_bytes += oj_side_bytes(&index->side);
     stats->index_s += oj_clock_seconds() - start;
-    *out = (void *)index;
     return OJ_OK;
 }
 
@@ -1231,6 +1214,5 @@ static int takes(const struct oj_relation *relation,
 }
 
 const struct oj_engine oj_cpu_predicate = {
-    "predicates", takes,      make_index,
-    join,         free_index, sizeof(struct predicate_index),
-    free_batches};
+    "predicates", takes,       sizeof(struct predicate_index), build, join,
+    free_side,    free_batches};

@@ -941,16 +941,12 @@ static void free_batches(struct oj_index *wrapped)
     oj_free(self->task);
 }
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
-    free_batches(wrapped);
     oj_free((void *)self->solidity);
     oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
-    oj_free(self);
 }
 
 /* 1 when inside and on the boundary come to the same. */
@@ -959,45 +955,31 @@ static int accepts_alike(unsigned accepted)
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
     const struct oj_flat *join_side = args->join_side;
     const struct oj_options *options = &args->options;
-    struct points_in_polygons_index *self = oj_calloc(1, sizeof *self);
+    struct points_in_polygons_index *self = (void *)wrapped;
     double start = oj_clock_seconds();
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
     self->relation = args->relation;
     self->options = args->options;
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
     self->accepted = oj_point_locations(args->relation.op);
-    status =
-        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err);
-    if (status == OJ_OK && !accepts_alike(self->accepted))
-    {
-        self->solidity = oj_calloc(join_side->n_features, 1);
-        if (self->solidity == NULL)
-            status = oj_fail_nomem(err, join_side->n_features, 1);
-    }
-    if (status == OJ_OK && args->relation.share_lists &&
-        args->relation.any_order)
-        status =
-            oj_known_cells_build(&self->known, &self->cells, options->n_input,
-                                 (int)(self->accepted >> OJ_INSIDE & 1),
-                                 options->n_threads, options->cancel, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)self);
-        return status;
-    }
+    OJ_TRY(
+        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
+    if (!accepts_alike(self->accepted))
+        OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
+    if (args->relation.share_lists && args->relation.any_order)
+        OJ_TRY(oj_known_cells_build(&self->known, &self->cells,
+                                    options->n_input,
+                                    (int)(self->accepted >> OJ_INSIDE & 1),
+                                    options->n_threads, options->cancel, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
-    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -1235,8 +1217,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 const struct oj_engine oj_cpu_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
-    make_index,
-    join,
-    free_index,
     sizeof(struct points_in_polygons_index),
+    build,
+    join,
+    free_side,
     free_batches};
