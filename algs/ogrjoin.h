@@ -13,8 +13,9 @@
  *  Layers, indexes and what is made from them may be freed in any order: each
  *  keeps what it needs.  All functions take NULL where they free.  An index is
  *  not changed by the joins made with it, which may be asked for by several
- *  threads at once.  Functions that can fail return enum ogrjoin_status and
- *  write one line of text to *err, which may be NULL; what they give is
+ *  threads at once: on the CPU they run side by side, and where a device may
+ *  answer they take turns.  Functions that can fail return enum ogrjoin_status
+ * and write one line of text to *err, which may be NULL; what they give is
  *  untouched then.
  *
  *  Functions are added, never changed or taken away, as long as the major

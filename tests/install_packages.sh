@@ -30,6 +30,7 @@ has() {
         python3-pyqt5) /usr/bin/python3 -c 'import PyQt5.QtGui' 2>/dev/null ;;
         python3-numpy) /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
         clang-format-14) have clang-format-14 ;;
+        abigail-tools) have abidiff ;;
         libc6-dbg) [ -d /usr/lib/debug/.build-id ] ;;
         qgis) have qgis_process.bin || have qgis_process ;;
         python3-qgis) /usr/bin/python3 -c 'import qgis.core' 2>/dev/null ;;
@@ -40,7 +41,7 @@ has() {
 build="gcc g++ cmake make pkg-config libgdal-dev gdal-bin libgeos-dev
        libspatialindex-dev"
 tests="check python3-gdal python3-numpy"
-ci="clang clang-format-14 cppcheck valgrind libc6-dbg"
+ci="clang clang-format-14 cppcheck valgrind libc6-dbg abigail-tools"
 qgis="qgis python3-qgis"
 draw="python3-gdal python3-pyqt5"
 

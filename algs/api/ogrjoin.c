@@ -491,8 +491,7 @@ struct ogrjoin_index
     atomic_int n_users;
     struct ogrjoin_layer *join_side;
     struct ogrjoin_settings settings;
-    struct oj_join *join;
-    pthread_mutex_t lock; /* of join: its engines use all threads anyway */
+    struct oj_join *join; /* taken for each batch */
 };
 
 static int asks_ids(const struct oj_relation *relation)
@@ -531,7 +530,6 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
         return;
     oj_join_close(index->join);
     ogrjoin_layer_free(index->join_side);
-    pthread_mutex_destroy(&index->lock);
     oj_free(index);
 }
 
@@ -545,7 +543,6 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     atomic_init(&index->n_users, 1);
-    pthread_mutex_init(&index->lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
@@ -578,9 +575,12 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 {
     const char *name;
-    pthread_mutex_lock(&index->lock);
-    name = oj_join_backend(index->join)->name;
-    pthread_mutex_unlock(&index->lock);
+    struct oj_join *join;
+    /* without memory for a copy: those do not change what answers */
+    if (oj_join_take(index->join, &join, NULL) != OJ_OK)
+        return oj_join_backend(index->join)->name;
+    name = oj_join_backend(join)->name;
+    oj_join_give_back(join);
     return name;
 }
 
@@ -654,6 +654,7 @@ static oj_status join_layer(struct ogrjoin_index *index,
     const struct oj_relation *relation = &index->settings.relation;
     struct oj_matches matches;
     struct ogrjoin_pairs *pairs;
+    struct oj_join *join;
     struct oj_flat flat;
     oj_status status;
     OJ_TRY(view_layer(input, relation, first, &flat, err));
@@ -661,9 +662,12 @@ static oj_status join_layer(struct ogrjoin_index *index,
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
     memset(&matches, 0, sizeof matches);
-    pthread_mutex_lock(&index->lock);
-    status = oj_join_batch(index->join, &flat, &matches, err);
-    pthread_mutex_unlock(&index->lock);
+    status = oj_join_take(index->join, &join, err);
+    if (status == OJ_OK)
+    {
+        status = oj_join_batch(join, &flat, &matches, err);
+        oj_join_give_back(join);
+    }
     if (status == OJ_OK)
         status = fill_pairs(&matches, first, pairs, err);
     pairs->has_measure = oj_op_get(relation->op)->measure != NULL;

@@ -13,23 +13,22 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-struct order_frame
-{
-    double x0, y0, scale;
-};
-
-/* What holds the middle 98 % of v. */
+/* A bit more than what holds the middle 98 % of v. */
 static void find_bulk(double *v, int n, double *low, double *high)
 {
+    double wider;
     qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
     *low = v[n / 100];
     *high = v[n - 1 - n / 100];
+    wider = 0.05 * (*high - *low);
+    *low -= wider;
+    *high += wider;
 }
 
-struct oj_box oj_order_bulk(int64_t n, const double *x, const double *y)
+struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
 {
     double sample_x[N_SAMPLES], sample_y[N_SAMPLES];
-    struct oj_box bulk = oj_box_empty();
+    struct oj_box frame = {0.0, 0.0, 0.0, 0.0};
     int n_samples = 0;
     for (int i = 0; i < N_SAMPLES; i++)
     {
@@ -43,38 +42,42 @@ struct oj_box oj_order_bulk(int64_t n, const double *x, const double *y)
         }
     }
     if (n_samples == 0)
-        return bulk;
-    find_bulk(sample_x, n_samples, &bulk.x0, &bulk.x1);
-    find_bulk(sample_y, n_samples, &bulk.y0, &bulk.y1);
-    return bulk;
+        return frame;
+    find_bulk(sample_x, n_samples, &frame.x0, &frame.x1);
+    find_bulk(sample_y, n_samples, &frame.y0, &frame.y1);
+    return frame;
 }
 
-/* The square in which keys are made, a bit wider than the bulk, so that a few
- * points a thousand kilometres away do not squeeze all others together. */
-static struct order_frame choose_frame(int64_t n, const double *x,
-                                       const double *y)
+/* Columns of keys in a square: 65,536 to its side. */
+static double scale_of(const struct oj_box *frame)
 {
-    struct oj_box bulk = oj_order_bulk(n, x, y);
-    struct order_frame frame = {0.0, 0.0, 0.0};
-    double width, height;
-    if (oj_box_is_empty(&bulk))
-        return frame;
-    frame.x0 = bulk.x0 - 0.05 * (bulk.x1 - bulk.x0);
-    frame.y0 = bulk.y0 - 0.05 * (bulk.y1 - bulk.y0);
-    width = 1.1 * (bulk.x1 - bulk.x0);
-    height = 1.1 * (bulk.y1 - bulk.y0);
-    if (height > width)
-        width = height;
-    frame.scale = width > 0 ? 65536.0 / width : 0.0;
-    if (!isfinite(frame.scale))
-        frame.scale = 0.0;
-    return frame;
+    double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
+    double scale = 65536.0 / (height > width ? height : width);
+    return isfinite(scale) ? scale : 0.0;
+}
+
+void oj_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
+                     int64_t *offset)
+{
+    int64_t total = 0;
+    for (int64_t bucket = 0; bucket < n_buckets; bucket++)
+    {
+        offset[bucket] = total;
+        for (int64_t s = 0; s < n_slices; s++)
+        {
+            int64_t count = start[s * n_buckets + bucket];
+            start[s * n_buckets + bucket] = total;
+            total += count;
+        }
+    }
+    offset[n_buckets] = total;
 }
 
 struct order_build
 {
     struct oj_order *order;
-    struct order_frame frame;
+    struct oj_box frame;
+    double scale;
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
@@ -83,32 +86,23 @@ struct order_build
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
-static int64_t slice_begin(const struct order_build *b, int64_t slice)
-{
-    return (int64_t)((double)b->n / (double)b->n_slices * (double)slice);
-}
-
-static int64_t slice_end(const struct order_build *b, int64_t slice)
-{
-    return slice + 1 == b->n_slices ? b->n : slice_begin(b, slice + 1);
-}
-
 static void count_slice(int64_t slice, int thread, void *user)
 {
     struct order_build *b = user;
     uint32_t *histogram = b->histogram + slice * N_PREFIXES;
     uint32_t *keys = b->order->keys;
-    struct order_frame f = b->frame;
-    int64_t end = slice_end(b, slice);
+    struct oj_box f = b->frame;
+    double scale = b->scale;
+    int64_t end = oj_slice_begin(b->n, b->n_slices, slice + 1);
     (void)thread;
-    for (int64_t i = slice_begin(b, slice); i < end; i++)
+    for (int64_t i = oj_slice_begin(b->n, b->n_slices, slice); i < end; i++)
     {
         double x = b->x[i], y = b->y[i];
         uint32_t key = NO_KEY;
         if (x == x && y == y)
         {
-            key = oj_morton(oj_morton_column(x, f.x0, f.scale),
-                            oj_morton_column(y, f.y0, f.scale));
+            key = oj_morton(oj_morton_column(x, f.x0, scale),
+                            oj_morton_column(y, f.y0, scale));
             /* the last code of all stands for "not a point" */
             key -= key == NO_KEY;
             histogram[key >> 16]++;
@@ -123,9 +117,9 @@ static void scatter_slice(int64_t slice, int thread, void *user)
     struct oj_order *order = b->order;
     int64_t *start = b->slice_start + slice * order->n_buckets;
     const uint32_t *keys = order->keys;
-    int64_t end = slice_end(b, slice);
+    int64_t end = oj_slice_begin(b->n, b->n_slices, slice + 1);
     (void)thread;
-    for (int64_t i = slice_begin(b, slice); i < end; i++)
+    for (int64_t i = oj_slice_begin(b->n, b->n_slices, slice); i < end; i++)
     {
         uint32_t key = keys[i];
         struct oj_ordered_point *point;
@@ -145,8 +139,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
 static oj_status cut_buckets(struct order_build *b, struct oj_error *err)
 {
     struct oj_order *order = b->order;
-    int64_t in_bucket = 0, total = 0;
-    int64_t n_buckets = 0;
+    int64_t in_bucket = 0, n_buckets = 0;
     for (int64_t p = 0; p < N_PREFIXES; p++)
     {
         int64_t count = 0;
@@ -174,22 +167,16 @@ static oj_status cut_buckets(struct order_build *b, struct oj_error *err)
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
                 b->histogram[s * N_PREFIXES + p];
     }
+    oj_slices_place(b->n_slices, n_buckets, b->slice_start,
+                    order->bucket_offset);
+    order->n_points = order->bucket_offset[n_buckets];
     order->largest_bucket = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)
     {
-        int64_t first = total;
-        order->bucket_offset[bucket] = total;
-        for (int64_t s = 0; s < b->n_slices; s++)
-        {
-            int64_t count = b->slice_start[s * n_buckets + bucket];
-            b->slice_start[s * n_buckets + bucket] = total;
-            total += count;
-        }
-        if (total - first > order->largest_bucket)
-            order->largest_bucket = total - first;
+        const int64_t *first = order->bucket_offset + bucket;
+        if (first[1] - first[0] > order->largest_bucket)
+            order->largest_bucket = first[1] - first[0];
     }
-    order->bucket_offset[n_buckets] = total;
-    order->n_points = total;
     return OJ_OK;
 }
 
@@ -211,7 +198,8 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.n_slices = n < 65536 ? 1 : n_threads;
     b.x = x;
     b.y = y;
-    b.frame = choose_frame(n, x, y);
+    b.frame = oj_order_frame(n, x, y);
+    b.scale = scale_of(&b.frame);
     /* sixteen times as many codes as points are told apart; finer sorting
      * would only cost time */
     order->sort_from_bit = 28;

@@ -43,9 +43,23 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** Where the middle 98 % of the points are, by each coordinate, as a sample
- *  says; empty when it has no finite ones. */
-struct oj_box oj_order_bulk(int64_t n, const double *x, const double *y);
+/** A bit more than where the middle 98 % of the points are, by each coordinate,
+ *  as a sample says, so that a few points a thousand kilometres away do not
+ *  squeeze all others together; 0 throughout when it has no finite ones. */
+struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
+
+/** Where slice (n_slices: the end) of n elements begins. */
+static inline int64_t oj_slice_begin(int64_t n, int64_t n_slices, int64_t slice)
+{
+    return slice == n_slices ? n : n / n_slices * slice;
+}
+
+/** Counts by slice and bucket become places, those of a bucket together and the
+ *  slices of each in their order.
+ *  start   [n_slices][n_buckets]
+ *  offset  [n_buckets + 1] out */
+void oj_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
+                     int64_t *offset);
 
 /** Sorts bucket by the upper bits of the key, stable; scratch holds as many
  * points as the bucket. Different buckets may be sorted by different threads at

@@ -21,7 +21,6 @@ struct distance_index
 {
     struct oj_distance_index shared;
     struct oj_features features; /* of the join side */
-    struct oj_features input;    /* of the batch at hand */
     struct oj_tree tree;
     int32_t *feature; /* [entries of tree] */
     double *x, *y;    /* [entries of tree], or NULL */
@@ -34,6 +33,8 @@ struct distance_index
      * very many features in one place, only the first of them matter. */
     int32_t *first_rank;
 
+    /* of the batch at hand */
+    struct oj_features input;
     struct oj_pair_scratch *scratch; /* [n_threads] */
 };
 
@@ -53,10 +54,9 @@ static int takes(const struct oj_relation *relation,
            relation->metric == OJ_METRIC_PLANAR;
 }
 
-static void free_index(struct oj_distance_index *shared)
+static void free_side(struct oj_index *wrapped)
 {
-    struct distance_index *self = own(shared);
-    oj_free(self->scratch);
+    struct distance_index *self = (void *)wrapped;
     oj_tree_free(&self->tree);
     oj_free(self->feature);
     oj_free(self->x);
@@ -173,13 +173,9 @@ static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
     struct distance_index *self = own(shared);
-    int n_threads = shared->options.n_threads;
-    OJ_NEW_ZEROED(self->scratch, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        self->scratch[t].cancel = shared->options.cancel;
     OJ_TRY(oj_features_build(&self->features, shared->join_side,
                              shared->relation.distance_to == OJ_TO_INTERIOR,
-                             n_threads, err));
+                             shared->options.n_threads, err));
     OJ_TRY(build_tree(self, err));
     stats->index_bytes += oj_features_bytes(&self->features) + tree_bytes(self);
     return OJ_OK;
@@ -321,8 +317,9 @@ static oj_status start_batch(struct oj_distance_index *shared,
 {
     struct distance_index *self = own(shared);
     int n_threads = shared->options.n_threads;
+    OJ_NEW_ZEROED(self->scratch, n_threads, err);
     for (int t = 0; t < n_threads; t++)
-        oj_pair_scratch_start(&self->scratch[t]);
+        self->scratch[t].cancel = shared->options.cancel;
     OJ_TRY(oj_features_build(&self->input, shared->input,
                              shared->relation.distance_to == OJ_TO_INTERIOR,
                              n_threads, err));
@@ -334,28 +331,27 @@ static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
     struct distance_index *self = own(shared);
     oj_features_free(&self->input);
-    for (int t = 0; t < shared->options.n_threads; t++)
-    {
+    for (int t = 0; self->scratch != NULL && t < shared->options.n_threads; t++)
         stats->n_candidates += self->scratch[t].n_refined;
-        self->scratch[t].n_refined = 0;
-    }
+    oj_free(self->scratch);
+    self->scratch = NULL;
 }
 
-static const struct oj_distance_space plane = {
-    .index_size = sizeof(struct distance_index),
-    .build = build_index,
-    .free = free_index,
-    .start = start_batch,
-    .search = search_row,
-    .end = end_batch};
+static const struct oj_distance_space plane = {.build = build_index,
+                                               .start = start_batch,
+                                               .search = search_row,
+                                               .end = end_batch};
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *index, const struct oj_index_args *args,
+                       struct oj_stats *stats, struct oj_error *err)
 {
-    return oj_distance_index_make(&plane, args, out, stats, err);
+    return oj_distance_build(&plane, args, index, stats, err);
 }
 
-const struct oj_engine oj_cpu_distance = {"distances between features", takes,
-                                          make_index, oj_distance_join,
-                                          oj_distance_index_free};
+const struct oj_engine oj_cpu_distance = {"distances between features",
+                                          takes,
+                                          sizeof(struct distance_index),
+                                          build,
+                                          oj_distance_join,
+                                          free_side,
+                                          oj_distance_batches_free};

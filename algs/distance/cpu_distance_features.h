@@ -92,12 +92,6 @@ struct oj_pair_scratch
     struct oj_segment_list first, second;
 };
 
-/** Forgets the segments of the last first feature: for a new layer. */
-static inline void oj_pair_scratch_start(struct oj_pair_scratch *scratch)
-{
-    scratch->listed = 0;
-}
-
 /** The distance between two features with parts, where it is at most limit;
  *  anything greater than limit, INFINITY too, where it is not.
  *  to_interior: polygons are areas; 0: their rings.

@@ -11,12 +11,9 @@
 
 /* --- index ---------------------------------------------------------------- */
 
-void oj_distance_index_free(struct oj_index *wrapped)
+void oj_distance_batches_free(struct oj_index *wrapped)
 {
     struct oj_distance_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
-    index->space->free(index);
     for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
         oj_ranking_free(&index->worker[t].ranking);
     for (int t = 0; index->answers != NULL && t < index->options.n_threads; t++)
@@ -24,48 +21,23 @@ void oj_distance_index_free(struct oj_index *wrapped)
     oj_free(index->worker);
     oj_free(index->answers);
     oj_order_free(&index->order);
-    oj_free(index);
 }
 
-static oj_status build(struct oj_distance_index *index, struct oj_stats *stats,
-                       struct oj_error *err)
+oj_status oj_distance_build(const struct oj_distance_space *space,
+                            const struct oj_index_args *args,
+                            struct oj_index *wrapped, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    int n_threads = index->options.n_threads;
+    struct oj_distance_index *index = (void *)wrapped;
     double start = oj_clock_seconds();
-    OJ_NEW_ZEROED(index->worker, n_threads, err);
-    OJ_NEW_ZEROED(index->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-    {
-        index->worker[t].thread = t;
-        index->worker[t].answers = &index->answers[t];
-        index->worker[t].ranking =
-            oj_ranking_make(&index->relation, index->tie_rank);
-    }
-    OJ_TRY(index->space->build(index, stats, err));
-    stats->index_s += oj_clock_seconds() - start;
-    return OJ_OK;
-}
-
-oj_status oj_distance_index_make(const struct oj_distance_space *space,
-                                 const struct oj_index_args *args,
-                                 struct oj_index **out, struct oj_stats *stats,
-                                 struct oj_error *err)
-{
-    struct oj_distance_index *index = oj_calloc(1, space->index_size);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, space->index_size);
     index->space = space;
     index->relation = args->relation;
     index->options = args->options;
     index->join_side = args->join_side;
     index->tie_rank = args->tie_rank;
-    status = build(index, stats, err);
-    if (status == OJ_OK)
-        *out = (void *)index;
-    else
-        oj_distance_index_free((void *)index);
-    return status;
+    OJ_TRY(space->build(index, stats, err));
+    stats->index_s += oj_clock_seconds() - start;
+    return OJ_OK;
 }
 
 oj_status
@@ -107,6 +79,25 @@ static oj_status join_row(int64_t i, int thread, void *user,
     return oj_answers_add(worker->answers, row, &worker->ranking, err);
 }
 
+static oj_status make_workers(struct oj_distance_index *index,
+                              struct oj_error *err)
+{
+    int n_threads = index->options.n_threads;
+    if (index->answers == NULL)
+        OJ_NEW_ZEROED(index->answers, n_threads, err);
+    if (index->worker != NULL)
+        return OJ_OK;
+    OJ_NEW_ZEROED(index->worker, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+    {
+        index->worker[t].thread = t;
+        index->worker[t].answers = &index->answers[t];
+        index->worker[t].ranking =
+            oj_ranking_make(&index->relation, index->tie_rank);
+    }
+    return OJ_OK;
+}
+
 /* The answers stay with the workers. */
 static oj_status join_rows(struct oj_distance_index *index,
                            struct oj_stats *stats, struct oj_error *err)
@@ -145,6 +136,7 @@ oj_status oj_distance_join(struct oj_index *wrapped,
 {
     struct oj_distance_index *index = (void *)wrapped;
     oj_status status;
+    OJ_TRY(make_workers(index, err));
     index->input = input;
     status = join_rows(index, stats, err);
     index->space->end(index, stats);

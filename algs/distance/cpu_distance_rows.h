@@ -31,6 +31,8 @@ struct oj_distance_index
     struct oj_options options;
     const struct oj_flat *join_side;
     const int32_t *tie_rank;
+
+    /* of batches; the memory is used again */
     struct oj_distance_worker *worker; /**< [n_threads] */
     struct oj_answers *answers;        /**< [n_threads] */
 
@@ -42,13 +44,9 @@ struct oj_distance_index
 
 struct oj_distance_space
 {
-    size_t index_size; /**< of the index that begins with ours */
-
     /** Prepares the join side. */
     oj_status (*build)(struct oj_distance_index *index, struct oj_stats *stats,
                        struct oj_error *err);
-    /** Frees what build made, all or part of it. */
-    void (*free)(struct oj_distance_index *index);
     /** Prepares the input side: puts the rows that may join something into
      *  index->order, all buckets sorted. */
     oj_status (*start)(struct oj_distance_index *index, struct oj_error *err);
@@ -62,19 +60,21 @@ struct oj_distance_space
     double (*measure_of)(double compared);
 };
 
-/** The index function of an engine (oj_engine.h). The distances of the relation
- *  are as the space compares them. */
-OJ_MUST_USE oj_status oj_distance_index_make(
-    const struct oj_distance_space *space, const struct oj_index_args *args,
-    struct oj_index **out, struct oj_stats *stats, struct oj_error *err);
+/** The build function of an engine (oj_engine.h), whose index begins with ours.
+ *  The distances of the relation are as the space compares them. */
+OJ_MUST_USE oj_status oj_distance_build(const struct oj_distance_space *space,
+                                        const struct oj_index_args *args,
+                                        struct oj_index *index,
+                                        struct oj_stats *stats,
+                                        struct oj_error *err);
 
-/** The join and the free_index functions of an engine. */
+/** The join and free_batches functions of an engine. */
 OJ_MUST_USE oj_status oj_distance_join(struct oj_index *index,
                                        const struct oj_flat *input,
                                        struct oj_matches *out,
                                        struct oj_stats *stats,
                                        struct oj_error *err);
-void oj_distance_index_free(struct oj_index *index);
+void oj_distance_batches_free(struct oj_index *index);
 
 /** Puts the features of flat in Morton order, all buckets sorted; without those
  *  that join nothing, of which middle_of(side, f, x, y) is one that gives 0.

@@ -46,32 +46,10 @@ struct near_grid_build
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 {
-    return b->flat->n_features / b->n_slices * slice;
-}
-
-static int64_t slice_end(const struct near_grid_build *b, int64_t slice)
-{
-    return slice + 1 == b->n_slices ? b->flat->n_features
-                                    : slice_begin(b, slice + 1);
+    return oj_slice_begin(b->flat->n_features, b->n_slices, slice);
 }
 
 /* --- the frame ------------------------------------------------------------ */
-
-/* A bit more than the bulk of the points. */
-static struct oj_box robust_frame(const struct oj_flat *flat)
-{
-    struct oj_box bulk = oj_order_bulk(flat->n_features, flat->x, flat->y);
-    double wider_x = 0.05 * (bulk.x1 - bulk.x0);
-    double wider_y = 0.05 * (bulk.y1 - bulk.y0);
-    struct oj_box frame = {0.0, 0.0, 0.0, 0.0};
-    if (oj_box_is_empty(&bulk))
-        return frame;
-    frame.x0 = bulk.x0 - wider_x;
-    frame.y0 = bulk.y0 - wider_y;
-    frame.x1 = bulk.x1 + wider_x;
-    frame.y1 = bulk.y1 + wider_y;
-    return frame;
-}
 
 /* The empty ones included. */
 static double cells_in(const struct oj_box *f, double side)
@@ -102,7 +80,7 @@ static int choose_cells(struct near_grid_build *b)
     if (!(cells_in(&f, side) <= most))
     {
         is_wider = 1;
-        f = robust_frame(b->flat);
+        f = oj_order_frame(b->flat->n_features, b->flat->x, b->flat->y);
         if (!(cells_in(&f, side) <= most))
         {
             double width = f.x1 - f.x0, height = f.y1 - f.y0;
@@ -128,7 +106,7 @@ static void count_slice(int64_t slice, int thread, void *user)
     const struct oj_near_grid *grid = b->grid;
     const double *x = b->flat->x, *y = b->flat->y;
     int64_t *count = b->start + slice * b->n_buckets;
-    int64_t end = slice_end(b, slice);
+    int64_t end = slice_begin(b, slice + 1);
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
@@ -146,7 +124,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
 {
     struct near_grid_build *b = user;
     int64_t *start = b->start + slice * b->n_buckets;
-    int64_t end = slice_end(b, slice);
+    int64_t end = slice_begin(b, slice + 1);
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
@@ -213,24 +191,6 @@ static oj_status sort_bucket(int64_t bucket, int thread, void *user,
     return OJ_OK;
 }
 
-/* Counts become places: bucket by bucket, and slice by slice in each. */
-static void scan_buckets(struct near_grid_build *b)
-{
-    int64_t total = 0;
-    for (int64_t bucket = 0; bucket < b->n_buckets; bucket++)
-    {
-        b->bucket_offset[bucket] = total;
-        for (int64_t s = 0; s < b->n_slices; s++)
-        {
-            int64_t count = b->start[s * b->n_buckets + bucket];
-            b->start[s * b->n_buckets + bucket] = total;
-            total += count;
-        }
-    }
-    b->bucket_offset[b->n_buckets] = total;
-    b->grid->n = total;
-}
-
 static oj_status sort_points(struct near_grid_build *b, int n_threads,
                              struct oj_error *err)
 {
@@ -243,7 +203,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, count_slice, b);
-    scan_buckets(b);
+    oj_slices_place(b->n_slices, b->n_buckets, b->start, b->bucket_offset);
+    grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);

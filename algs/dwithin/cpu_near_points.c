@@ -96,11 +96,14 @@ struct close_points_index
     struct oj_near_grid grid;
     int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
     struct near_fids fids;
+    struct oj_index *general; /* data that cells do not serve: by the family
+                                 that measures anything */
+
+    /* of batches; the memory is used again */
     struct near_points_worker *worker; /* [n_threads] */
-    struct oj_order order;        /* of the batch; its memory is used again */
-    struct oj_list_places places; /* likewise */
-    struct oj_index *general;     /* data that cells do not serve: by the family
-                                     that measures anything */
+    struct oj_order order;
+    struct oj_list_places places;
+    struct oj_index *general_copy; /* that batches are joined with */
 };
 
 /* A batch on its way. */
@@ -498,13 +501,10 @@ static int takes(const struct oj_relation *relation,
             (oj_flat_is_points(input) && input->max_distance == NULL));
 }
 
-static void free_index(struct oj_index *wrapped)
+static void free_batches(struct oj_index *wrapped)
 {
     struct close_points_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
-    if (self->general != NULL)
-        oj_cpu_distance.free_index(self->general);
+    oj_index_copy_free(&oj_cpu_distance, self->general_copy);
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
     {
         oj_free(self->worker[t].id);
@@ -513,12 +513,17 @@ static void free_index(struct oj_index *wrapped)
         oj_near_hood_free(&self->worker[t].hood);
     }
     oj_free(self->worker);
-    oj_free(self->feature_of);
-    oj_free(self->fids.copy);
     oj_order_free(&self->order);
     oj_list_places_free(&self->places);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct close_points_index *self = (void *)wrapped;
+    oj_index_free(&oj_cpu_distance, self->general);
+    oj_free(self->feature_of);
+    oj_free(self->fids.copy);
     oj_near_grid_free(&self->grid);
-    oj_free(self);
 }
 
 static oj_status make_features_of(struct close_points_index *self,
@@ -533,48 +538,31 @@ static oj_status make_features_of(struct close_points_index *self,
     return OJ_OK;
 }
 
-static oj_status build_index(struct close_points_index *self,
-                             const struct oj_index_args *args,
-                             struct oj_stats *stats, struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
-    int n_threads = self->options.n_threads;
+    struct close_points_index *self = (void *)wrapped;
     double start = oj_clock_seconds();
-    OJ_NEW_ZEROED(self->worker, n_threads, err);
+    self->relation = args->relation;
+    self->options = args->options;
+    self->join_side = args->join_side;
+    self->tie_rank = args->tie_rank;
+    self->kernel = oj_near_kernel();
     OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
-                              self->relation.max_distance, n_threads, err));
+                              self->relation.max_distance,
+                              self->options.n_threads, err));
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
-        return oj_cpu_distance.index(args, &self->general, stats, err);
+        return oj_index_make(&oj_cpu_distance, args, &self->general, stats,
+                             err);
     }
     OJ_TRY(make_features_of(self, err));
     OJ_TRY(make_fids(&self->relation, self->join_side, self->feature_of,
                      &self->fids, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_near_grid_bytes(&self->grid);
-    return OJ_OK;
-}
-
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
-{
-    struct close_points_index *self = oj_calloc(1, sizeof *self);
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = args->relation;
-    self->options = args->options;
-    self->join_side = args->join_side;
-    self->tie_rank = args->tie_rank;
-    self->kernel = oj_near_kernel();
-    status = build_index(self, args, stats, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)self);
-        return status;
-    }
-    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -706,7 +694,14 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     struct near_points_batch b;
     oj_status status;
     if (self->general != NULL)
-        return oj_cpu_distance.join(self->general, input, out, stats, err);
+    {
+        if (self->general_copy == NULL)
+            OJ_TRY(oj_index_copy(&oj_cpu_distance, self->general,
+                                 &self->general_copy, err));
+        return oj_cpu_distance.join(self->general_copy, input, out, stats, err);
+    }
+    if (self->worker == NULL)
+        OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
     memset(&b, 0, sizeof b);
     b.self = self;
     b.input = input;
@@ -719,5 +714,10 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_engine oj_cpu_near_points = {"points near points", takes,
-                                             make_index, join, free_index};
+const struct oj_engine oj_cpu_near_points = {"points near points",
+                                             takes,
+                                             sizeof(struct close_points_index),
+                                             build,
+                                             join,
+                                             free_side,
+                                             free_batches};

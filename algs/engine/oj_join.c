@@ -13,6 +13,7 @@
 #include "oj_points_in_overlapping_parts.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,9 @@
  *
  * The answers are the same.
  *
+ * Where it is sure that no device is used, threads have joins of their own,
+ * copies of one that only prepares the join side (oj_join_take()).
+ *
  * Within this file err is that of the join, never NULL, and what is in it is
  * read as the reason why another engine has to answer. */
 
@@ -57,6 +61,12 @@ struct oj_join
     int32_t *tie_rank; /* [features], or NULL: the ordinal */
     struct oj_stats stats;
     struct oj_error error; /* of the call at hand */
+
+    pthread_mutex_t lock; /* held by who uses what copies do not have of their
+                              own */
+    struct oj_join *original; /* of a copy, else NULL */
+    struct oj_join *idle;     /* copies that nobody has */
+    struct oj_join *next;     /* of a copy that is idle: the next */
 
     int has_cpu;                          /* what is expected of it is ready */
     struct oj_index *of[OJ_MOST_ENGINES]; /* of the backend's engines; NULL: not
@@ -175,10 +185,19 @@ static int choose_expected(const struct oj_join *join)
 
 static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
 {
+    struct oj_join *original = join->original;
+    oj_status status;
     if (i < 0 || join->of[i] != NULL)
         return OJ_OK;
-    return join->backend->engines[i]->index(&join->args, &join->of[i],
-                                            &join->stats, err);
+    if (original == NULL)
+        return oj_index_make(join->backend->engines[i], &join->args,
+                             &join->of[i], &join->stats, err);
+    pthread_mutex_lock(&original->lock);
+    status = index_for(original, i, err);
+    pthread_mutex_unlock(&original->lock);
+    OJ_TRY(status);
+    return oj_index_copy(join->backend->engines[i], original->of[i],
+                         &join->of[i], err);
 }
 
 static oj_status make_on_cpu(struct oj_join *join, struct oj_error *err)
@@ -193,8 +212,10 @@ static void drop_cpu(struct oj_join *join)
 {
     for (int i = 0; i < OJ_MOST_ENGINES; i++)
     {
-        if (join->of[i] != NULL)
-            join->backend->engines[i]->free_index(join->of[i]);
+        if (join->of[i] != NULL && join->original != NULL)
+            oj_index_copy_free(join->backend->engines[i], join->of[i]);
+        else if (join->of[i] != NULL)
+            oj_index_free(join->backend->engines[i], join->of[i]);
         join->of[i] = NULL;
     }
     join->has_cpu = 0;
@@ -698,6 +719,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *join);
     join->backend = find_backend(backend);
     join->has_screen = -1;
+    pthread_mutex_init(&join->lock, NULL);
     join->args.relation = *relation;
     own = &join->args.options;
     if (options != NULL)
@@ -719,14 +741,88 @@ oj_status oj_join_open(const struct oj_flat *join_side,
 
 void oj_join_close(struct oj_join *join)
 {
+    struct oj_join *copy;
     if (join == NULL)
         return;
+    while ((copy = join->idle) != NULL)
+    {
+        join->idle = copy->next;
+        drop_cpu(copy);
+        oj_free(copy);
+    }
+    pthread_mutex_destroy(&join->lock);
     drop_cpu(join);
     close_gpu(join);
     oj_overlapping_points_free(join->overlapping);
     oj_free(join->overlaps);
     oj_free(join->tie_rank);
     oj_free(join);
+}
+
+/* --- several threads ------------------------------------------------------ */
+
+/* 1 when batches change nothing but what is in their engine's index. */
+static int has_copies(const struct oj_join *join)
+{
+    const struct oj_engine *engine;
+    const struct oj_gpu_module *module;
+    if (join->backend->device_use == OJ_DEVICE || !join->has_overlaps ||
+        join->overlaps != NULL ||
+        (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK))
+        return 0;
+    for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
+    {
+        if (engine->free_batches == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+/* Of a join whose lock is held. */
+static oj_status copy_join(struct oj_join *join, struct oj_join **out,
+                           struct oj_error *err)
+{
+    struct oj_join *copy = join->idle;
+    if (copy != NULL)
+        join->idle = copy->next;
+    else
+    {
+        OJ_NEW(copy, 1, err);
+        *copy = *join;
+        memset(copy->of, 0, sizeof copy->of);
+        memset(&copy->stats, 0, sizeof copy->stats);
+        copy->original = join;
+    }
+    *out = copy;
+    return OJ_OK;
+}
+
+oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
+                       struct oj_error *err)
+{
+    oj_status status;
+    pthread_mutex_lock(&join->lock);
+    if (!has_copies(join))
+    {
+        *out = join;
+        return OJ_OK;
+    }
+    status = copy_join(join, out, err);
+    pthread_mutex_unlock(&join->lock);
+    return status;
+}
+
+void oj_join_give_back(struct oj_join *taken)
+{
+    struct oj_join *join = taken;
+    if (taken->original != NULL)
+    {
+        join = taken->original;
+        pthread_mutex_lock(&join->lock);
+        taken->next = join->idle;
+        join->idle = taken;
+    }
+    pthread_mutex_unlock(&join->lock);
 }
 
 /* --- a batch -------------------------------------------------------------- */

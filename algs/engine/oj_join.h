@@ -69,6 +69,16 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
                                     struct oj_matches *out,
                                     struct oj_error *err);
 
+/** For several threads: a join with the side of join that is the caller's alone
+ *  until it is given back.  Where the backend is sure to be the CPU, *out has
+ *  working memory of its own, so batches run side by side; else *out is join,
+ *  and who asks next waits.  Its errors and its stats are its own.  join itself
+ *  has no batches then, and outlives what was taken.
+ *  Errors     OJ_ERR_NOMEM */
+OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
+                                   struct oj_error *err);
+void oj_join_give_back(struct oj_join *taken);
+
 /** The pairs of a batch by join feature, without making them, where the backend
  *  can: adds to count [join features], and sets *n_pairs to the number of all.
  *  Errors     as above, count as it was; OJ_ERR_UNSUPPORTED: oj_join_batch() is

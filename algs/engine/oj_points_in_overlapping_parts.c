@@ -63,7 +63,8 @@ static oj_status index_features(struct oj_overlapping_points *self,
     args.relation = oj_relation_default();
     args.relation.op = self->args.relation.op;
     args.options.max_batch_pairs = 0;
-    return oj_cpu_points_in_polygons.index(&args, &self->index, stats, err);
+    return oj_index_make(&oj_cpu_points_in_polygons, &args, &self->index, stats,
+                         err);
 }
 
 oj_status oj_overlapping_points_make(const struct oj_index_args *args,
@@ -88,7 +89,7 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
 {
     if (self == NULL)
         return;
-    oj_cpu_points_in_polygons.free_index(self->index);
+    oj_index_free(&oj_cpu_points_in_polygons, self->index);
     oj_matches_free(&self->found);
     oj_flat_buf_free(&self->copies);
     oj_flat_buf_free(&self->points);

@@ -12,17 +12,17 @@ struct nearest_points_index
     struct oj_cpu_index index;
     struct oj_relation relation; /* as it was asked */
     struct oj_options options;
-    struct oj_order order; /* of the batch; its memory is used again */
+
+    /* of batches; the memory is used again */
+    struct oj_order order;
     struct oj_nearest_scratch *scratch; /* [n_threads] */
     struct oj_answers *answers;         /* [n_threads], lists only */
-    struct oj_ones ones;                /* of the batch, lists of one only */
+    struct oj_ones ones;                /* lists of one only */
 };
 
-static void free_index(struct oj_index *wrapped)
+static void free_batches(struct oj_index *wrapped)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
     for (int t = 0; t < self->options.n_threads; t++)
     {
         if (self->scratch != NULL)
@@ -34,32 +34,39 @@ static void free_index(struct oj_index *wrapped)
     oj_free(self->answers);
     oj_ones_free(&self->ones);
     oj_order_free(&self->order);
-    oj_segments_free(&self->index.segments);
-    oj_rings_free(&self->index.rings);
-    oj_free(self);
 }
 
-static oj_status build_index(struct nearest_points_index *self,
-                             const struct oj_flat *join_side,
-                             struct oj_error *err)
+static void free_side(struct oj_index *wrapped)
 {
+    struct nearest_points_index *self = (void *)wrapped;
+    oj_segments_free(&self->index.segments);
+    oj_rings_free(&self->index.rings);
+}
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct nearest_points_index *self = (void *)wrapped;
     struct oj_relation *relation = &self->index.relation;
-    int n_threads = self->options.n_threads;
+    double start = oj_clock_seconds();
+    int n_threads = args->options.n_threads;
     int64_t k_distinct;
-    relation->k = oj_segments_count_features(join_side, relation->k);
+    self->relation = *relation = args->relation;
+    self->index.tie_rank = args->tie_rank;
+    self->options = args->options;
+    relation->k = oj_segments_count_features(args->join_side, relation->k);
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
-    OJ_NEW_ZEROED(self->scratch, n_threads, err);
-    OJ_NEW_ZEROED(self->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        self->scratch[t].timings = self->options.timings;
-    OJ_TRY(oj_segments_build(&self->index.segments, join_side,
-                             self->index.tie_rank, k_distinct, n_threads, err));
+    OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
+                             args->tie_rank, k_distinct, n_threads, err));
     if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, join_side,
-                              self->index.tie_rank, k_distinct, n_threads,
-                              err));
+        OJ_TRY(oj_rings_build(&self->index.rings, args->join_side,
+                              args->tie_rank, k_distinct, n_threads, err));
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
+                          oj_rings_bytes(&self->index.rings);
     return OJ_OK;
 }
 
@@ -77,31 +84,6 @@ static int takes(const struct oj_relation *relation,
            (input == NULL ||
             ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
              input->max_distance == NULL));
-}
-
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
-{
-    struct nearest_points_index *self = oj_calloc(1, sizeof *self);
-    double start = oj_clock_seconds();
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
-    self->relation = self->index.relation = args->relation;
-    self->index.tie_rank = args->tie_rank;
-    self->options = args->options;
-    status = build_index(self, args->join_side, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)self);
-        return status;
-    }
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_segments_bytes(&self->index.segments) +
-                          oj_rings_bytes(&self->index.rings);
-    *out = (void *)self;
-    return OJ_OK;
 }
 
 /* A batch on its way. */
@@ -219,16 +201,37 @@ static oj_status join_lists(struct nearest_points_batch *b,
                                  err);
 }
 
+static oj_status make_workers(struct nearest_points_index *self,
+                              struct oj_error *err)
+{
+    int n_threads = self->options.n_threads;
+    if (self->scratch == NULL)
+        OJ_NEW_ZEROED(self->scratch, n_threads, err);
+    if (self->answers == NULL)
+        OJ_NEW_ZEROED(self->answers, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        self->scratch[t].timings = self->options.timings;
+    return OJ_OK;
+}
+
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    struct nearest_points_batch b = {self, {NULL, NULL, self->answers}};
+    struct nearest_points_batch b = {self, {0}};
+    OJ_TRY(make_workers(self, err));
+    b.to.answers = self->answers;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
         return join_one_to_one(&b, input, out, stats, err);
     return join_lists(&b, input, out, stats, err);
 }
 
 const struct oj_engine oj_cpu_nearest_points = {
-    "nearest segments of points", takes, make_index, join, free_index};
+    "nearest segments of points",
+    takes,
+    sizeof(struct nearest_points_index),
+    build,
+    join,
+    free_side,
+    free_batches};

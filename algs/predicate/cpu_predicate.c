@@ -417,13 +417,16 @@ struct predicate_index
     struct oj_options options;
     struct oj_screen_rule rule;
     int takes_screen;          /* as the rule says */
-    struct oj_shape_side side; /* empty until has_side */
+    struct oj_shape_side side; /* with a screen empty until has_side */
     int has_side;
-    int32_t *place_of; /* [features] in the side; NULL until wanted */
-    struct oj_screen_pairs screened; /* of the last batch */
+    int32_t
+        *place_of; /* [features] in the side; NULL until a screen wants it */
+    _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
+
+    /* of batches; the memory is used again */
+    struct oj_screen_pairs screened;
     struct predicate_worker *worker; /* [options.n_threads] */
     struct oj_answers *answers;      /* [options.n_threads] */
-    _Atomic uint8_t *niceness;       /* [features] enum oj_niceness */
 };
 
 /* A batch on its way. */
@@ -1059,9 +1062,14 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
                                  struct oj_error *err)
 {
     struct predicate_index *index = b->index;
+    if (index->worker == NULL)
+        OJ_NEW_ZEROED(index->worker, n_threads, err);
+    if (index->answers == NULL)
+        OJ_NEW_ZEROED(index->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
     {
         struct predicate_worker *w = &index->worker[t];
+        w->answers = &index->answers[t];
         oj_answers_start(w->answers, index->options.max_batch_pairs,
                          b->input->n_features, n_threads);
         w->n_asked = w->n_rows = 0;
@@ -1149,11 +1157,9 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_index *wrapped)
+static void free_batches(struct oj_index *wrapped)
 {
     struct predicate_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
     for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
     {
         struct predicate_worker *w = &index->worker[t];
@@ -1168,49 +1174,34 @@ static void free_index(struct oj_index *wrapped)
     }
     oj_free(index->worker);
     oj_free(index->answers);
+    oj_screen_pairs_free(&index->screened);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct predicate_index *index = (void *)wrapped;
     oj_free((void *)index->niceness);
     oj_free(index->place_of);
-    oj_screen_pairs_free(&index->screened);
     oj_side_free(&index->side);
-    oj_free(index);
 }
 
 /* With a screen the side may never be needed. */
-static oj_status fill_index(struct predicate_index *index, struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
-    int64_t n = index->join_side->n_features;
-    int n_threads = index->options.n_threads;
-    OJ_NEW_ZEROED(index->worker, n_threads, err);
-    OJ_NEW_ZEROED(index->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        index->worker[t].answers = &index->answers[t];
-    OJ_NEW_ZEROED(index->niceness, n, err);
-    return index->options.screen == NULL ? want_side(index, err) : OJ_OK;
-}
-
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
-{
+    struct predicate_index *index = (void *)wrapped;
     double start = oj_clock_seconds();
-    struct predicate_index *index = oj_calloc(1, sizeof *index);
-    oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
     index->join_side = args->join_side;
     index->tie_rank = args->tie_rank;
     index->relation = args->relation;
     index->options = args->options;
     index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
-    status = fill_index(index, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)index);
-        return status;
-    }
+    OJ_NEW_ZEROED(index->niceness, index->join_side->n_features, err);
+    if (index->options.screen == NULL)
+        OJ_TRY(want_side(index, err));
     stats->index_bytes += oj_side_bytes(&index->side);
     stats->index_s += oj_clock_seconds() - start;
-    *out = (void *)index;
     return OJ_OK;
 }
 
@@ -1222,5 +1213,6 @@ static int takes(const struct oj_relation *relation,
     return (oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) != 0;
 }
 
-const struct oj_engine oj_cpu_predicate = {"predicates", takes, make_index,
-                                           join, free_index};
+const struct oj_engine oj_cpu_predicate = {
+    "predicates", takes,       sizeof(struct predicate_index), build, join,
+    free_side,    free_batches};

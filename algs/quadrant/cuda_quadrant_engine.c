@@ -2,7 +2,6 @@
  *  beside its own kernels.  What it does not answer is refused, so that its
  *  times are those of this method and no other.
  *  Source: Zhang, You, Gruenwald 2012. */
-#include "../../flatten/base/oj_array.h"
 #include "../pairs/oj_pairs.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
@@ -16,24 +15,20 @@ struct cuda_quadrant_index
     struct oj_gpu_quadrant_index *on_gpu;
 };
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct cuda_quadrant_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
     if (index->on_gpu != NULL)
         index->module->quadrant_free(index->on_gpu);
-    oj_free(index);
 }
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
-    struct cuda_quadrant_index *index;
-    oj_status status;
+    struct cuda_quadrant_index *index = (void *)wrapped;
     if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
         relation->min_distance != 0.0 || !(relation->max_distance < INFINITY) ||
         oj_relation_gives_lists(relation))
@@ -41,18 +36,11 @@ static oj_status make_index(const struct oj_index_args *args,
                        "the backend \"cuda_quadrant\" knows only -op nearest "
                        "with one feature each, in the plane, and with a "
                        "greatest distance");
-    OJ_NEW_ZEROED(index, 1, err);
     index->args = *args;
-    status = oj_gpu_find(&args->options, &index->module, &options.gpus, err);
-    if (status == OJ_OK)
-        status = index->module->quadrant_index(args->join_side, args->tie_rank,
-                                               relation, &options,
-                                               &index->on_gpu, stats, err);
-    if (status == OJ_OK)
-        *out = (void *)index;
-    else
-        free_index((void *)index);
-    return status;
+    OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
+    return index->module->quadrant_index(args->join_side, args->tie_rank,
+                                         relation, &options, &index->on_gpu,
+                                         stats, err);
 }
 
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
@@ -72,5 +60,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return index->module->quadrant_join(index->on_gpu, input, out, stats, err);
 }
 
-const struct oj_engine oj_cuda_quadrant_engine = {"cuda_quadrant", NULL,
-                                                  make_index, join, free_index};
+const struct oj_engine oj_cuda_quadrant_engine = {
+    "cuda_quadrant", NULL, sizeof(struct cuda_quadrant_index), build, join,
+    free_side,       NULL};

@@ -353,15 +353,12 @@ static oj_status need_grid(struct quadrant_index *index, int level,
     return OJ_OK;
 }
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct quadrant_index *index = (void *)wrapped;
-    if (index == NULL)
-        return;
     for (int level = 0; level < N_LEVELS; level++)
         free_grid(&index->grid[level]);
     oj_boxes_free(&index->boxes);
-    oj_free(index);
 }
 
 static oj_status build(struct quadrant_index *index, struct oj_stats *stats,
@@ -378,26 +375,19 @@ static oj_status build(struct quadrant_index *index, struct oj_stats *stats,
 }
 
 /* The papers' method is for the nearest features of points. */
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build_index(struct oj_index *wrapped,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_relation *relation = &args->relation;
-    struct quadrant_index *index;
-    oj_status status;
+    struct quadrant_index *index = (void *)wrapped;
     if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
         relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" knows only -op nearest, in "
                        "the plane and without a least distance");
-    OJ_NEW_ZEROED(index, 1, err);
     index->args = *args;
-    status = build(index, stats, err);
-    if (status == OJ_OK)
-        *out = (void *)index;
-    else
-        free_index((void *)index);
-    return status;
+    return build(index, stats, err);
 }
 
 /* --- filter --------------------------------------------------------------- */
@@ -703,5 +693,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_engine oj_quadrant_engine = {"quadrant", NULL, make_index, join,
-                                             free_index};
+const struct oj_engine oj_quadrant_engine = {
+    "quadrant", NULL, sizeof(struct quadrant_index), build_index, join,
+    free_side,  NULL};

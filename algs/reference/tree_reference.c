@@ -724,16 +724,15 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_index *wrapped)
+static void free_side(struct oj_index *wrapped)
 {
     struct box_index *index = (void *)wrapped;
-    if (index == NULL)
+    if (index->library == NULL)
         return;
     index->library->free(index->tree);
     oj_geos_pairs_close(index->pairs);
     oj_plain_sphere_free(&index->sphere);
     oj_boxes_free(&index->boxes);
-    oj_free(index);
 }
 
 /* The boxes of features on the sphere, in its plane. */
@@ -792,15 +791,14 @@ static oj_status build(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_index(const struct box_library *library,
+static oj_status build_with(const struct box_library *library,
                             enum visit_order visit, const char *name,
                             const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
+                            struct oj_index *wrapped, struct oj_stats *stats,
                             struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    struct box_index *index;
-    oj_status status;
+    struct box_index *index = (void *)wrapped;
     if (visit == VISIT_SPHERE && args->relation.metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend sphere only measures on the sphere");
@@ -809,32 +807,24 @@ static oj_status make_index(const struct box_library *library,
                        "the backend \"%s\" asks GEOS, which measures in the "
                        "plane only, not on the sphere",
                        name);
-    index = oj_calloc(1, sizeof *index);
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
     index->library = library;
     index->visit = visit;
     index->args = *args;
-    status = build(index, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)index);
-        return status;
-    }
+    OJ_TRY(build(index, err));
     stats->index_s += oj_clock_seconds() - start;
-    *out = (void *)index;
     return OJ_OK;
 }
 
 #define TREE_ENGINE(name, library, visit)                                      \
     static oj_status index_##name(                                             \
-        const struct oj_index_args *args, struct oj_index **out,               \
+        struct oj_index *index, const struct oj_index_args *args,              \
         struct oj_stats *stats, struct oj_error *err)                          \
     {                                                                          \
-        return make_index(&(library), visit, #name, args, out, stats, err);    \
+        return build_with(&(library), visit, #name, args, index, stats, err);  \
     }                                                                          \
-    const struct oj_engine oj_##name##_engine = {#name, NULL, index_##name,    \
-                                                 join, free_index};
+    const struct oj_engine oj_##name##_engine = {                              \
+        #name,     NULL, sizeof(struct box_index), index_##name, join,         \
+        free_side, NULL};
 
 TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)

@@ -12,6 +12,8 @@
 
 #include "oj_backend.h"
 
+#include <stddef.h>
+
 #define OJ_MOST_ENGINES 16 /* of a backend */
 
 /** The join side, prepared by an engine; each engine has its own. */
@@ -38,9 +40,11 @@ struct oj_engine
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** Prepares the join side; args itself is copied where it is needed. *out
-     *  is freed by free_index. */
-    oj_status (*index)(const struct oj_index_args *args, struct oj_index **out,
+    /** Bytes of an index, which is zeroed before it is built. */
+    size_t index_size;
+
+    /** Prepares the join side; args itself is copied where it is needed. */
+    oj_status (*build)(struct oj_index *index, const struct oj_index_args *args,
                        struct oj_stats *stats, struct oj_error *err);
 
     /** Joins a batch of input features; may be called any number of times,
@@ -49,8 +53,34 @@ struct oj_engine
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
-    void (*free_index)(struct oj_index *index); /**< accepts NULL */
+    /** Frees what build made, all or part of it. */
+    void (*free_side)(struct oj_index *index);
+
+    /** Frees what batches have left; NULL: an index cannot be copied. */
+    void (*free_batches)(struct oj_index *index);
 };
+
+/** Prepares the join side; *out is freed with oj_index_free(). */
+OJ_MUST_USE oj_status oj_index_make(const struct oj_engine *engine,
+                                    const struct oj_index_args *args,
+                                    struct oj_index **out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err);
+
+/** Accepts NULL. */
+void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
+
+/** One more index with the join side of from, for another thread.  Until its
+ *  first batch an index holds nothing of batches, so its bytes are copied; what
+ *  it points to is the join side's, which batches read or change by atomics.
+ *  from has had no batch, and outlives the copy. */
+OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
+                                    const struct oj_index *from,
+                                    struct oj_index **out,
+                                    struct oj_error *err);
+
+/** Accepts NULL. */
+void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 
 /** Nearest join features of points; nothing left out (cpu_nearest.h). */
 extern const struct oj_engine oj_cpu_nearest_points;

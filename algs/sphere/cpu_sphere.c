@@ -53,9 +53,9 @@ static int takes(const struct oj_relation *relation,
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 
-static void free_index(struct oj_distance_index *shared)
+static void free_side(struct oj_index *wrapped)
 {
-    struct sphere_index *self = own(shared);
+    struct sphere_index *self = (void *)wrapped;
     oj_free(self->feature);
     oj_free(self->limit2);
     oj_free(self->tree.node);
@@ -223,25 +223,21 @@ static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
         stats->n_candidates += shared->worker[t].n_tried;
 }
 
-static const struct oj_distance_space sphere = {.index_size =
-                                                    sizeof(struct sphere_index),
-                                                .build = build_index,
-                                                .free = free_index,
+static const struct oj_distance_space sphere = {.build = build_index,
                                                 .start = start_batch,
                                                 .search = search_row,
                                                 .end = end_batch,
                                                 .measure_of = metres_of};
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *index, const struct oj_index_args *args,
+                       struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index_args chords = *args;
     chords.relation.max_distance = chord2_of(args->relation.max_distance);
     chords.relation.min_distance = chord2_of(args->relation.min_distance);
-    return oj_distance_index_make(&sphere, &chords, out, stats, err);
+    return oj_distance_build(&sphere, &chords, index, stats, err);
 }
 
-const struct oj_engine oj_cpu_sphere = {"distances on the sphere", takes,
-                                        make_index, oj_distance_join,
-                                        oj_distance_index_free};
+const struct oj_engine oj_cpu_sphere = {
+    "distances on the sphere", takes,     sizeof(struct sphere_index), build,
+    oj_distance_join,          free_side, oj_distance_batches_free};

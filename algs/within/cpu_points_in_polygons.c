@@ -617,7 +617,7 @@ static oj_status add_known_candidates(const struct point_query *q,
 static OJ_CLONES int64_t take_unknown(const struct oj_ring_layer *layer,
                                       struct point_worker *w, int64_t n)
 {
-    const uint16_t *answer = layer->answer;
+    const uint16_t *answer = oj_ring_layer_answers(layer);
     int64_t n_left = 0;
     for (int64_t i = 0; i < n; i++)
         w->spot[i] =
@@ -645,7 +645,8 @@ static void look_at_spot(const struct point_query *q,
 {
     const struct oj_ring_layer *layer = &q->set->layer[0];
     int spot = spot_of(s->probe);
-    uint16_t *answer = &layer->answer[(int64_t)s->cell * OJ_SPOTS + spot];
+    uint16_t *answer =
+        oj_ring_layer_answers(layer) + (int64_t)s->cell * OJ_SPOTS + spot;
     if (__atomic_load_n(answer, __ATOMIC_RELAXED) == OJ_SPOT_UNKNOWN)
         __atomic_store_n(answer,
                          oj_ring_cells_answer(q->cells, layer, s->cell, spot),
@@ -843,8 +844,8 @@ static oj_status join_by_boxes(const struct point_query *q,
     const struct oj_ring_set *set = q->set;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
     int64_t n_survivors, first_pair = w->n_pairs;
-    int has_answers = set->layer[0].answer != NULL && !q->filter->is_needed &&
-                      (q->accepted >> OJ_INSIDE & 1);
+    int has_answers = oj_ring_layer_answers(&set->layer[0]) != NULL &&
+                      !q->filter->is_needed && (q->accepted >> OJ_INSIDE & 1);
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
@@ -898,10 +899,12 @@ struct points_in_polygons_index
     const struct oj_flat *flat;
     struct oj_ring_cells cells;
     struct oj_known_cells known;
-    unsigned accepted;           /* bits 1 << enum oj_location */
-    _Atomic uint8_t *solidity;   /* [features] */
+    unsigned accepted;         /* bits 1 << enum oj_location */
+    _Atomic uint8_t *solidity; /* [features] */
+
+    /* of batches; the memory is used again */
     struct point_worker *worker; /* [n_threads] */
-    struct task *task;           /* of the batch; its memory is used again */
+    struct task *task;
     int64_t cap_tasks;
 };
 
@@ -929,19 +932,21 @@ struct points_in_polygons_batch
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_index(struct oj_index *wrapped)
+static void free_batches(struct oj_index *wrapped)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
-    if (self == NULL)
-        return;
     for (int t = 0; self->worker != NULL && t < self->options.n_threads; t++)
         free_worker(&self->worker[t]);
     oj_free(self->worker);
-    oj_free((void *)self->solidity);
     oj_free(self->task);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct points_in_polygons_index *self = (void *)wrapped;
+    oj_free((void *)self->solidity);
     oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
-    oj_free(self);
 }
 
 /* 1 when inside and on the boundary come to the same. */
@@ -950,49 +955,31 @@ static int accepts_alike(unsigned accepted)
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
 
-static oj_status make_index(const struct oj_index_args *args,
-                            struct oj_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
     const struct oj_flat *join_side = args->join_side;
     const struct oj_options *options = &args->options;
-    struct points_in_polygons_index *self = oj_calloc(1, sizeof *self);
+    struct points_in_polygons_index *self = (void *)wrapped;
     double start = oj_clock_seconds();
-    oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
     self->relation = args->relation;
     self->options = args->options;
     self->tie_rank = args->tie_rank;
     self->flat = join_side;
     self->accepted = oj_point_locations(args->relation.op);
-    self->worker = oj_calloc(options->n_threads, sizeof *self->worker);
-    if (self->worker == NULL)
-        status = oj_fail_nomem(err, options->n_threads, sizeof *self->worker);
-    else
-        status = oj_ring_cells_build(&self->cells, join_side,
-                                     options->n_threads, err);
-    if (status == OJ_OK && !accepts_alike(self->accepted))
-    {
-        self->solidity = oj_calloc(join_side->n_features, 1);
-        if (self->solidity == NULL)
-            status = oj_fail_nomem(err, join_side->n_features, 1);
-    }
-    if (status == OJ_OK && args->relation.share_lists &&
-        args->relation.any_order)
-        status =
-            oj_known_cells_build(&self->known, &self->cells, options->n_input,
-                                 (int)(self->accepted >> OJ_INSIDE & 1),
-                                 options->n_threads, options->cancel, err);
-    if (status != OJ_OK)
-    {
-        free_index((void *)self);
-        return status;
-    }
+    OJ_TRY(
+        oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
+    if (!accepts_alike(self->accepted))
+        OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
+    if (args->relation.share_lists && args->relation.any_order)
+        OJ_TRY(oj_known_cells_build(&self->known, &self->cells,
+                                    options->n_input,
+                                    (int)(self->accepted >> OJ_INSIDE & 1),
+                                    options->n_threads, options->cancel, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
-    *out = (void *)self;
     return OJ_OK;
 }
 
@@ -1199,6 +1186,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     b.self = self;
     b.input = input;
     b.out = out;
+    if (self->worker == NULL)
+        OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
     for (int t = 0; t < self->options.n_threads; t++)
         oj_relate_forget(&self->worker[t].relate);
     OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
@@ -1226,5 +1215,10 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_cpu_points_in_polygons = {
-    "points in cells of polygons", oj_is_points_in_polygons, make_index, join,
-    free_index};
+    "points in cells of polygons",
+    oj_is_points_in_polygons,
+    sizeof(struct points_in_polygons_index),
+    build,
+    join,
+    free_side,
+    free_batches};

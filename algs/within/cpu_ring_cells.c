@@ -843,21 +843,27 @@ oj_status oj_ring_cells_expect(struct oj_ring_cells *cells, int64_t n_points,
                                struct oj_error *err)
 {
     struct oj_ring_layer *layer;
+    uint16_t *answer, *none = NULL;
     int64_t n_cells;
     cells->n_points += n_points;
     if (!has_answers(cells))
         return OJ_OK;
     layer = &cells->set[cells->n_sets - 1].layer[0];
     n_cells = (int64_t)layer->nx * layer->ny;
-    if (layer->answer != NULL || cells->n_points < n_cells * POINTS_PER_CELL)
+    if (oj_ring_layer_answers(layer) != NULL ||
+        cells->n_points < n_cells * POINTS_PER_CELL)
         return OJ_OK;
-    OJ_NEW(layer->answer, (n_cells + 1) * OJ_SPOTS, err);
+    OJ_NEW(answer, (n_cells + 1) * OJ_SPOTS, err);
     for (int64_t i = 0; i < (n_cells + 1) * OJ_SPOTS; i++)
-        layer->answer[i] = layer->mask[i / OJ_SPOTS] >> i % OJ_SPOTS & 1
-                               ? OJ_SPOT_UNKNOWN
-                               : OJ_SPOT_NOTHING;
-    atomic_fetch_add(&cells->new_bytes,
-                     (n_cells + 1) * OJ_SPOTS * (int64_t)sizeof *layer->answer);
+        answer[i] = layer->mask[i / OJ_SPOTS] >> i % OJ_SPOTS & 1
+                        ? OJ_SPOT_UNKNOWN
+                        : OJ_SPOT_NOTHING;
+    if (atomic_compare_exchange_strong(&layer->answer, &none, answer))
+        atomic_fetch_add(&cells->new_bytes,
+                         (n_cells + 1) * OJ_SPOTS * (int64_t)sizeof *answer);
+    else
+        oj_free(answer); /* another thread was faster; its answers are as good
+                          */
     return OJ_OK;
 }
 

@@ -95,9 +95,15 @@ struct oj_ring_layer
     uint32_t *first; /* [nx * ny + 1] into entry */
     struct oj_ring_entry *entry; /* by cell */
     int32_t *child;              /* [nx * ny] set, or -1; NULL: all -1 */
-    uint16_t *answer; /* [(nx * ny + 1) * OJ_SPOTS] or NULL; the last cell is
-                         that of no point; any thread writes */
+    /** [(nx * ny + 1) * OJ_SPOTS] or NULL, which ends once; the last cell is
+     *  that of no point; any thread writes */
+    _Atomic(uint16_t *) answer;
 };
+
+static inline uint16_t *oj_ring_layer_answers(const struct oj_ring_layer *layer)
+{
+    return atomic_load_explicit(&layer->answer, memory_order_acquire);
+}
 
 struct oj_ring_set
 {
@@ -156,7 +162,8 @@ oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
 }
 
 /** Says that n_points more will be joined: what pays only for many of them is
- *  prepared. */
+ *  prepared. Copies of cells, which share what they point to, may be told so by
+ *  several threads. */
 OJ_MUST_USE oj_status oj_ring_cells_expect(struct oj_ring_cells *cells,
                                            int64_t n_points,
                                            struct oj_error *err);

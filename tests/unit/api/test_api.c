@@ -9,6 +9,7 @@
 
 #include "arrow_rows.h"
 
+#include <math.h>
 #include <pthread.h>
 
 /* --- layers ----------------------------------------------------------------
@@ -477,61 +478,177 @@ TEST(self_join)
 /* --- several threads --------------------------------------------------------
  */
 
-struct joining
+/* Points, and stars of many corners in rows, of which neighbours overlap. */
+#define STARS 24
+#define CORNERS 120
+#define SPRINKLED 10000
+
+struct shared_sides
+{
+    double star_x[STARS * (CORNERS + 1)], star_y[STARS * (CORNERS + 1)];
+    double point_x[SPRINKLED], point_y[SPRINKLED];
+    int64_t one[STARS + 1], ring[STARS + 1]; /* offsets */
+    uint8_t kind[STARS];
+    struct ogrjoin_layer *stars, *points;
+};
+
+static void make_sides(struct shared_sides *s)
+{
+    struct ogrjoin_arrays stars = {.size = sizeof stars,
+                                   .n_features = STARS,
+                                   .n_parts = STARS,
+                                   .n_rings = STARS,
+                                   .n_vertices = STARS * (CORNERS + 1),
+                                   .part_offset = s->one,
+                                   .part_kind = s->kind,
+                                   .ring_offset = s->one,
+                                   .vertex_offset = s->ring,
+                                   .x = s->star_x,
+                                   .y = s->star_y};
+    struct ogrjoin_arrays points = {.size = sizeof points,
+                                    .n_features = SPRINKLED,
+                                    .n_vertices = SPRINKLED,
+                                    .x = s->point_x,
+                                    .y = s->point_y};
+    struct ogrjoin_error err = {0, ""};
+    for (int i = 0; i <= STARS; i++)
+    {
+        s->one[i] = i;
+        s->ring[i] = (int64_t)i * (CORNERS + 1);
+    }
+    for (int i = 0; i < STARS; i++)
+    {
+        double *x = s->star_x + s->ring[i], *y = s->star_y + s->ring[i];
+        s->kind[i] = OGRJOIN_POLYGON;
+        for (int c = 0; c <= CORNERS; c++)
+        {
+            double angle = 6.283185307179586 * (c % CORNERS) / CORNERS;
+            double radius = c % 2 ? 6.0 : 3.0;
+            x[c] = 10.0 * (i % 8) + radius * cos(angle);
+            y[c] = 10.0 * (double)(i / 8) + radius * sin(angle);
+        }
+    }
+    for (int i = 0; i < SPRINKLED; i++)
+    {
+        s->point_x[i] = 0.01 * pick(8500) - 5.0;
+        s->point_y[i] = 0.01 * pick(3500) - 5.0;
+    }
+    must(ogrjoin_layer_from_arrays(&stars, &s->stars, &err), &err);
+    must(ogrjoin_layer_from_arrays(&points, &s->points, &err), &err);
+}
+
+/* What is asked of one index: the points' pairs and, where it takes them, the
+ * stars', in turns. */
+static const struct
+{
+    const char *op, *metric;
+    double distance, k;
+    int takes_stars, is_of_points;
+} shared_joins[] = {{"nearest", "planar", 4, 1, 0, 0},
+                    {"nearest", "planar", -1, 5, 1, 0},
+                    {"dwithin", "planar", 1.5, 1, 1, 0},
+                    {"dwithin", "planar", 0.7, 1, 1, 1},
+                    {"within", "planar", -1, 1, 1, 0},
+                    {"intersects", "planar", -1, 1, 1, 0},
+                    {"touches", "planar", -1, 1, 1, 0},
+                    {"overlaps", "planar", -1, 1, 1, 0},
+                    {"disjoint", "planar", -1, 1, 1, 0},
+                    {"contains", "planar", -1, 1, 1, 1},
+                    {"nearest", "sphere", 100000, 2, 0, 0},
+                    {"dwithin", "sphere", 30000, 1, 0, 1}};
+
+#define SHARED_JOINS ((int)(sizeof shared_joins / sizeof *shared_joins))
+#define SHARING 4
+
+struct sharing
 {
     struct ogrjoin_index *index;
-    struct ogrjoin_layer *input;
-    int64_t n, sum;
+    struct ogrjoin_layer *input[2];
+    struct ogrjoin_pairs *expected[2]; /* by one thread, of another index */
+    int starts;
 };
 
 static void *join_often(void *user)
 {
-    struct joining *j = user;
-    for (int i = 0; i < 20; i++)
+    const struct sharing *s = user;
+    for (int i = 0; i < 6; i++)
     {
+        int which = (i + s->starts) % 2;
         struct ogrjoin_pairs *found = NULL;
         struct ogrjoin_error err = {0, ""};
-        must(ogrjoin_join(j->index, j->input, &found, &err), &err);
-        j->n = ogrjoin_pairs_count(found);
-        for (int64_t p = 0; p < j->n; p++)
-            j->sum += ogrjoin_pairs_right(found)[p];
+        size_t n;
+        if (s->input[which] == NULL)
+            continue;
+        must(ogrjoin_join(s->index, s->input[which], &found, &err), &err);
+        n = (size_t)ogrjoin_pairs_count(found);
+        ck_assert_int_eq((int64_t)n, ogrjoin_pairs_count(s->expected[which]));
+        ck_assert_mem_eq(ogrjoin_pairs_left(found),
+                         ogrjoin_pairs_left(s->expected[which]),
+                         n * sizeof(int64_t));
+        ck_assert_mem_eq(ogrjoin_pairs_right(found),
+                         ogrjoin_pairs_right(s->expected[which]),
+                         n * sizeof(int64_t));
+        ck_assert_mem_eq(ogrjoin_pairs_measure(found),
+                         ogrjoin_pairs_measure(s->expected[which]),
+                         n * sizeof(double));
         ogrjoin_pairs_free(found);
     }
     return NULL;
 }
 
-TEST(threads)
+/* Pairs of each input by one thread, each of an index of its own. */
+static void join_alone(const struct ogrjoin_settings *settings,
+                       struct ogrjoin_layer *join_side, struct sharing *s)
 {
-    struct arrow_rows left, right;
-    struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
-    struct ogrjoin_settings *settings = settings_of("intersects", -1);
-    struct ogrjoin_layer *join_side;
-    struct joining j[4];
-    pthread_t thread[4];
-    struct ogrjoin_index *index = NULL;
-    struct ogrjoin_error err = {0, ""};
-    random_state = 3;
-    make_rows(&left, OJ_PART_POLYGON, 0, MOST_ROWS, 1);
-    make_rows(&right, OJ_PART_LINE, 1, MOST_ROWS, 1);
-    join_side = layer_of(&right, &options);
-    must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
-    for (int t = 0; t < 4; t++)
+    for (int which = 0; which < 2; which++)
     {
-        j[t] = (struct joining){index, layer_of(&left, &options), 0, 0};
-        ck_assert_int_eq(pthread_create(&thread[t], NULL, join_often, &j[t]),
+        struct ogrjoin_error err = {0, ""};
+        struct ogrjoin_index *index = NULL;
+        if (s->input[which] == NULL)
+            continue;
+        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        must(ogrjoin_join(index, s->input[which], &s->expected[which], &err),
+             &err);
+        ogrjoin_index_free(index);
+    }
+}
+
+TEST_LOOP(threads, 0, SHARED_JOINS)
+{
+    struct shared_sides *sides = calloc(1, sizeof *sides);
+    struct ogrjoin_settings *settings =
+        settings_of(shared_joins[_i].op, shared_joins[_i].distance);
+    struct ogrjoin_error err = {0, ""};
+    struct ogrjoin_layer *join_side;
+    struct sharing first = {0}, s[SHARING];
+    pthread_t thread[SHARING];
+    ck_assert_ptr_nonnull(sides);
+    random_state = 3;
+    make_sides(sides);
+    join_side = shared_joins[_i].is_of_points ? sides->points : sides->stars;
+    first.input[0] = sides->points;
+    first.input[1] = shared_joins[_i].takes_stars ? sides->stars : NULL;
+    must(ogrjoin_set_text(settings, "metric", shared_joins[_i].metric, &err),
+         &err);
+    must(ogrjoin_set_number(settings, "k", shared_joins[_i].k, &err), &err);
+    join_alone(settings, join_side, &first);
+    must(ogrjoin_index_new(join_side, settings, &first.index, &err), &err);
+    for (int t = 0; t < SHARING; t++)
+    {
+        s[t] = first;
+        s[t].starts = t;
+        ck_assert_int_eq(pthread_create(&thread[t], NULL, join_often, &s[t]),
                          0);
     }
-    for (int t = 0; t < 4; t++)
-    {
+    for (int t = 0; t < SHARING; t++)
         pthread_join(thread[t], NULL);
-        ck_assert_int_gt(j[t].n, 0);
-        ck_assert_int_eq(j[t].n, j[0].n);
-        ck_assert_int_eq(j[t].sum, j[0].sum);
-        ogrjoin_layer_free(j[t].input);
-    }
-    ogrjoin_index_free(index);
-    ogrjoin_layer_free(join_side);
+    ogrjoin_pairs_free(first.expected[0]);
+    ogrjoin_pairs_free(first.expected[1]);
+    ogrjoin_index_free(first.index);
+    ogrjoin_layer_free(sides->stars);
+    ogrjoin_layer_free(sides->points);
     ogrjoin_settings_free(settings);
+    free(sides);
 }
 
 /* --- what is wrong ----------------------------------------------------------

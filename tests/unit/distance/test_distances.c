@@ -89,10 +89,11 @@ static oj_status ask_family(const struct oj_engine *family,
     for (int64_t b = 0; b < join->n_features; b++)
         rank[b] = plain_rank(join, b);
     memset(&stats, 0, sizeof stats);
-    must(family->index(&(struct oj_index_args){join, rank, *relation, options},
+    must(oj_index_make(family,
+                       &(struct oj_index_args){join, rank, *relation, options},
                        &index, &stats, &error));
     status = family->join(index, input, out, &stats, &error);
-    family->free_index(index);
+    oj_index_free(family, index);
     oj_free(rank);
     return status;
 }

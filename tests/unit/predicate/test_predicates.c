@@ -40,13 +40,14 @@ static oj_status run_family(const struct oj_relation *relation,
     struct oj_stats stats = {0};
     oj_status status;
     ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
-    status = oj_cpu_predicate.index(
+    status = oj_index_make(
+        &oj_cpu_predicate,
         &(struct oj_index_args){join_side, NULL, *relation, *options}, &index,
         &stats, &error);
     if (status != OJ_OK)
         return status;
     status = oj_cpu_predicate.join(index, input, out, &stats, &error);
-    oj_cpu_predicate.free_index(index);
+    oj_index_free(&oj_cpu_predicate, index);
     return status;
 }
 
@@ -122,7 +123,8 @@ static void check_cuts(const struct oj_relation *relation,
     struct oj_index *index;
     struct oj_stats stats = {0};
     MATCHES out = {0};
-    must(oj_cpu_predicate.index(
+    must(oj_index_make(
+        &oj_cpu_predicate,
         &(struct oj_index_args){join_side, NULL, *relation, options}, &index,
         &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
@@ -143,7 +145,7 @@ static void check_cuts(const struct oj_relation *relation,
         }
         first = end;
     }
-    oj_cpu_predicate.free_index(index);
+    oj_index_free(&oj_cpu_predicate, index);
 }
 
 static void check_join(const struct oj_relation *relation,

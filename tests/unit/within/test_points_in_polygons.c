@@ -30,7 +30,8 @@ static void check_trial(const struct points_trial *t, int n_threads,
     options.n_input = pick(3) ? 1000 << pick(18) : 0;
     ck_assert(family->takes(t->relation, t->join, t->input));
     ck_assert(family->takes(t->relation, t->join, NULL));
-    must(family->index(
+    must(oj_index_make(
+        family,
         &(struct oj_index_args){t->join, t->tie_rank, relation, options},
         &index, &stats, &error));
     for (int64_t first = 0; first < t->input->n_features; first += batch)
@@ -41,7 +42,7 @@ static void check_trial(const struct points_trial *t, int n_threads,
         must(family->join(index, &view, &out, &stats, &error));
         check_matches(t, first, n, &out);
     }
-    family->free_index(index);
+    oj_index_free(family, index);
 }
 
 static void check_relation(const struct oj_flat *join,
