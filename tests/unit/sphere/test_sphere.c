@@ -12,8 +12,6 @@
 #include "../../../algs/reference/oj_validate.h"
 #include "../../../algs/relation/oj_engine.h"
 
-static uint64_t seed;
-
 /* --- comparing -------------------------------------------------------------
  */
 
