@@ -222,7 +222,7 @@ TEST(all_that_are_as_near)
         add_point(&input, i % 20 * 5.0 - 5.0, i / 20 * 5.0 - 5.0);
     add_point(&input, 1e5, 2e5);
     add_point(&input, -1e7, 35.0);
-    for (int64_t i = 0; i < input.n_features; i += 3)
+    for (int64_t i = 0; i < input.n_features; i += 7)
         add_point(&third, input.x[i], input.y[i]);
     for (int c = 0; c < 8; c++)
     {
