@@ -10,9 +10,6 @@
 
 #include <stdio.h>
 
-/* Of the round at work. */
-static uint64_t seed;
-
 /** Owner of two layers and their columns; zeroed is empty. */
 struct join_trial
 {
@@ -84,11 +81,50 @@ static inline oj_status trial_ask(const struct join_trial *t,
     return status;
 }
 
+static inline void trial_answer(const struct join_trial *t, const char *backend,
+                                int n_threads, struct oj_matches *out)
+{
+    const struct oj_options options = {.n_threads = n_threads};
+    must(trial_ask(t, backend, &options, NULL, out));
+}
+
 static inline void trial_truth(const struct join_trial *t,
                                struct oj_matches *out)
 {
-    const struct oj_options options = {.n_threads = 2};
-    must(trial_ask(t, "cpu", &options, NULL, out));
+    trial_answer(t, "cpu", 2, out);
+}
+
+/** What an answer by distance promises of itself. */
+static inline void trial_check_form(const struct join_trial *t,
+                                    const struct oj_matches *m)
+{
+    int lists = oj_relation_gives_lists(&t->relation);
+    int64_t n_pairs = 0, n_matched = 0;
+    ck_assert_int_eq(m->n_rows, t->input.n_features);
+    ck_assert_int_eq(m->offset != NULL, lists);
+    for (int64_t row = 0; row < m->n_rows; row++)
+    {
+        int64_t first = oj_matches_first(m, row), n = 0;
+        for (int64_t i = first; i < oj_matches_end(m, row); i++, n++)
+        {
+            expect(m->join_row[i] >= 0 && m->join_row[i] < t->join.n_features,
+                   "row %d: no such feature", (int)row);
+            expect(m->measure[i] >= 0.0 && m->measure[i] < INFINITY &&
+                       m->measure[i] <= t->relation.max_distance,
+                   "row %d: distance %g", (int)row, m->measure[i]);
+            expect(i == first || m->measure[i] >= m->measure[i - 1],
+                   "row %d: order", (int)row);
+        }
+        expect(t->relation.ties == OJ_TIES_ALL || n <= t->relation.k,
+               "row %d: %d pairs", (int)row, (int)n);
+        expect(lists || n > 0 || isnan(m->measure[row]), "row %d: no NaN",
+               (int)row);
+        n_pairs += n;
+        n_matched += n > 0;
+    }
+    ck_assert_int_eq(m->n_pairs, n_pairs);
+    ck_assert_int_eq(m->n_matched, n_matched);
+    ck_assert_int_eq(m->n_entries, lists ? n_pairs : m->n_rows);
 }
 
 static inline int same_measure(const struct oj_matches *a, int64_t i,

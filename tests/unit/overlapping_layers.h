@@ -11,7 +11,6 @@
 
 #include "exact_truth.h"
 
-static uint64_t seed;
 static int only_valid; /* 1: each polygon is valid by itself */
 static int64_t n_surrounded;
 
@@ -77,8 +76,8 @@ static inline enum oj_location plain_in_part(const struct oj_flat *flat,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-static inline enum oj_location plain_locate(const struct oj_flat *flat,
-                                            int64_t feature, double x, double y)
+static inline enum oj_location
+locate_by_parts(const struct oj_flat *flat, int64_t feature, double x, double y)
 {
     int n_on = 0;
     enum oj_location at;

@@ -305,7 +305,7 @@ static inline double *plain_matrix(const struct oj_flat *f,
     return matrix;
 }
 
-static inline void check_answer(const char *what, uint64_t seed,
+static inline void check_answer(const char *what,
                                 const struct oj_relation *relation,
                                 const struct oj_flat *f,
                                 const struct oj_flat *g, const double *matrix,

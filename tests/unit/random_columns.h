@@ -6,7 +6,8 @@
 #include "random_numbers.h"
 #include "references.h"
 
-/* Owner of what pick_columns() puts into the two views. */
+/* Owner of what pick_columns() puts into the views of the join and the input
+ * side. */
 struct columns
 {
     int32_t *on_class[2], *exclude_class[2];
@@ -22,7 +23,7 @@ static inline int32_t *pick_column(int64_t n)
     return column;
 }
 
-/* Distances of input features, some of which are none. */
+/* Distances of features, some of which are none. */
 static inline double *pick_distances(int64_t n, double scale)
 {
     double *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
@@ -40,7 +41,6 @@ static inline void pick_columns(struct columns *c, struct oj_flat *join,
                                 double scale, int n)
 {
     int has_fids = join->fid != NULL && input->fid != NULL;
-    int has_distance = r->op == OJ_OP_NEAREST || r->op == OJ_OP_DWITHIN;
     memset(c, 0, sizeof *c);
     r->exclude_self = has_fids && one_in(n);
     r->unordered_pairs = has_fids && one_in(n) ? (pick(2) ? 1 : -1) : 0;
@@ -57,9 +57,12 @@ static inline void pick_columns(struct columns *c, struct oj_flat *join,
         input->exclude_class = c->exclude_class[1] =
             pick_column(input->n_features);
     }
-    if (has_distance && one_in(n))
-        input->max_distance = c->max_distance =
-            pick_distances(input->n_features, scale);
+    if (r->op == OJ_OP_DWITHIN && one_in(n))
+    {
+        struct oj_flat *side = one_in(2) ? join : input;
+        side->max_distance = c->max_distance =
+            pick_distances(side->n_features, scale);
+    }
 }
 
 static inline void columns_free(struct columns *c)

@@ -95,4 +95,25 @@ static inline uint64_t first_seed(void)
     return text != NULL ? strtoull(text, NULL, 10) : 1;
 }
 
+/* Of the round at work, or of all of them. */
+static uint64_t seed __attribute__((unused));
+
+static inline int64_t first_round(int64_t usual)
+{
+    seed = random_state = first_seed();
+    return rounds(usual);
+}
+
+static inline int64_t next_round(int64_t n_left)
+{
+    random_state = ++seed;
+    return n_left - 1;
+}
+
+/* The rounds of a test, each with random numbers of its own; a block
+ * follows. */
+#define EACH_ROUND(usual)                                                      \
+    for (int64_t n_left = first_round(usual); n_left > 0;                      \
+         n_left = next_round(n_left))
+
 #endif

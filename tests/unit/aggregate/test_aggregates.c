@@ -25,8 +25,8 @@ static void shuffle(void)
     }
 }
 
-static void check_some(struct oj_aggregates *a, uint64_t seed,
-                       const struct oj_aggregate *some, int n_some)
+static void check_some(struct oj_aggregates *a, const struct oj_aggregate *some,
+                       int n_some)
 {
     for (int64_t row = 0; row < ROWS; row++)
     {
@@ -48,11 +48,6 @@ static void check_some(struct oj_aggregates *a, uint64_t seed,
     }
 }
 
-static void check_results(struct oj_aggregates *a, uint64_t seed)
-{
-    check_some(a, seed, all, N_ALL);
-}
-
 TEST(property_all_aggregates)
 {
     static const int64_t memory[] = {0, 1, 3000, 100000};
@@ -60,11 +55,10 @@ TEST(property_all_aggregates)
     {
         const struct oj_aggregate_plan plan = make_plan(memory[m]);
         struct oj_aggregates *a;
-        uint64_t seed = first_seed();
         must(oj_aggregates_open(&plan, &a, NULL));
-        for (int64_t round = 0; round < rounds(12); round++, seed++)
+        EACH_ROUND(12)
         {
-            make_pairs(seed);
+            make_pairs();
             for (int turn = 0; turn < 2; turn++)
             {
                 must(oj_aggregates_start(a, ROWS, NULL));
@@ -74,7 +68,7 @@ TEST(property_all_aggregates)
                            memory[m] > 1,
                        "spills");
                 must(oj_aggregates_rewind(a, NULL));
-                check_results(a, seed);
+                check_some(a, all, N_ALL);
                 shuffle();
             }
         }
@@ -115,15 +109,14 @@ TEST(property_merged_rows)
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
     struct oj_aggregates *a, *other;
-    uint64_t seed = first_seed();
     plan.aggregates = some;
     plan.n_aggregates = select_aggregates(some, holds_nothing);
     must(oj_aggregates_open(&plan, &a, NULL));
     must(oj_aggregates_open(&plan, &other, NULL));
     ck_assert(oj_aggregates_can_merge(a));
-    for (int64_t round = 0; round < rounds(40); round++, seed++)
+    EACH_ROUND(40)
     {
-        make_pairs(seed);
+        make_pairs();
         must(oj_aggregates_start(a, ROWS, NULL));
         must(oj_aggregates_extend(a, (int64_t)4 * ROWS, NULL));
         must(oj_aggregates_start(other, ROWS, NULL));
@@ -140,7 +133,7 @@ TEST(property_merged_rows)
         for (int64_t row = 0; row < ROWS; row++)
             must(oj_aggregates_merge(a, row, other, row, NULL));
         must(oj_aggregates_rewind(a, NULL));
-        check_some(a, seed, some, plan.n_aggregates);
+        check_some(a, some, plan.n_aggregates);
     }
     oj_aggregates_close(a);
     oj_aggregates_close(other);
@@ -152,16 +145,15 @@ TEST(property_sums)
     struct oj_aggregate some[N_ALL];
     struct oj_aggregate_plan plan = make_plan(0);
     struct oj_aggregates *a;
-    uint64_t seed = first_seed();
     plan.aggregates = some;
     plan.n_aggregates = select_aggregates(some, is_a_sum);
     must(oj_aggregates_open(&plan, &a, NULL));
-    for (int64_t round = 0; round < rounds(40); round++, seed++)
+    EACH_ROUND(40)
     {
-        make_pairs(seed);
+        make_pairs();
         must(oj_aggregates_start(a, ROWS, NULL));
         must(add_all_pairs(a, NULL));
-        check_some(a, seed, some, plan.n_aggregates);
+        check_some(a, some, plan.n_aggregates);
     }
     oj_aggregates_close(a);
 }
@@ -254,7 +246,8 @@ TEST(unit_no_room_for_runs)
     struct oj_error error;
     oj_status status;
     plan.files = &no_files;
-    make_pairs(1);
+    random_state = 1;
+    make_pairs();
     while (n_pairs < 300)
         pairs[n_pairs] = pairs[0], n_pairs++;
     must(oj_aggregates_open(&plan, &a, NULL));
@@ -291,7 +284,8 @@ TEST(memory_every_allocation_fails)
     {
         struct oj_error error;
         int64_t n;
-        make_pairs(3);
+        random_state = 3;
+        make_pairs();
         n_pairs = 600;
         oj_alloc_fail_at(0);
         must(run_all(memory[m], &error));

@@ -192,7 +192,7 @@ TEST(property_sums_of_pairs)
     must(oj_aggregates_open(&plan, &by_pairs, NULL));
     must(oj_aggregates_open(&plan, &by_sums, NULL));
     ck_assert(oj_aggregates_take_sums(by_sums));
-    for (uint64_t seed = 1; seed < 600; seed++)
+    for (seed = 1; seed < 600; seed++)
     {
         random_state = seed;
         must(oj_aggregates_start(by_pairs, FEATURES, NULL));

@@ -131,12 +131,11 @@ static struct oj_options pick_options(void)
 
 TEST(random_layers)
 {
-    int64_t n_rounds = rounds(150), n_compared = 0;
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    int64_t n_compared = 0;
+    EACH_ROUND(150)
     {
         struct oj_options options;
         struct join_trial job;
-        random_state = seed;
         options = pick_options();
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
         n_compared += job.join.n_features * job.input.n_features;
@@ -236,15 +235,13 @@ TEST(envelopes)
 TEST(batches_of_any_size)
 {
     static const int64_t sizes[] = {1, 7, 1000, 1 << 20};
-    int64_t n_rounds = rounds(6);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(6)
     {
         const struct oj_options options = {.n_threads = 2};
         MATCHES truth = {0}, ours = {0};
         struct oj_flat_slice slice = {0};
         struct oj_join *join;
         struct join_trial job;
-        random_state = seed;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
         trial_truth(&job, &truth);
@@ -293,13 +290,11 @@ static void *join_beside(void *user)
 
 TEST(threads_at_once)
 {
-    int64_t n_rounds = rounds(10);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(10)
     {
         struct join_trial job[2];
         struct beside beside[2] = {0};
         pthread_t thread[2];
-        random_state = seed;
         for (int i = 0; i < 2; i++)
         {
             make_job(&job[i], 500, 5000);
@@ -328,12 +323,10 @@ TEST(threads_at_once)
  * the CPU. */
 TEST(little_memory)
 {
-    int64_t n_rounds = rounds(4);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(4)
     {
         struct join_trial job;
         MATCHES truth = {0}, ours = {0};
-        random_state = seed;
         make_job(&job, 3000, 20000);
         job.relation.any_order = 0;
         trial_truth(&job, &truth);
@@ -443,8 +436,7 @@ static void check_counts(struct oj_gpu_index *index,
 
 TEST(resident)
 {
-    int64_t n_rounds = rounds(20);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(20)
     {
         const struct oj_options options = {.n_threads = 2};
         struct oj_stats stats = {0};
@@ -455,7 +447,6 @@ TEST(resident)
         int64_t n;
         double seconds[2];
         oj_status status;
-        random_state = seed;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
         for (int64_t i = 0; job.fid != NULL && i < job.join.n_features; i++)

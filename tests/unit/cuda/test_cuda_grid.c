@@ -184,12 +184,11 @@ static int compare(const struct join_trial *t)
 
 TEST(grids)
 {
-    int64_t n_rounds = rounds(60), n_compared = 0;
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    int64_t n_compared = 0;
+    EACH_ROUND(60)
     {
         struct join_trial t;
         struct grid grid;
-        random_state = seed;
         grid = make_layers(&t);
         for (int i = 0; i < 4; i++)
         {

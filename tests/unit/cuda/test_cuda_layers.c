@@ -135,13 +135,12 @@ static const struct
 
 TEST_LOOP(random_joins, 0, N_KINDS)
 {
-    int64_t n_rounds = rounds(kinds[_i].n_rounds), n_pairs = 0;
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    int64_t n_pairs = 0;
+    EACH_ROUND(kinds[_i].n_rounds)
     {
         struct join_trial t;
         struct scene scene;
         int n;
-        random_state = seed;
         n = one_in(5) ? kinds[_i].n_many : kinds[_i].n_few;
         scene = trial_make(&t, pick(n), kinds[_i].kinds(), 0, 300);
         kinds[_i].ask(&t.relation, &scene, &t.join);
@@ -160,12 +159,10 @@ TEST_LOOP(random_joins, 0, N_KINDS)
 TEST(sizes_of_rings)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120, 1.0};
-    int64_t n_rounds = rounds(10);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(10)
     {
         struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
         struct join_trial t = {.relation = oj_relation_default()};
-        random_state = seed;
         scene.scale = scales[pick(5)];
         scene.on_lattice = pick(2);
         if (pick(2))
@@ -404,12 +401,10 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
 TEST(near_segments_of_other_layers)
 {
     static const double reaches[] = {0.0, 3.0, 100.0, 1e4, INFINITY};
-    int64_t n_rounds = rounds(6);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(6)
     {
         struct join_trial t = {.relation = oj_relation_default()};
         double x = pick(2) ? 1e6 : 0.25, y = pick(2) ? 2e5 : 1e-3;
-        random_state = seed;
         add_others(&t.join_buf, (int)(seed % 6), x, y);
         t.join = oj_flat_buf_view(&t.join_buf);
         t.join.fid = t.fid = pick_fids(t.join.n_features);

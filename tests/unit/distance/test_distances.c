@@ -1,168 +1,22 @@
-/* nearest and dwithin between features of all kinds, with everything that a
- * join by distance can ask for, against the plain way; threads and batches
- * change nothing; features with very many vertices; memory that runs out.
- * Kind: property, large, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
- * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+/* Joins by distance of features with very many vertices, and of very many
+ * features in one place; memory that runs out.
+ * Kind: large, memory. */
+#include "../references.h"
+
+#include "../join_trial.h"
 #include "../memory_trial.h"
-#include "../plain_pairs.h"
-#include "../random_sides.h"
 #include "../run_tests.h"
 
-#include "../../../algs/relation/oj_engine.h"
-
 #include <time.h>
-
-static uint64_t seed;
-
-/* --- sides ----------------------------------------------------------------
- */
-
-static void side_make(struct random_side *side, const struct scene *scene,
-                      int n, unsigned kinds)
-{
-    memset(side, 0, sizeof *side);
-    add_join_features(&side->buf, scene, n, kinds, 0);
-    side->view = oj_flat_buf_view(&side->buf);
-    n = (int)side->view.n_features;
-    side->max_distance = column(n, sizeof(double));
-    side->on_class = column(n, sizeof(int32_t));
-    side->exclude_class = column(n, sizeof(int32_t));
-    side->fid = pick_fids(n);
-    side->view.fid = side->fid;
-    for (int i = 0; i < n; i++)
-    {
-        side->max_distance[i] = one_in(8) ? -1.0 : scene->scale * pick(20);
-        if (one_in(8))
-            side->max_distance[i] = pick(2) ? NAN : INFINITY;
-        side->on_class[i] = pick(5) - 1;
-        side->exclude_class[i] = pick(5) - 1;
-    }
-}
-
-/* A join of some kind, and the columns that it asks for. */
-static struct oj_relation pick_relation(const struct scene *scene,
-                                        struct random_side *a,
-                                        struct random_side *b)
-{
-    struct oj_relation r = oj_relation_default();
-    int has_fids = a->view.fid != NULL && b->view.fid != NULL;
-    int own = pick(6);
-    r.op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
-    r.max_distance = scene->scale * pick(scene->extent);
-    if (r.op == OJ_OP_NEAREST && pick(2))
-        r.max_distance = INFINITY;
-    if (one_in(3))
-        r.min_distance = fmin(r.max_distance, scene->scale * pick(6));
-    if (r.op == OJ_OP_NEAREST)
-    {
-        r.k = one_in(3) ? 1 + pick(7) : 1;
-        r.ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
-    }
-    r.distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
-    r.exclude_self = has_fids && one_in(4);
-    r.unordered_pairs = has_fids && one_in(4) ? (pick(2) ? 1 : -1) : 0;
-    r.exclude_same_geometry = one_in(6);
-    a->view.max_distance = b->view.max_distance = NULL;
-    if (r.op == OJ_OP_DWITHIN && own == 0)
-        a->view.max_distance = a->max_distance;
-    if (r.op == OJ_OP_DWITHIN && own == 1)
-        b->view.max_distance = b->max_distance;
-    pick_classes(a, b, 4);
-    return r;
-}
-
-/* --- running ---------------------------------------------------------------
- */
-
-/* By one family; tie ranks as oj_join_open() makes them. */
-static oj_status ask_family(const struct oj_engine *family,
-                            const struct oj_relation *relation,
-                            const struct oj_flat *input,
-                            const struct oj_flat *join, int n_threads,
-                            struct oj_matches *out)
-{
-    struct oj_options options = {.n_threads = n_threads};
-    struct oj_stats stats;
-    struct oj_index *index;
-    int32_t *rank = column(join->n_features, sizeof *rank);
-    oj_status status;
-    for (int64_t b = 0; b < join->n_features; b++)
-        rank[b] = plain_rank(join, b);
-    memset(&stats, 0, sizeof stats);
-    must(oj_index_make(family,
-                       &(struct oj_index_args){join, rank, *relation, options},
-                       &index, &stats, &error));
-    status = family->join(index, input, out, &stats, &error);
-    oj_index_free(family, index);
-    oj_free(rank);
-    return status;
-}
 
 static void ask_backend(const struct oj_relation *relation,
                         const struct oj_flat *input, const struct oj_flat *join,
                         struct oj_matches *out)
 {
-    struct oj_options options = {.n_threads = 2};
-    struct oj_join *opened;
-    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
-    must(oj_join_batch(opened, input, out, &error));
-    oj_join_close(opened);
-}
-
-static const unsigned kinds_of_round[] = {OJ_PART_POINT, OJ_PART_LINE,
-                                          OJ_PART_POLYGON, 7, 7};
-
-/* Eight joins of two random sides. */
-static void check_round(const struct scene *scene)
-{
-    struct random_side a, b;
-    double *to_interior, *to_boundary;
-    MATCHES m = {0};
-    side_make(&a, scene, 1 + pick(25), kinds_of_round[pick(5)]);
-    side_make(&b, scene, 1 + pick(25), kinds_of_round[pick(5)]);
-    to_interior = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
-    to_boundary = plain_matrix(&a.view, &b.view, OJ_TO_BOUNDARY);
-    for (int i = 0; i < 8; i++)
-    {
-        struct oj_relation r = pick_relation(scene, &a, &b);
-        const double *matrix =
-            r.distance_to == OJ_TO_INTERIOR ? to_interior : to_boundary;
-        must(ask_family(&oj_cpu_distance, &r, &a.view, &b.view, 1 + pick(3),
-                        &m));
-        check_answer("family", seed, &r, &a.view, &b.view, matrix, &m);
-        ask_backend(&r, &a.view, &b.view, &m);
-        check_answer("backend", seed, &r, &a.view, &b.view, matrix, &m);
-    }
-    oj_free(to_interior);
-    oj_free(to_boundary);
-    side_free(&a);
-    side_free(&b);
-}
-
-TEST(plain_way)
-{
-    int64_t n_rounds = rounds(80);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
-    {
-        struct scene scene;
-        random_state = seed;
-        scene = pick_scene();
-        check_round(&scene);
-    }
-}
-
-/* Squares of distances are numbers with few digits, and distances are right to
- * eight of them, or ten: boxes must not tell more than segments. */
-TEST(squares_underflow)
-{
-    int64_t n_rounds = rounds(20);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
-    {
-        struct scene scene = {0.0, 0.0, 0.0, 12, 1, 0.0};
-        random_state = seed;
-        scene.scale = ldexp(0.5 + unit() / 2, -522 - pick(3));
-        check_round(&scene);
-    }
+    trial_truth(&(struct join_trial){.join = *join,
+                                     .input = *input,
+                                     .relation = *relation},
+                out);
 }
 
 /* --- large features --------------------------------------------------------
@@ -260,27 +114,27 @@ TEST_LOOP(one_place, 0, 2)
 TEST_LOOP(memory, 0, 2)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
-    struct oj_relation r = oj_relation_default();
-    struct random_side a, b;
+    struct join_trial t = {.relation = oj_relation_default()};
     random_state = 12;
-    side_make(&a, &scene, 60, 7);
-    side_make(&b, &scene, 90, 7);
-    a.view.fid = b.view.fid = NULL;
+    add_join_features(&t.input_buf, &scene, 60, 7, 0);
+    add_join_features(&t.join_buf, &scene, 90, 7, 0);
+    trial_view(&t);
+    t.input.fid = t.join.fid = NULL;
     if (_i == 0)
     {
-        r.op = OJ_OP_DWITHIN;
-        b.view.max_distance = b.max_distance;
+        t.relation.op = OJ_OP_DWITHIN;
+        t.join.max_distance = t.columns.max_distance =
+            pick_distances(t.join.n_features, 4.0);
     }
-    r.k = 4;
-    r.ties = OJ_TIES_ALL;
+    t.relation.k = 4;
+    t.relation.ties = OJ_TIES_ALL;
     try_without_memory(&(struct memory_join){.backend = "cpu",
-                                             .join = &b.view,
-                                             .input = &a.view,
-                                             .relation = r,
+                                             .join = &t.join,
+                                             .input = &t.input,
+                                             .relation = t.relation,
                                              .n_each = 100},
                        10);
-    side_free(&a);
-    side_free(&b);
+    trial_free(&t);
 }
 
 int main(void)

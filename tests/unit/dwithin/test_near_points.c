@@ -1,71 +1,16 @@
-/* Pairs of points within a distance against the plain way: filters, orders,
- * scattered lists, threads and batches; data that cells serve badly; counts
- * that do not fit; memory that runs out.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
- * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+/* Pairs of points within a distance: scattered lists, threads and batches; data
+ * that cells serve badly; counts that do not fit; parts; memory that runs out.
+ * Kind: property, degenerate, memory. */
+#include "../references.h"
+
+#include "../join_trial.h"
 #include "../memory_trial.h"
-#include "../plain_pairs.h"
-#include "../random_sides.h"
 #include "../run_tests.h"
 
 #include "../../../algs/dwithin/cpu_near_grid.h"
 #include "../../../algs/kernels/oj_square_limit.h"
 #include "../../../algs/pairs/oj_row_order.h"
 #include "../../../algs/relation/oj_engine.h"
-
-static uint64_t seed;
-
-/* Points of a scene; a third of them, in some rounds, in a few places. */
-static void side_make(struct random_side *side, const struct scene *s, int n)
-{
-    int n_places = one_in(3) ? 1 + pick(3) : 0;
-    double places[6];
-    memset(side, 0, sizeof *side);
-    for (int i = 0; i < 6; i++)
-        places[i] = pick(s->extent);
-    for (int i = 0; i < n; i++)
-    {
-        double x = near_step(s, pick(s->extent), 0);
-        double y = near_step(s, pick(s->extent), 0);
-        if (s->outlier > 0.0 && one_in(40))
-            x += pick(2) ? s->outlier : -s->outlier;
-        if (n_places > 0 && one_in(3))
-        {
-            x = places[2 * pick(n_places)];
-            y = places[2 * pick(n_places) + 1];
-        }
-        if (one_in(40))
-            must(oj_flat_buf_add_null(&side->buf, i, &error));
-        else
-            add_point(&side->buf, place_x(s, x), place_y(s, y));
-    }
-    side->fid = pick_fids(n);
-    side->on_class = column(n, sizeof(int32_t));
-    side->exclude_class = column(n, sizeof(int32_t));
-    for (int i = 0; i < n; i++)
-    {
-        side->on_class[i] = pick(4) - 1;
-        side->exclude_class[i] = pick(4) - 1;
-    }
-    side->view = oj_flat_buf_view(&side->buf);
-    side->view.fid = side->fid;
-}
-
-static struct oj_relation pick_relation(const struct scene *s,
-                                        struct random_side *a,
-                                        struct random_side *b)
-{
-    struct oj_relation r = oj_relation_default();
-    int has_fids = a->view.fid != NULL && b->view.fid != NULL;
-    r.op = OJ_OP_DWITHIN;
-    r.max_distance = s->scale * pick(one_in(3) ? s->extent : 5);
-    r.min_distance = one_in(4) ? fmin(r.max_distance, s->scale * pick(3)) : 0.0;
-    r.exclude_self = has_fids && one_in(4);
-    r.unordered_pairs = has_fids && one_in(3) ? (pick(2) ? 1 : -1) : 0;
-    r.exclude_same_geometry = one_in(6);
-    pick_classes(a, b, 5);
-    return r;
-}
 
 static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,
@@ -79,90 +24,57 @@ static void ask(const struct oj_relation *relation, const struct oj_flat *input,
     oj_join_close(opened);
 }
 
-/* --- against the plain way -------------------------------------------------
- */
-
-TEST(plain_way)
-{
-    int64_t n_rounds = rounds(150);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
-    {
-        struct scene scene;
-        struct random_side a, b;
-        MATCHES m = {0};
-        double *matrix;
-        int is_self;
-        random_state = seed;
-        scene = pick_scene();
-        is_self = pick(2);
-        side_make(&a, &scene, 1 + pick(150));
-        side_make(&b, &scene, 1 + pick(150));
-        if (is_self)
-        {
-            side_free(&a);
-            a = b;
-        }
-        matrix = plain_matrix(&a.view, &b.view, OJ_TO_INTERIOR);
-        for (int i = 0; i < 6; i++)
-        {
-            struct oj_relation r = pick_relation(&scene, is_self ? &b : &a, &b);
-            if (is_self)
-                a = b;
-            ask(&r, &a.view, &b.view, 1 + pick(3), &m);
-            check_answer("points", seed, &r, &a.view, &b.view, matrix, &m);
-        }
-        oj_free(matrix);
-        side_free(&b);
-        if (!is_self)
-            side_free(&a);
-    }
-}
-
 /* --- scattered lists -------------------------------------------------------
  */
 
+struct pair_entry
+{
+    int32_t feature;
+    double distance;
+};
+
 static int compare_entries(const void *left, const void *right)
 {
-    const struct plain_pair *a = left, *b = right;
+    const struct pair_entry *a = left, *b = right;
     return (a->feature > b->feature) - (a->feature < b->feature);
+}
+
+/* Into list, which grows: the pairs of a row by feature. Returns how many. */
+static int64_t sort_row(const struct oj_matches *m, int64_t row,
+                        struct pair_entry **list, int64_t *capacity)
+{
+    int64_t first = oj_matches_first(m, row);
+    int64_t n = oj_matches_end(m, row) - first;
+    must(oj_reserve(list, 0, n + 1, capacity, sizeof **list, &error));
+    for (int64_t i = 0; i < n; i++)
+        (*list)[i] =
+            (struct pair_entry){m->join_row[first + i], m->measure[first + i]};
+    if (n > 1)
+        qsort(*list, (size_t)n, sizeof **list, compare_entries);
+    return n;
 }
 
 /* The same pairs in each row, whatever their order. */
 static void check_same_sets(const struct oj_matches *one,
                             const struct oj_matches *any)
 {
-    struct plain_pair *list[2] = {NULL, NULL};
+    struct pair_entry *a = NULL, *b = NULL;
     int64_t capacity[2] = {0, 0};
     ck_assert_int_eq(one->n_rows, any->n_rows);
     ck_assert_int_eq(one->n_pairs, any->n_pairs);
     ck_assert_int_eq(one->n_matched, any->n_matched);
     for (int64_t row = 0; row < one->n_rows; row++)
     {
-        int64_t first = oj_matches_first(one, row);
-        int64_t other = oj_matches_first(any, row);
-        int64_t n = oj_matches_end(one, row) - first;
-        expect(oj_matches_end(any, row) - other == n, "row %d: length",
+        int64_t n = sort_row(one, row, &a, &capacity[0]);
+        expect(sort_row(any, row, &b, &capacity[1]) == n, "row %d: length",
                (int)row);
-        for (int k = 0; k < 2; k++)
-        {
-            const struct oj_matches *m = k == 0 ? one : any;
-            must(oj_reserve(&list[k], 0, n, &capacity[k], sizeof **list,
-                            &error));
-            for (int64_t i = 0; i < n; i++)
-            {
-                list[k][i].feature = m->join_row[(k ? other : first) + i];
-                list[k][i].distance = m->measure[(k ? other : first) + i];
-            }
-            if (n > 1)
-                qsort(list[k], (size_t)n, sizeof **list, compare_entries);
-        }
         for (int64_t i = 0; i < n; i++)
-            expect(list[0][i].feature == list[1][i].feature &&
-                       list[0][i].distance == list[1][i].distance,
+            expect(a[i].feature == b[i].feature &&
+                       a[i].distance == b[i].distance,
                    "row %d, pair %d", (int)row, (int)i);
     }
-    oj_free(list[0]);
-    oj_free(list[1]);
+    oj_free(a);
+    oj_free(b);
 }
 
 /* Spread evenly (the estimate holds), or the pairs in one place (it does not);
@@ -442,29 +354,26 @@ TEST(row_order)
 
 TEST_LOOP(memory, 0, 2)
 {
-    struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
-    struct oj_relation r = oj_relation_default();
-    struct random_side a, b;
+    struct join_trial t = {.relation = oj_relation_default()};
     random_state = 12;
-    side_make(&a, &scene, 300);
-    side_make(&b, &scene, 500);
-    a.view.fid = b.view.fid = NULL;
-    for (int64_t i = 0; _i == 1 && i < b.view.n_features; i++)
-        b.buf.fid[i] = 5000 - i;
-    if (_i == 1) /* descending FIDs: tie ranks have to be made */
-    {
-        a.view.fid = a.buf.fid;
-        b.view.fid = b.buf.fid;
-        r.exclude_self = 1;
-    }
-    r.op = OJ_OP_DWITHIN;
-    r.max_distance = 5.0;
-    try_without_memory(
-        &(struct memory_join){
-            .backend = "cpu", .join = &b.view, .input = &a.view, .relation = r},
-        10);
-    side_free(&a);
-    side_free(&b);
+    for (int i = 0; i < 300; i++)
+        add_point(&t.input_buf, pick(30), pick(30));
+    for (int i = 0; i < 500; i++)
+        add_point(&t.join_buf, pick(30), pick(30));
+    trial_view(&t);
+    if (_i == 0)
+        t.input.fid = t.join.fid = NULL;
+    for (int64_t i = 0; _i == 1 && i < t.join.n_features; i++)
+        t.join_buf.fid[i] = 5000 - i; /* tie ranks have to be made */
+    t.relation.exclude_self = _i;
+    t.relation.op = OJ_OP_DWITHIN;
+    t.relation.max_distance = 5.0;
+    try_without_memory(&(struct memory_join){.backend = "cpu",
+                                             .join = &t.join,
+                                             .input = &t.input,
+                                             .relation = t.relation},
+                       10);
+    trial_free(&t);
 }
 
 int main(void)

@@ -73,33 +73,25 @@ static const char *const backends[] = {
     "geos_sorted", "spatialindex", "spatialindex_collective"};
 #define N_BACKENDS ((int)(sizeof backends / sizeof *backends))
 
-TEST_LOOP(one_to_one, 0, N_BACKENDS)
+/* One to one, lists, and to the boundary. */
+TEST_LOOP(joins, 0, 3 * N_BACKENDS)
 {
     struct oj_relation relation = oj_relation_default();
-    relation.max_distance = 9.0;
+    const int what = _i / N_BACKENDS;
+    const char *backend = backends[_i % N_BACKENDS];
+    if (what == 0)
+        relation.max_distance = 9.0;
+    if (what == 1)
+    {
+        relation.k = 7;
+        relation.ties = OJ_TIES_ALL;
+    }
+    if (what == 2)
+        relation.distance_to = OJ_TO_BOUNDARY;
     build_layers();
-    fail_in_turn(backends[_i], &points, &relation, 1);
-    fail_in_turn(backends[_i], &points, &relation, 2);
-    free_layers();
-}
-
-TEST_LOOP(lists, 0, N_BACKENDS)
-{
-    struct oj_relation relation = oj_relation_default();
-    relation.k = 7;
-    relation.ties = OJ_TIES_ALL;
-    build_layers();
-    fail_in_turn(backends[_i], &points, &relation, 1);
-    fail_in_turn(backends[_i], &multipoints, &relation, 2);
-    free_layers();
-}
-
-TEST_LOOP(to_the_boundary, 0, N_BACKENDS)
-{
-    struct oj_relation relation = oj_relation_default();
-    relation.distance_to = OJ_TO_BOUNDARY;
-    build_layers();
-    fail_in_turn(backends[_i], &multipoints, &relation, 1);
+    fail_in_turn(backend, what < 2 ? &points : &multipoints, &relation, 1);
+    if (what < 2)
+        fail_in_turn(backend, what == 0 ? &points : &multipoints, &relation, 2);
     free_layers();
 }
 

@@ -7,10 +7,8 @@
 #include "../references.h"
 
 #include "../../../algs/quadrant/flat_distance.h"
-#include "../layer_trial.h"
+#include "../join_trial.h"
 #include "../run_tests.h"
-
-static uint64_t seed;
 
 /* --- answers ---------------------------------------------------------------
  */
@@ -50,75 +48,40 @@ static void same_answers(const char *what, const struct oj_matches *one,
         same_row(what, one, row, other, row, NULL, scale);
 }
 
-/* Features first .. end - 1 of flat. */
-static struct oj_flat slice(const struct oj_flat *flat, int64_t first,
-                            int64_t end_, int64_t *part_offset)
-{
-    struct oj_flat view = *flat;
-    view.n_features = end_ - first;
-    view.fid = NULL;
-    if (oj_flat_is_points(flat))
-    {
-        view.x += first;
-        view.y += first;
-        view.n_vertices = end_ - first;
-        return view;
-    }
-    /* offsets start at 0: parts, rings and vertices of points are one to one */
-    for (int64_t f = first; f <= end_; f++)
-        part_offset[f - first] =
-            flat->part_offset[f] - flat->part_offset[first];
-    view.part_offset = part_offset;
-    view.n_parts = view.n_rings = view.n_vertices = part_offset[end_ - first];
-    view.part_kind += flat->part_offset[first];
-    view.x += flat->part_offset[first];
-    view.y += flat->part_offset[first];
-    return view;
-}
-
-static void check_batches(const struct layer_trial *t,
+static void check_batches(const struct join_trial *t, int n_threads,
                           const struct oj_matches *truth)
 {
     static const int64_t sizes[] = {1, 7, 1000};
-    struct oj_options options = {.n_threads = t->n_threads,
-                                 .quadrant_size = 0,
-                                 .timings = 0,
-                                 .cancel = NULL};
-    int64_t *offset = oj_malloc(t->input.n_features + 1, sizeof *offset);
+    const struct oj_options options = {.n_threads = n_threads};
+    struct oj_flat_slice batch = {0};
     MATCHES part = {0};
-    struct oj_join *join;
-    ck_assert_ptr_nonnull(offset);
-    must(oj_join_open(&t->join, &t->relation, "cpu", &options, &join, &error));
+    struct oj_join *join = trial_open(t, "cpu", &options);
     for (int s = 0; s < 3; s++)
     {
         /* some hundred batches of a size are enough */
         for (int64_t at = 0; at < t->input.n_features && at < 100 * sizes[s];
              at += sizes[s])
         {
-            int64_t stop = at + sizes[s];
-            struct oj_flat batch;
-            stop = stop < t->input.n_features ? stop : t->input.n_features;
-            batch = slice(&t->input, at, stop, offset);
-            must(oj_join_batch(join, &batch, &part, &error));
-            ck_assert_int_eq(part.n_rows, stop - at);
-            for (int64_t row = at; row < stop; row++)
-                same_row("batches", truth, row, &part, row - at, NULL, 1.0);
+            int64_t n = t->input.n_features - at;
+            n = n < sizes[s] ? n : sizes[s];
+            must(oj_flat_slice_make(&t->input, at, n, &batch, &error));
+            must(oj_join_batch(join, &batch.flat, &part, &error));
+            ck_assert_int_eq(part.n_rows, n);
+            same_rows("batches", &part, truth, at);
         }
     }
     oj_join_close(join);
-    oj_free(offset);
+    oj_flat_slice_free(&batch);
 }
 
-static void check_threads(const struct layer_trial *t,
+static void check_threads(const struct join_trial *t,
                           const struct oj_matches *truth)
 {
     static const int threads[] = {1, 2, 5};
     for (int i = 0; i < 3; i++)
     {
-        struct layer_trial again = *t;
         MATCHES out = {0};
-        again.n_threads = threads[i];
-        join_all(&again, "cpu", &out);
+        trial_answer(t, "cpu", threads[i], &out);
         same_answers("threads", truth, &out, 1.0);
     }
 }
@@ -155,15 +118,15 @@ static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
     return view;
 }
 
-static void check_order_of_input(const struct layer_trial *t,
+static void check_order_of_input(const struct join_trial *t,
                                  const struct oj_matches *truth)
 {
-    struct layer_trial again = *t;
+    struct join_trial again = *t;
     LAYER buf = {0};
     MATCHES out = {0};
     int32_t *order = shuffle(t->input.n_features);
     again.input = reorder(&t->input, order, &buf);
-    join_all(&again, "cpu", &out);
+    trial_truth(&again, &out);
     for (int64_t row = 0; row < out.n_rows; row++)
         same_row("order of input", truth, order[row], &out, row, NULL, 1.0);
     oj_free(order);
@@ -183,10 +146,10 @@ static int has_repeats(const int64_t *fid, int64_t n)
 }
 
 /* FIDs, all different, order ties: the order of the join side is nothing. */
-static void check_order_of_join(const struct layer_trial *t,
+static void check_order_of_join(const struct join_trial *t,
                                 const struct oj_matches *truth)
 {
-    struct layer_trial again = *t;
+    struct join_trial again = *t;
     LAYER buf = {0};
     MATCHES out = {0};
     int64_t n = t->join.n_features;
@@ -199,7 +162,7 @@ static void check_order_of_join(const struct layer_trial *t,
     for (int64_t i = 0; i < n; i++)
         place[order[i]] = (int32_t)i;
     again.join = reorder(&t->join, order, &buf);
-    join_all(&again, "cpu", &out);
+    trial_truth(&again, &out);
     for (int64_t row = 0; row < out.n_rows; row++)
         same_row("order of join", truth, row, &out, row, place, 1.0);
     oj_free(order);
@@ -234,7 +197,7 @@ static struct oj_flat move(const struct axis_motion *m,
 }
 
 /* can_shift: moving by these powers of two rounds nothing. */
-static void check_motions(const struct layer_trial *t,
+static void check_motions(const struct join_trial *t,
                           const struct oj_matches *truth, int can_shift)
 {
     static const struct axis_motion motions[] = {
@@ -251,14 +214,14 @@ static void check_motions(const struct layer_trial *t,
     for (int i = 0; i < 7 + one_in(8); i++)
     {
         const struct axis_motion *m = &motions[i];
-        struct layer_trial again = *t;
+        struct join_trial again = *t;
         MATCHES out = {0};
         if (m->dx != 0.0 && !can_shift)
             continue;
         again.join = move(m, &t->join);
         again.input = move(m, &t->input);
         again.relation.max_distance *= m->sy;
-        join_all(&again, "cpu", &out);
+        trial_truth(&again, &out);
         same_answers(m->name, truth, &out, m->sy);
         oj_free((void *)(uintptr_t)again.join.x);
         oj_free((void *)(uintptr_t)again.join.y);
@@ -285,7 +248,6 @@ static int is_short_binary(const struct oj_flat *flat)
 static void pick_relation(const struct scene *s, struct oj_relation *relation)
 {
     static const double steps[] = {0.0, 1.0, 3.5, 40.0, 1e9};
-    *relation = oj_relation_default();
     relation->max_distance = pick(2) ? INFINITY : s->scale * steps[pick(5)];
     relation->k = pick(2) ? 1 : 1 + pick(12);
     relation->ties = pick(3) ? OJ_TIES_FIRST : OJ_TIES_ALL;
@@ -294,35 +256,30 @@ static void pick_relation(const struct scene *s, struct oj_relation *relation)
 
 TEST(nothing_changes_an_answer)
 {
-    uint64_t first = first_seed();
-    int64_t n = rounds(24);
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(24)
     {
-        LAYER join = {0}, input = {0};
         MATCHES truth = {0};
         struct scene scene;
-        struct layer_trial t;
-        int64_t *fid;
-        seed = random_state = first + (uint64_t)i;
+        struct join_trial t = {.relation = oj_relation_default()};
+        int n_threads;
         scene = pick_scene();
         pick_relation(&scene, &t.relation);
-        t.n_threads = 1 + pick(2);
-        add_join_features(&join, &scene, 1 + pick(one_in(5) ? 3000 : 200),
+        n_threads = 1 + pick(2);
+        add_join_features(&t.join_buf, &scene, 1 + pick(one_in(5) ? 3000 : 200),
                           (unsigned)(1 + pick(7)), 0);
-        t.join = oj_flat_buf_view(&join);
-        add_input_points(&input, &scene, &t.join, pick(2500), pick(2));
-        t.input = oj_flat_buf_view(&input);
-        fid = pick_fids(t.join.n_features);
-        t.join.fid = fid;
-        join_all(&t, "cpu", &truth);
-        check_form(&t, &truth);
-        check_batches(&t, &truth);
+        t.join = oj_flat_buf_view(&t.join_buf);
+        add_input_points(&t.input_buf, &scene, &t.join, pick(2500), pick(2));
+        t.input = oj_flat_buf_view(&t.input_buf);
+        t.join.fid = t.fid = pick_fids(t.join.n_features);
+        trial_answer(&t, "cpu", n_threads, &truth);
+        trial_check_form(&t, &truth);
+        check_batches(&t, n_threads, &truth);
         check_threads(&t, &truth);
         check_order_of_input(&t, &truth);
         check_order_of_join(&t, &truth);
         check_motions(&t, &truth,
                       is_short_binary(&t.join) && is_short_binary(&t.input));
-        oj_free(fid);
+        trial_free(&t);
     }
 }
 
@@ -333,15 +290,13 @@ static void run_special(const struct oj_flat_buf *join,
                         const struct oj_flat_buf *input, int64_t k,
                         enum oj_ties ties, struct oj_matches *out)
 {
-    struct layer_trial t;
+    struct join_trial t = {.relation = oj_relation_default()};
     t.join = oj_flat_buf_view(join);
     t.input = oj_flat_buf_view(input);
-    t.relation = oj_relation_default();
     t.relation.k = k;
     t.relation.ties = ties;
-    t.n_threads = 2;
-    join_all(&t, "cpu", out);
-    check_form(&t, out);
+    trial_truth(&t, out);
+    trial_check_form(&t, out);
 }
 
 TEST(empty_sides)

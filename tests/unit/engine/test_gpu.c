@@ -1,6 +1,7 @@
 /* The backends cuda and auto with a module that is missing, broken, or fake:
- * what they say, and who answers. Each test is a process of its own, since a
- * module is loaded once. */
+ * what they say, who answers, and which joins of lines and polygons with one
+ * another go to a GPU. Each test is a process of its own, since a module is
+ * loaded once. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr() */
 #endif
@@ -13,15 +14,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../../algs/engine/oj_join.h"
+#include "../references.h"
 
 #include "../../../algs/aggregate/oj_aggregate.h"
 #include "../../../algs/base/oj_exact_sum.h"
 #include "../../../algs/relation/oj_gpu.h"
-#include "../references.h"
+#include "../join_trial.h"
 #include "../run_tests.h"
 
-static struct oj_flat_buf join_side, points, lines;
+#define MANY_ROWS 1000000000
+#define SHAPES (OJ_PART_LINE | OJ_PART_POLYGON)
+#define ON_GPU "boxes and edges on the GPU, what they leave open on the CPU"
+
+static struct oj_flat_buf join_side, points, lines; /* for the nearest */
+static struct oj_flat_buf zones, streets, places;   /* for predicates */
+
+static void add_polygon(struct oj_flat_buf *buf, int n, const double *xy)
+{
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_ring(buf, n, xy);
+    end(buf);
+}
 
 static void make_layers(void)
 {
@@ -31,6 +45,18 @@ static void make_layers(void)
         add_point(&points, (i * 13) % 41 + 0.25, (i * 5) % 19);
     for (int i = 0; i < 10; i++)
         add_line(&lines, i, 0, i + 1, 3);
+    for (int i = 0; i < 60; i++)
+    {
+        double x = (i * 7) % 40, y = (i * 11) % 17, a = 1 + i % 5;
+        const double ring[] = {x,     y,     x + a, y, x + a,
+                               y + 2, x + 1, y + a, x, y};
+        add_polygon(&zones, 5, ring);
+    }
+    for (int i = 0; i < 90; i++)
+        add_line(&streets, (i * 13) % 41, (i * 5) % 19, (i * 3) % 37,
+                 (i * 7) % 23);
+    for (int i = 0; i < 50; i++)
+        add_point(&places, (i * 13) % 41, (i * 5) % 19);
 }
 
 static void free_layers(void)
@@ -38,23 +64,47 @@ static void free_layers(void)
     oj_flat_buf_free(&join_side);
     oj_flat_buf_free(&points);
     oj_flat_buf_free(&lines);
+    oj_flat_buf_free(&zones);
+    oj_flat_buf_free(&streets);
+    oj_flat_buf_free(&places);
+}
+
+/* The join that was opened last. */
+static struct join_trial asked;
+
+static struct oj_join *open_asked(const struct oj_flat_buf *side, enum oj_op op,
+                                  const char *backend,
+                                  const struct oj_options *options,
+                                  oj_status expected)
+{
+    struct oj_join *join = NULL;
+    oj_status status;
+    asked.join = oj_flat_buf_view(side);
+    asked.relation = oj_relation_default();
+    asked.relation.op = op;
+    if (op == OJ_OP_NEAREST)
+        asked.relation.max_distance = 3.0;
+    status = oj_join_open(&asked.join, &asked.relation, backend, options, &join,
+                          &error);
+    ck_assert_msg(status == expected, "%s: %s", oj_status_name(status),
+                  error.message);
+    return join;
 }
 
 static struct oj_join *open_join(const char *backend, int64_t n_expected,
                                  uint64_t gpus, oj_status expected)
 {
-    static struct oj_flat view;
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {
+    const struct oj_options options = {
         .n_threads = 1, .n_expected = n_expected, .gpus = gpus};
-    struct oj_join *join = NULL;
-    oj_status status;
-    view = oj_flat_buf_view(&join_side);
-    relation.max_distance = 3.0;
-    status = oj_join_open(&view, &relation, backend, &options, &join, &error);
-    ck_assert_msg(status == expected, "%s: %s", oj_status_name(status),
-                  error.message);
-    return join;
+    return open_asked(&join_side, OJ_OP_NEAREST, backend, &options, expected);
+}
+
+static struct oj_join *open_shapes(const char *backend, enum oj_op op,
+                                   unsigned kinds, int64_t n_expected)
+{
+    const struct oj_options options = {
+        .n_threads = 2, .input_kinds = kinds, .n_expected = n_expected};
+    return open_asked(&zones, op, backend, &options, OJ_OK);
 }
 
 static void says(const char *text)
@@ -63,25 +113,32 @@ static void says(const char *text)
                   error.message, text);
 }
 
-/* The answers of join for a layer are those of the backend cpu. */
+/* The answers of join, opened last, for a layer are those of the backend cpu.
+ */
 static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
-    const struct oj_flat input = oj_flat_buf_view(layer);
-    struct oj_join *cpu = open_join("cpu", 0, 0, OJ_OK);
     MATCHES a = {0}, b = {0};
-    must(oj_join_batch(join, &input, &a, &error));
-    must(oj_join_batch(cpu, &input, &b, &error));
-    ck_assert_int_eq(a.n_rows, b.n_rows);
-    ck_assert_int_eq(a.n_matched, b.n_matched);
+    asked.input = oj_flat_buf_view(layer);
+    must(oj_join_batch(join, &asked.input, &a, &error));
+    trial_answer(&asked, "cpu", 1, &b);
     ck_assert_int_gt(a.n_matched, 0);
-    for (int64_t i = 0; i < a.n_rows; i++)
-    {
-        ck_assert_int_eq(a.join_row[i], b.join_row[i]);
-        ck_assert(
-            memcmp(&a.measure[i], &b.measure[i], sizeof(double)) == 0 ||
-            (a.measure[i] != a.measure[i] && b.measure[i] != b.measure[i]));
-    }
-    oj_join_close(cpu);
+    same_matches("with the module", &a, &b);
+}
+
+static char last_reason[512];
+
+static void reason_has(const struct oj_join *join, const char *text)
+{
+    snprintf(last_reason, sizeof last_reason, "%s", oj_join_reason(join));
+    ck_assert_msg(strstr(last_reason, text) != NULL, "\"%s\" has no \"%s\"",
+                  last_reason, text);
+}
+
+static void is_on(const struct oj_join *join, const char *backend,
+                  const char *why)
+{
+    ck_assert_str_eq(oj_join_backend(join)->name, backend);
+    reason_has(join, why);
 }
 
 static void set(const char *module, const char *how)
@@ -96,24 +153,10 @@ static void refuses(const char *text)
     struct oj_join *join;
     open_join("cuda", 0, 0, OJ_ERR_NO_DEVICE);
     says(text);
-    join = open_join("auto", 1000000000, 0, OJ_OK);
-    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
-    ck_assert_msg(strstr(oj_join_reason(join), text) != NULL, "\"%s\"",
-                  oj_join_reason(join));
+    join = open_join("auto", MANY_ROWS, 0, OJ_OK);
+    is_on(join, "cpu", text);
     same_as_cpu(join, &points);
     oj_join_close(join);
-}
-
-TEST(missing)
-{
-    set("/nowhere/module.so", "");
-    refuses("no CUDA module /nowhere/module.so");
-}
-
-TEST(not_a_library)
-{
-    set(__FILE__, "");
-    refuses("cannot be loaded");
 }
 
 /* A module of which a part is missing: one line, wherever it ends. */
@@ -132,24 +175,18 @@ TEST_LOOP(truncated, 0, 33)
     unlink(path);
 }
 
-TEST(other_library)
+TEST_LOOP(no_module_or_device, 0, 5)
 {
+    static const char *const cases[][3] = {
+        {"/nowhere/module.so", "", "no CUDA module /nowhere/module.so"},
+        {OJ_TEST_CASES "/nearest.txt", "", "cannot be loaded"},
+        {NULL, "", "is no CUDA module of ogrjoin"}, /* the C library */
+        {OJ_TEST_FAKE_MODULE, "abi", "another version"},
+        {OJ_TEST_FAKE_MODULE, "none", "no fake device either"}};
     Dl_info info;
     ck_assert_int_ne(dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info), 0);
-    set(info.dli_fname, "");
-    refuses("is no CUDA module of ogrjoin");
-}
-
-TEST(other_version)
-{
-    set(OJ_TEST_FAKE_MODULE, "abi");
-    refuses("another version");
-}
-
-TEST(no_device)
-{
-    set(OJ_TEST_FAKE_MODULE, "none");
-    refuses("no fake device either");
+    set(cases[_i][0] != NULL ? cases[_i][0] : info.dli_fname, cases[_i][1]);
+    refuses(cases[_i][2]);
 }
 
 TEST(answers)
@@ -187,15 +224,6 @@ TEST(all_devices)
     oj_join_close(join);
 }
 
-static char last_reason[512];
-
-static void reason_has(const struct oj_join *join, const char *text)
-{
-    snprintf(last_reason, sizeof last_reason, "%s", oj_join_reason(join));
-    ck_assert_msg(strstr(oj_join_reason(join), text) != NULL, "\"%s\"",
-                  oj_join_reason(join));
-}
-
 /* The CPU answers, and why is said; at_once: before the first batch. */
 static void left_to_cpu(const char *why, int at_once)
 {
@@ -209,7 +237,7 @@ static void left_to_cpu(const char *why, int at_once)
     reason_has(join, "ran on the CPU, since ");
     same_as_cpu(join, &lines);
     oj_join_close(join);
-    join = open_join("auto", 1000000000, 0, OJ_OK);
+    join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
     reason_has(join, why);
@@ -218,30 +246,21 @@ static void left_to_cpu(const char *why, int at_once)
     oj_join_close(join);
 }
 
-TEST(refused_join_side)
+TEST_LOOP(left_to_the_cpu, 0, 4)
 {
-    set(OJ_TEST_FAKE_MODULE, "refuse");
-    left_to_cpu("too large", 1);
-}
-
-TEST(full_device)
-{
-    set(OJ_TEST_FAKE_MODULE, "full");
-    left_to_cpu("fake device is full; -memory SIZE", 1);
-}
-
-TEST(crowded_device)
-{
-    set(OJ_TEST_FAKE_MODULE, "crowded");
-    left_to_cpu("fake device is crowded; a smaller -gpu_batch needs less", 0);
-}
-
-/* One advice is enough: tiles need no less when others have the memory. */
-TEST(held_device)
-{
-    set(OJ_TEST_FAKE_MODULE, "held");
-    left_to_cpu("others hold it; end one of them", 1);
-    ck_assert_ptr_null(strstr(last_reason, "-memory"));
+    static const struct
+    {
+        const char *how, *why;
+        int at_once;
+    } cases[] = {{"refuse", "too large", 1},
+                 {"full", "fake device is full; -memory SIZE", 1},
+                 {"crowded",
+                  "fake device is crowded; a smaller -gpu_batch needs less", 0},
+                 {"held", "others hold it; end one of them", 1}};
+    set(OJ_TEST_FAKE_MODULE, cases[_i].how);
+    left_to_cpu(cases[_i].why, cases[_i].at_once);
+    /* One advice is enough: tiles need no less when others have the memory. */
+    ck_assert(_i != 3 || strstr(last_reason, "-memory") == NULL);
 }
 
 /* The module has another method: the answers are a GPU's, and why it is that
@@ -256,7 +275,7 @@ TEST(second_method)
     reason_has(join, "took a slower method on the GPU, since the better fake "
                      "method is full");
     oj_join_close(join);
-    join = open_join("auto", 1000000000, 0, OJ_OK);
+    join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     oj_join_close(join);
@@ -266,14 +285,8 @@ TEST(second_method)
 
 static struct oj_join *open_equals(const char *backend)
 {
-    static struct oj_flat view;
-    struct oj_relation relation = oj_relation_default();
-    struct oj_options options = {.n_threads = 1, .n_expected = 1000000000};
-    struct oj_join *join = NULL;
-    relation.op = OJ_OP_EQUALS;
-    view = oj_flat_buf_view(&join_side);
-    must(oj_join_open(&view, &relation, backend, &options, &join, &error));
-    return join;
+    const struct oj_options options = {.n_threads = 1, .n_expected = MANY_ROWS};
+    return open_asked(&join_side, OJ_OP_EQUALS, backend, &options, OJ_OK);
 }
 
 /* count holds n times the pairs of each join feature. */
@@ -354,10 +367,10 @@ static uint8_t nulls[MANY];
 static struct oj_aggregates *open_sums(void)
 {
     static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
-    static const struct oj_aggregate asked[] = {{OJ_AGG_COUNT_VALUES, 0, NULL},
-                                                {OJ_AGG_SUM, 0, NULL},
-                                                {OJ_AGG_COUNT_VALUES, 1, NULL}};
-    static const struct oj_aggregate_plan plan = {asked, 3, types, 2, 0, NULL};
+    static const struct oj_aggregate what[] = {{OJ_AGG_COUNT_VALUES, 0, NULL},
+                                               {OJ_AGG_SUM, 0, NULL},
+                                               {OJ_AGG_COUNT_VALUES, 1, NULL}};
+    static const struct oj_aggregate_plan plan = {what, 3, types, 2, 0, NULL};
     struct oj_aggregates *sums = NULL;
     must(oj_aggregates_open(&plan, &sums, &error));
     must(oj_aggregates_start(sums, 40, &error));
@@ -465,31 +478,22 @@ TEST(no_sums)
 }
 
 /* How the module's joins end: cuda says so, and auto goes on without it. */
-static void join_fails(const char *how, oj_status expected)
+TEST_LOOP(failing_joins, 0, 2)
 {
+    const char *how = _i == 0 ? "lost" : "broken";
+    const struct oj_flat view = oj_flat_buf_view(&points);
     struct oj_join *join;
     MATCHES out = {0};
-    const struct oj_flat view = oj_flat_buf_view(&points);
     set(OJ_TEST_FAKE_MODULE, how);
     join = open_join("cuda", 0, 0, OJ_OK);
-    ck_assert_int_eq(oj_join_batch(join, &view, &out, &error), expected);
+    ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
+                     _i == 0 ? OJ_ERR_NO_DEVICE : OJ_ERR_INTERNAL);
     oj_join_close(join);
-    join = open_join("auto", 1000000000, 0, OJ_OK);
+    join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     same_as_cpu(join, &points);
-    ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
-    reason_has(join, how);
+    is_on(join, "cpu", how);
     oj_join_close(join);
-}
-
-TEST(lost_device)
-{
-    join_fails("lost", OJ_ERR_NO_DEVICE);
-}
-
-TEST(broken_device)
-{
-    join_fails("broken", OJ_ERR_INTERNAL);
 }
 
 /* Nobody goes on with a join that is cancelled. */
@@ -500,7 +504,7 @@ TEST(stopped_device)
     set(OJ_TEST_FAKE_MODULE, "stopped");
     for (int i = 0; i < 2; i++)
     {
-        struct oj_join *join = open_join(backends[i], 1000000000, 0, OJ_OK);
+        struct oj_join *join = open_join(backends[i], MANY_ROWS, 0, OJ_OK);
         MATCHES out = {0};
         ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
                          OJ_ERR_CANCELLED);
@@ -521,7 +525,7 @@ TEST(small_jobs)
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
     oj_join_close(join);
-    join = open_join("AUTO", 1000000000, 0, OJ_OK);
+    join = open_join("AUTO", MANY_ROWS, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     same_as_cpu(join, &points);
     same_as_cpu(join, &lines);
@@ -539,6 +543,156 @@ TEST(devices)
     ck_assert_int_eq(n, 2);
     must(module->describe(1, &device, &error));
     ck_assert_str_eq(device.why_not, "it is in use");
+}
+
+/* --- shapes --------------------------------------------------------------- */
+
+/* The device decides nearly all of these. */
+TEST(shapes_taken)
+{
+    static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
+                                     OJ_OP_BBOX};
+    const struct oj_flat input = oj_flat_buf_view(&streets);
+    set(OJ_TEST_FAKE_MODULE, "");
+    for (int i = 0; i < 3; i++)
+    {
+        struct oj_join *join = open_shapes("auto", ops[i], SHAPES, MANY_ROWS);
+        is_on(join, "cuda", " vertices: ");
+        is_on(join, "cuda", " s on a GPU");
+        ck_assert_str_eq(oj_join_method(join, &input),
+                         ops[i] == OJ_OP_BBOX ? "boxes on the GPU" : ON_GPU);
+        same_as_cpu(join, &streets);
+        same_as_cpu(join, &zones);
+        oj_join_close(join);
+    }
+}
+
+/* The CPU decides what a device finds: nothing is gained. */
+TEST(shapes_left)
+{
+    static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
+                                     OJ_OP_OVERLAPS, OJ_OP_CROSSES};
+    set(OJ_TEST_FAKE_MODULE, "");
+    for (int i = 0; i < 4; i++)
+    {
+        struct oj_join *join = open_shapes("auto", ops[i], SHAPES, MANY_ROWS);
+        char why[80];
+        snprintf(why, sizeof why, "-op %s is decided on the CPU",
+                 oj_op_get(ops[i])->name);
+        is_on(join, "cpu", why);
+        oj_join_close(join);
+    }
+}
+
+TEST(few_shapes)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 90);
+    is_on(join, "cpu", "90 rows, ");
+    same_as_cpu(join, &streets);
+    is_on(join, "cpu", "90 rows, 480 vertices: ");
+    oj_join_close(join);
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 0);
+    same_as_cpu(join, &streets);
+    is_on(join, "cpu", "90 rows, 480 vertices: ");
+    oj_join_close(join);
+}
+
+/* How many vertices rows have is known with the first of them. */
+TEST(known_by_batch)
+{
+    LAYER large = {0};
+    struct oj_join *join;
+    double *xy = oj_malloc(2 * 20001, sizeof *xy);
+    ck_assert_ptr_nonnull(xy);
+    for (int i = 0; i < 20000; i++)
+    {
+        xy[2 * i] = 20 + 15 * cos(i * (6.283185307179586 / 20000));
+        xy[2 * i + 1] = 9 + 8 * sin(i * (6.283185307179586 / 20000));
+    }
+    xy[40000] = xy[0];
+    xy[40001] = xy[1];
+    add_polygon(&large, 20001, xy);
+    oj_free(xy);
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 2000);
+    is_on(join, "cpu", "2000 rows, ");
+    same_as_cpu(join, &large);
+    is_on(join, "cuda", "2000 rows, 4000");
+    oj_join_close(join);
+}
+
+/* Kinds are not known, or both come. */
+TEST(any_kinds)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_shapes("auto", OJ_OP_INTERSECTS, 0, MANY_ROWS);
+    same_as_cpu(join, &streets);
+    is_on(join, "cuda", " s on a GPU");
+    same_as_cpu(join, &places);
+    same_as_cpu(join, &zones);
+    is_on(join, "cuda", " s on a GPU");
+    oj_join_close(join);
+}
+
+/* A process that has used a device does not start it again. */
+TEST(started_device)
+{
+    static const char estimate[] = "1000000 rows, ";
+    struct oj_join *join;
+    double before, after;
+    const char *at;
+    set(OJ_TEST_FAKE_MODULE, "");
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
+    is_on(join, "cpu", estimate);
+    at = strstr(oj_join_reason(join), "threads, ");
+    ck_assert_ptr_nonnull(at);
+    before = atof(at + strlen("threads, "));
+    oj_join_close(join);
+    join = open_shapes("cuda", OJ_OP_INTERSECTS, SHAPES, 0);
+    same_as_cpu(join, &streets);
+    oj_join_close(join);
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
+    is_on(join, "cuda", estimate);
+    at = strstr(oj_join_reason(join), "threads, ");
+    ck_assert_ptr_nonnull(at);
+    after = atof(at + strlen("threads, "));
+    ck_assert(after < 0.5 * before);
+    oj_join_close(join);
+}
+
+/* A device that cannot be used, or no more. */
+TEST(shapes_of_a_failing_device)
+{
+    static const char *const hows[] = {"none", "refuse", "full", "lost"};
+    static const char *const whys[] = {"no fake device either", "too large",
+                                       "fake device is full",
+                                       "fake device is lost"};
+    for (int i = 0; i < 4; i++)
+    {
+        struct oj_join *join;
+        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, MANY_ROWS);
+        same_as_cpu(join, &streets);
+        is_on(join, "cpu", "no GPU: ");
+        is_on(join, "cpu", whys[i]);
+        same_as_cpu(join, &zones);
+        oj_join_close(join);
+    }
+}
+
+/* Memory may be enough for the next batch. */
+TEST(shapes_of_a_crowded_device)
+{
+    struct oj_join *join;
+    set(OJ_TEST_FAKE_MODULE, "crowded");
+    join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, MANY_ROWS);
+    same_as_cpu(join, &streets);
+    is_on(join, "cuda", "fake device is crowded");
+    same_as_cpu(join, &streets);
+    oj_join_close(join);
 }
 
 int main(void)

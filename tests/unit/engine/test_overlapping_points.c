@@ -7,141 +7,37 @@
 
 #include "../../../algs/pair_values/oj_pair_stage.h"
 #include "../../../algs/relation/oj_gpu.h"
+#include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../overlapping_layers.h"
+#include "../plain_pairs.h"
 #include "../run_tests.h"
-
-static int64_t n_pairs_seen;
+#include "../within/point_matches.h"
 
 /* --- joins ---------------------------------------------------------------- */
 
-struct overlapping_points_trial
-{
-    struct oj_flat join, input;
-    struct oj_relation relation;
-    int32_t *rank;  /* [join features] places in tie order */
-    uint8_t *truth; /* [input rows * join features] 1: a pair */
-};
-
-static int holds(enum oj_op op, enum oj_location at)
-{
-    switch (op)
-    {
-        case OJ_OP_WITHIN:
-            return at == OJ_INSIDE;
-        case OJ_OP_TOUCHES:
-            return at == OJ_ON_BOUNDARY;
-        case OJ_OP_DISJOINT:
-            return at == OJ_OUTSIDE;
-        default:
-            return at != OJ_OUTSIDE;
-    }
-}
-
-static int may_pair(const struct overlapping_points_trial *t, int64_t row,
-                    int64_t feature)
-{
-    return t->input.on_class == NULL ||
-           (t->input.on_class[row] >= 0 &&
-            t->input.on_class[row] == t->join.on_class[feature]);
-}
-
-static void fill_truth(struct overlapping_points_trial *t,
-                       const enum oj_location *at)
-{
-    int64_t n = t->join.n_features;
-    for (int64_t row = 0; row < t->input.n_features; row++)
-    {
-        for (int64_t f = 0; f < n; f++)
-            t->truth[row * n + f] = row + 1 < t->input.n_features &&
-                                    holds(t->relation.op, at[row * n + f]) &&
-                                    may_pair(t, row, f);
-    }
-}
-
-static void check_row(const struct overlapping_points_trial *t,
-                      const char *backend, const struct oj_matches *out,
-                      int64_t row, int64_t at, int64_t *n_pairs)
-{
-    int64_t n = t->join.n_features, n_here = 0, n_true = 0, last = -1;
-    int32_t list = out->shared != NULL ? out->list[row] : 0;
-    for (int64_t p = oj_matches_first(out, row); p < oj_matches_end(out, row);
-         p++, n_here++)
-    {
-        int64_t f = out->join_row[p];
-        expect(f >= 0 && f < n && t->truth[at * n + f] == 1,
-               "%s, seed %d, op %s, row %d: feature %d", backend, (int)seed,
-               oj_op_get(t->relation.op)->name, (int)at, (int)f);
-        expect(t->relation.any_order || t->rank[f] > last,
-               "%s, seed %d, row %d: order", backend, (int)seed, (int)at);
-        last = t->rank[f];
-    }
-    if (out->shared != NULL)
-        n_here += out->shared->offset[list + 1] - out->shared->offset[list];
-    for (int64_t f = 0; f < n; f++)
-        n_true += t->truth[at * n + f];
-    expect(n_here == n_true, "%s, seed %d, op %s, row %d: %d pairs, not %d",
-           backend, (int)seed, oj_op_get(t->relation.op)->name, (int)at,
-           (int)n_here, (int)n_true);
-    *n_pairs += n_here;
-}
-
-static void check_join(const struct overlapping_points_trial *t,
-                       const char *backend)
+static void check_join(const struct points_trial *t, const char *backend)
 {
     /* now and then others than points are expected */
     struct oj_options options = {.n_threads = 1 + pick(3),
+                                 .n_input = pick(2) ? 1000000 : 0,
                                  .input_kinds =
                                      one_in(3) ? OJ_PART_POLYGON : 0};
     MATCHES out = {0};
-    struct oj_flat_slice slice = {0};
     struct oj_join *join;
-    int64_t n_batches = 1 + pick(3), n_rows = t->input.n_features;
-    options.n_input = pick(2) ? 1000000 : 0;
-    must(
-        oj_join_open(&t->join, &t->relation, backend, &options, &join, &error));
+    int64_t n_batches = 1 + pick(3), n_rows = t->input->n_features;
+    must(oj_join_open(t->join, t->relation, backend, &options, &join, &error));
     for (int64_t b = 0; b < n_batches; b++)
     {
-        int64_t first = n_rows * b / n_batches, n_pairs = 0, n_matched = 0;
+        int64_t first = n_rows * b / n_batches;
         int64_t n = n_rows * (b + 1) / n_batches - first;
-        must(oj_flat_slice_make(&t->input, first, n, &slice, &error));
-        must(oj_join_batch(join, &slice.flat, &out, &error));
-        ck_assert_int_eq(out.n_rows, n);
-        for (int64_t row = 0; row < n; row++)
-        {
-            int64_t before = n_pairs;
-            check_row(t, backend, &out, row, first + row, &n_pairs);
-            n_matched += n_pairs > before;
-        }
-        ck_assert_int_eq(out.n_pairs, n_pairs);
-        ck_assert_int_eq(out.n_matched, n_matched);
-        n_pairs_seen += n_pairs;
+        struct oj_flat view = part_of(t->input, first, n);
+        must(oj_join_batch(join, &view, &out, &error));
+        check_matches(t, first, n, &out);
     }
     if (strcmp(backend, "cuda") == 0) /* it was the device that answered */
         ck_assert_str_eq(oj_join_reason(join), "");
     oj_join_close(join);
-    oj_flat_slice_free(&slice);
-}
-
-/* FIDs that descend, or ascend; rank is the order of them. */
-static int64_t *make_fids(int64_t n, int32_t *rank)
-{
-    int64_t *fid = oj_malloc(n, sizeof *fid);
-    int descends = pick(2);
-    for (int64_t f = 0; f < n; f++)
-    {
-        rank[f] = (int32_t)(descends ? n - 1 - f : f);
-        fid[f] = 10 + 3 * rank[f];
-    }
-    return fid;
-}
-
-static int32_t *make_classes(int64_t n)
-{
-    int32_t *class = oj_malloc(n, sizeof *class);
-    for (int64_t i = 0; i < n; i++)
-        class[i] = pick(4) - 1;
-    return class;
 }
 
 static int has_device(void)
@@ -157,73 +53,74 @@ static int has_device(void)
            device.why_not[0] == '\0';
 }
 
-static void check_backends(struct overlapping_points_trial *t,
+/* at: where each row is in each feature. */
+static void check_backends(struct points_trial *t, struct oj_relation *relation,
                            const enum oj_location *at)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                      OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
     static const char *const backends[] = {
         "cpu", "auto", "cuda", "geos", "geos_sorted", "spatialindex"};
+    int64_t n = t->join->n_features, n_rows = t->input->n_features;
+    uint8_t *truth = oj_calloc(n * n_rows, 1);
+    t->relation = relation;
+    t->truth = truth;
     for (int i = 0; i < 4; i++)
     {
-        t->relation.op = ops[i];
-        fill_truth(t, at);
+        relation->op = ops[i];
+        for (int64_t p = 0; p < n * (n_rows - 1); p++)
+            truth[p] = holds(ops[i], at[p]) &&
+                       plain_counts(relation, t->input, p / n, t->join, p % n);
         for (int b = 0; b < (only_valid ? 6 : 3); b++)
         {
             if (b == 2 && !has_device())
                 continue;
-            t->relation.any_order = pick(2);
-            t->relation.share_lists = t->relation.any_order && pick(2);
+            relation->any_order = pick(2);
+            relation->share_lists = relation->any_order && pick(2);
             check_join(t, backends[b]);
         }
     }
+    oj_free(truth);
 }
 
 TEST(joins)
 {
-    uint64_t first = first_seed();
-    int64_t n = rounds(12);
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(12)
     {
-        LAYER join_buf = {0}, input_buf = {0};
-        struct overlapping_points_trial t;
+        struct join_trial t = {.relation = oj_relation_default()};
+        struct points_trial points = {.join = &t.join, .input = &t.input};
         enum oj_location *at;
-        int64_t *fid, n_join;
-        int32_t *classes[2];
-        seed = random_state = first + (uint64_t)i;
-        only_valid = (int)i % 2;
-        make_layers(&join_buf, &input_buf);
-        memset(&t, 0, sizeof t);
-        t.join = oj_flat_buf_view(&join_buf);
-        t.input = oj_flat_buf_view(&input_buf);
-        t.relation = oj_relation_default();
-        n_join = t.join.n_features;
-        t.rank = oj_malloc(n_join, sizeof *t.rank);
-        t.truth = oj_malloc(n_join * t.input.n_features, 1);
-        t.join.fid = fid = make_fids(n_join, t.rank);
-        classes[0] = make_classes(n_join);
-        classes[1] = make_classes(t.input.n_features);
+        int32_t *rank;
+        int64_t n;
+        int descends;
+        only_valid = (int)(seed % 2);
+        make_layers(&t.join_buf, &t.input_buf);
+        trial_view(&t);
+        descends = pick(2);
+        n = t.join.n_features;
+        rank = oj_malloc(n, sizeof *rank);
+        for (int64_t f = 0; f < n; f++)
+        {
+            rank[f] = (int32_t)(descends ? n - 1 - f : f);
+            t.join_buf.fid[f] = 10 + 3 * rank[f];
+        }
+        points.tie_rank = rank;
         if (one_in(3))
         {
-            t.join.on_class = classes[0];
-            t.input.on_class = classes[1];
+            t.join.on_class = t.columns.on_class[0] = pick_column(n);
+            t.input.on_class = t.columns.on_class[1] =
+                pick_column(t.input.n_features);
         }
-        at = oj_calloc(n_join * t.input.n_features, sizeof *at);
-        for (int64_t row = 0; row + 1 < t.input.n_features; row++)
-        {
-            for (int64_t f = 0; f < n_join; f++)
-                at[row * n_join + f] =
-                    plain_locate(&t.join, f, t.input.x[row], t.input.y[row]);
-        }
-        check_backends(&t, at);
+        at = oj_calloc(n * t.input.n_features, sizeof *at);
+        for (int64_t p = 0; p < n * (t.input.n_features - 1); p++)
+            at[p] = locate_by_parts(&t.join, p % n, t.input.x[p / n],
+                                    t.input.y[p / n]);
+        check_backends(&points, &t.relation, at);
         oj_free(at);
-        oj_free(fid);
-        oj_free(classes[0]);
-        oj_free(classes[1]);
-        oj_free(t.rank);
-        oj_free(t.truth);
+        oj_free(rank);
+        trial_free(&t);
     }
-    ck_assert_int_gt(n_pairs_seen, 100 * n);
+    ck_assert_int_gt(n_pairs_seen, 100 * rounds(12));
 }
 
 /* --- areas of unions and intersections ------------------------------------ */

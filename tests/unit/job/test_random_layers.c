@@ -473,8 +473,7 @@ static void print_layer(const char *title, const struct wkt_layer *layer)
         fprintf(stderr, "  %d,\"%s\"\n", i, layer->text[i]);
 }
 
-static void report_failure(struct random_layers_trial *t, uint64_t seed,
-                           const char *wrong)
+static void report_failure(struct random_layers_trial *t, const char *wrong)
 {
     enum backend backend = CPU;
     if (counts.n_failures++ >= MOST_FAILURES)
@@ -522,7 +521,7 @@ static void count_layer(const struct wkt_layer *layer, enum wkt_type type)
     }
 }
 
-static void try_layers(uint64_t seed)
+static void try_layers(void)
 {
     static struct random_layers_trial t;
     struct wkt_lattice lattice;
@@ -542,7 +541,7 @@ static void try_layers(uint64_t seed)
     counts.n_of_op[t.op]++;
     wrong = judge(&t, &backend);
     if (wrong != NULL)
-        report_failure(&t, seed, wrong);
+        report_failure(&t, wrong);
     free_layer(&t.input);
     free_layer(&t.join);
 }
@@ -582,8 +581,10 @@ TEST(all_backends_agree)
     snprintf(folder, sizeof folder, "%s/ogrjoin_XXXXXX",
              CPLGetConfigOption("TMPDIR", "/tmp"));
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    for (int64_t round = 0; round < n_rounds; round++)
-        try_layers(first_seed() + (uint64_t)round);
+    EACH_ROUND(N_ROUNDS)
+    {
+        try_layers();
+    }
     VSIRmdirRecursive(folder);
     print_counts();
     ck_assert_msg(counts.n_failures == 0, "%lld of %lld pairs of layers",

@@ -12,8 +12,6 @@
 
 #include <stdio.h>
 
-static uint64_t seed;
-
 /* --- orientation -----------------------------------------------------------
  */
 
@@ -327,16 +325,14 @@ TEST(locations_as_geos_has_them)
     static struct test_ring ring;
     static const double moves[][2] = {{1, 0},    {1, 1e7},   {1e-7, 0},
                                       {1e-7, 1}, {0.1, 0.3}, {1e7, -1e9}};
-    uint64_t first = first_seed();
     int64_t n = rounds(6000);
     open_geos();
     n_misjudged = 0;
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(6000)
     {
         GEOSGeometry *polygon;
         const GEOSPreparedGeometry *prepared;
         const double *move;
-        seed = random_state = first + (uint64_t)i;
         move = moves[pick(2) ? 0 : pick(6)];
         ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), 3 + pick(20));
         ring_move(&ring, move[0], move[1], -move[1]);

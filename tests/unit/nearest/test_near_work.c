@@ -5,7 +5,7 @@
 #include "../references.h"
 
 #include "../../../algs/quadrant/flat_distance.h"
-#include "../layer_trial.h"
+#include "../join_trial.h"
 #include "../run_tests.h"
 
 #define TEETH 5000
@@ -17,10 +17,10 @@ struct join_work
 };
 
 /* 0 where the backend has no device. */
-static int join_on(const char *backend, const struct layer_trial *t,
+static int join_on(const char *backend, const struct join_trial *t,
                    struct oj_matches *out, struct join_work *work)
 {
-    struct oj_options options = {.n_threads = t->n_threads};
+    const struct oj_options options = {.n_threads = 2};
     struct oj_join *join;
     oj_status status =
         oj_join_open(&t->join, &t->relation, backend, &options, &join, &error);
@@ -31,7 +31,7 @@ static int join_on(const char *backend, const struct layer_trial *t,
     work->n_candidates = oj_join_stats(join)->n_candidates;
     work->index_bytes = oj_join_stats(join)->index_bytes;
     oj_join_close(join);
-    check_form(t, out);
+    trial_check_form(t, out);
     return 1;
 }
 
@@ -67,17 +67,15 @@ static void add_asked(struct oj_flat_buf *input)
         add_point(input, i % 2 ? 5000.0 : 15.0 * i, 12.0 + i % 7);
 }
 
-static struct layer_trial trial_of(const struct oj_flat_buf *join,
-                                   const struct oj_flat_buf *input, int64_t k,
-                                   double max_distance)
+static struct join_trial trial_of(const struct oj_flat_buf *join,
+                                  const struct oj_flat_buf *input, int64_t k,
+                                  double max_distance)
 {
-    struct layer_trial t;
+    struct join_trial t = {.relation = oj_relation_default()};
     t.join = oj_flat_buf_view(join);
     t.input = oj_flat_buf_view(input);
-    t.relation = oj_relation_default();
     t.relation.k = k;
     t.relation.max_distance = max_distance;
-    t.n_threads = 2;
     return t;
 }
 
@@ -90,7 +88,7 @@ TEST(more_than_there_are)
         int64_t n_in_reach = 1 + c / 2;
         double reach = c % 2 ? 9000.0 : INFINITY;
         struct join_work least, most;
-        struct layer_trial t;
+        struct join_trial t;
         add_comb(&join, 0.0, 10.0);
         if (n_in_reach > 1)
             add_comb(&join, 40.0, -10.0);
@@ -148,7 +146,7 @@ TEST(stacks)
         for (int many = 0; many < 2; many++)
         {
             LAYER join = {0};
-            struct layer_trial t;
+            struct join_trial t;
             add_stack(&join, 10.0, with_hole, many ? 2000 : 40);
             add_square(&join, 0, 0, 5, 5);
             for (int i = 0; i < 60; i++)
@@ -173,8 +171,8 @@ TEST(stacks)
 
 /* --- as near -------------------------------------------------------------- */
 
-static void check_ties(const struct layer_trial *t,
-                       const struct oj_matches *out, const char *backend)
+static void check_ties(const struct join_trial *t, const struct oj_matches *out,
+                       const char *backend)
 {
     for (int64_t row = 0; row < t->input.n_features; row++)
     {
@@ -224,12 +222,12 @@ TEST(all_that_are_as_near)
         add_point(&input, i % 20 * 5.0 - 5.0, i / 20 * 5.0 - 5.0);
     add_point(&input, 1e5, 2e5);
     add_point(&input, -1e7, 35.0);
-    for (int64_t i = 0; i < input.n_features; i += 3)
+    for (int64_t i = 0; i < input.n_features; i += 7)
         add_point(&third, input.x[i], input.y[i]);
     for (int c = 0; c < 8; c++)
     {
         static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
-        struct layer_trial t = trial_of(&join, &input, 1, reaches[c % 4]);
+        struct join_trial t = trial_of(&join, &input, 1, reaches[c % 4]);
         t.relation.ties = OJ_TIES_ALL;
         t.relation.distance_to = c / 4 ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
         for (int b = 0; b < 2; b++)

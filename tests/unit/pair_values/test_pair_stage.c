@@ -144,10 +144,10 @@ TEST(bearings)
 
 static struct oj_flat_buf inputs, joins;
 
-static void build_layers(uint64_t seed, int n_inputs, int n_joins)
+static void build_layers(uint64_t state, int n_inputs, int n_joins)
 {
     struct scene scene = {0.0, 0.0, 1.0, 30, 1, 0.0};
-    random_state = seed;
+    random_state = state;
     oj_flat_buf_clear(&inputs);
     oj_flat_buf_clear(&joins);
     add_join_features(&inputs, &scene, n_inputs,

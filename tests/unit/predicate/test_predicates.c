@@ -77,7 +77,7 @@ static int64_t n_checked, n_held;
 static void check_pairs(const struct oj_relation *relation,
                         const struct oj_flat *input,
                         const struct oj_flat *join_side,
-                        const struct oj_matches *m, uint64_t seed)
+                        const struct oj_matches *m)
 {
     for (int64_t row = 0; row < input->n_features; row++)
     {
@@ -150,12 +150,12 @@ static void check_cuts(const struct oj_relation *relation,
 
 static void check_join(const struct oj_relation *relation,
                        const struct oj_flat *input,
-                       const struct oj_flat *join_side, uint64_t seed)
+                       const struct oj_flat *join_side)
 {
     struct oj_options one = {.n_threads = 1}, three = {.n_threads = 3};
     MATCHES m = {0}, other = {0};
     must(run_family(relation, input, join_side, &one, &m));
-    check_pairs(relation, input, join_side, &m, seed);
+    check_pairs(relation, input, join_side, &m);
     must(run_family(relation, input, join_side, &three, &other));
     check_same(&m, &other);
     if (one_in(3))
@@ -177,14 +177,12 @@ static struct shape_lattice some_lattice(void)
 
 TEST(every_join)
 {
-    uint64_t seed = first_seed();
     n_checked = n_held = 0;
-    for (int64_t round = rounds(4); round > 0; round--, seed++)
+    EACH_ROUND(4)
     {
         LAYER a = {0}, b = {0}, points = {0};
         struct oj_flat sides[3];
         struct shape_lattice l;
-        random_state = seed;
         l = some_lattice();
         add_shapes(&a, &l, 8 + pick(14));
         add_shapes(&b, &l, 8 + pick(14));
@@ -199,10 +197,10 @@ TEST(every_join)
         {
             struct oj_relation relation = some_relation((enum oj_op)op);
             int second = 1 + pick(2);
-            check_join(&relation, &sides[0], &sides[1], seed);
-            check_join(&relation, &sides[1], &sides[0], seed);
-            check_join(&relation, &sides[2], &sides[second], seed);
-            check_join(&relation, &sides[0], &sides[2], seed);
+            check_join(&relation, &sides[0], &sides[1]);
+            check_join(&relation, &sides[1], &sides[0]);
+            check_join(&relation, &sides[2], &sides[second]);
+            check_join(&relation, &sides[0], &sides[2]);
         }
     }
     ck_assert_int_gt(n_held, n_checked / 50);

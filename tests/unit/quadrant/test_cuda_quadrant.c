@@ -24,12 +24,10 @@ static void make_job(struct join_trial *job, int most_join, int most_input)
 
 TEST(random_sides)
 {
-    int64_t n_rounds = rounds(100);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(100)
     {
         struct oj_options options = {.n_threads = 1};
         struct join_trial job;
-        random_state = seed;
         make_job(&job, one_in(4) ? 2000 : 60, one_in(4) ? 20000 : 600);
         options.quadrant_size = one_in(2) ? 0 : 1 + pick(600);
         options.gpu_batch =

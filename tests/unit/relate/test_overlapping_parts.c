@@ -146,14 +146,12 @@ TEST(coasts)
  * the exact reference agrees with the plain one. */
 TEST(locations)
 {
-    uint64_t first = first_seed();
     int64_t n = rounds(30);
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(30)
     {
         LAYER join_buf = {0}, input_buf = {0};
         struct oj_flat join, input;
         uint8_t *mark = NULL;
-        seed = random_state = first + (uint64_t)i;
         make_layers(&join_buf, &input_buf);
         join = oj_flat_buf_view(&join_buf);
         input = oj_flat_buf_view(&input_buf);
@@ -167,7 +165,7 @@ TEST(locations)
             for (int64_t p = 0; p + 1 < input.n_features; p++)
             {
                 double x = input.x[p], y = input.y[p];
-                enum oj_location truth = plain_locate(&join, f, x, y);
+                enum oj_location truth = locate_by_parts(&join, f, x, y);
                 expect(exact_location(&join, f, x, y) == truth,
                        "seed %d, feature %d, %g %g", (int)seed, (int)f, x, y);
                 expect(is_marked || even_odd(&join, f, x, y) == truth,

@@ -192,10 +192,9 @@ static void check_pair(const struct oj_flat *a, int64_t i,
 
 TEST_LOOP(random_pairs, 0, 8)
 {
-    uint64_t seed = first_seed() + (uint64_t)_i;
     struct oj_relate_scratch scratch;
     memset(&scratch, 0, sizeof scratch);
-    random_state = seed;
+    seed = random_state = first_seed() + (uint64_t)_i;
     for (int64_t round = 0; round < rounds(4); round++)
     {
         enum turn turn = (enum turn)pick(N_TURNS);

@@ -13,8 +13,6 @@
 
 static struct oj_error error;
 static struct test_ring ring;
-static uint64_t seed;
-
 /* Signs are exact for coordinates of these sizes, and for 0. */
 static int is_in_range(double v)
 {
@@ -189,12 +187,10 @@ TEST(same_as_edge_by_edge)
         {1, 0, 0},      {1, 1e7, -1e7},    {1e-7, 0, 0},
         {1e-7, 1, 1},   {1e-7, 1e7, 5e6},  {1e7, 0, 1e12},
         {0.1, 0.3, -7}, {1.0 / 3, 1e5, 0}, {0x1p-20, 1e7, 1e7}};
-    uint64_t first = first_seed();
     int64_t n = rounds(1000);
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(1000)
     {
         const double *move;
-        seed = random_state = first + (uint64_t)i;
         move = moves[pick(2) ? 0 : pick(9)];
         ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), pick_size());
         ring_move(&ring, move[0], move[1], move[2]);
@@ -210,13 +206,11 @@ TEST(same_as_edge_by_edge)
 /* Whole numbers, every point of the lattice and between. */
 TEST(every_place_of_small_lattices)
 {
-    uint64_t first = first_seed();
-    for (int64_t i = rounds(60); i > 0; i--)
+    EACH_ROUND(60)
     {
         struct oj_flat flat;
         struct oj_rings rings;
         struct oj_edge_grid grid;
-        seed = random_state = first + (uint64_t)i;
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
         flat = ring_layer();
         ring_in_range = is_ring_in_range();
@@ -240,11 +234,9 @@ TEST(extreme_sizes)
 {
     static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
                                     1e20,   1e130,  1e137,  1e154,  1e300};
-    uint64_t first = first_seed();
-    for (int64_t i = rounds(120); i > 0; i--)
+    EACH_ROUND(120)
     {
         double scale;
-        seed = random_state = first + (uint64_t)i;
         scale = scales[pick(10)];
         ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), 64 + pick(300));
         ring_move(&ring, scale, 0.0, 0.0);
@@ -259,14 +251,12 @@ TEST(extreme_sizes)
 TEST(edges_stay_in_their_columns)
 {
     static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
-    uint64_t first = first_seed();
     int64_t n_narrow = 0, n = rounds(20000);
-    for (int64_t i = 0; i < n; i++)
+    EACH_ROUND(20000)
     {
         struct oj_edge_frame f;
         struct oj_edge_rows e;
         double size, origin, ax, ay, bx, by;
-        seed = random_state = first + (uint64_t)i;
         size = sizes[pick(5)];
         origin = pick(2) ? 0.0 : between(-1e4, 1e4) * size;
         f.x0 = origin;
@@ -309,14 +299,12 @@ TEST(several_rings)
 {
     static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};
     static double x[4 * RING_CAPACITY], y[4 * RING_CAPACITY];
-    uint64_t first = first_seed();
-    for (int64_t i = rounds(200); i > 0; i--)
+    EACH_ROUND(200)
     {
         struct oj_edge_chains chains = {.x = x, .y = y, .has_inside = 1};
         int64_t offset[5] = {7, 7, 7, 7, 7};
         struct oj_edge_extent extent;
         struct oj_edge_grid grid;
-        seed = random_state = first + (uint64_t)i;
         chains.n = 1 + pick(4);
         chains.offset = offset;
         for (int64_t r = 0; r < chains.n; r++)

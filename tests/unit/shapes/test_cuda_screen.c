@@ -78,11 +78,9 @@ static void make_layers(struct join_trial *t, int most, int on_lattice)
 
 TEST(random_layers)
 {
-    int64_t n_rounds = rounds(14);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(14)
     {
         struct join_trial t;
-        random_state = seed;
         make_layers(&t, one_in(5) ? 250 : 60, one_in(3));
         check(&t, OJ_OP_INTERSECTS);
         check(&t, OJ_OP_BBOX);
@@ -97,12 +95,10 @@ TEST(random_layers)
 /* Enough for the index alone, for some rows at a time, for none. */
 TEST(little_memory)
 {
-    int64_t n_rounds = rounds(2);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(2)
     {
         struct join_trial t;
         MATCHES truth = {0};
-        random_state = seed;
         make_layers(&t, 100, 0);
         t.relation = oj_relation_default();
         t.relation.op = OJ_OP_INTERSECTS;
@@ -168,11 +164,9 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
 TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
-    int64_t n_rounds = rounds(2);
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(2)
     {
         struct join_trial t = {.relation = oj_relation_default()};
-        random_state = seed;
         for (int i = 0; i < 60; i++)
         {
             add_ragged(&t.join_buf, sizes[pick(5)], 100 * unit(), 100 * unit(),

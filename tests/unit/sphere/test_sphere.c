@@ -12,8 +12,6 @@
 #include "../../../algs/reference/oj_validate.h"
 #include "../../../algs/relation/oj_engine.h"
 
-static uint64_t seed;
-
 /* --- comparing -------------------------------------------------------------
  */
 
@@ -99,16 +97,14 @@ TEST_LOOP(plain_way, 0, 2)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
                                      OJ_PART_POLYGON, 7};
-    int64_t n_rounds = rounds(_i == 0 ? 120 : 40);
     backend = backends[_i];
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    EACH_ROUND(_i == 0 ? 120 : 40)
     {
         LAYER a = {0}, b = {0};
         MATCHES m = {0};
         struct oj_flat va, vb;
         struct region region;
         double *own, *matrix[2];
-        random_state = seed;
         region = pick_region();
         add_features(&a, &region, 1 + pick(25), OJ_PART_POINT, 1);
         add_features(&b, &region, 1 + pick(40), kinds[pick(4)], 1);

@@ -8,8 +8,6 @@
 
 #include "../../../algs/pair_values/oj_pair_stage.h"
 
-static uint64_t seed;
-
 /* What the stage says of the nearest pairs of two layers. */
 static void find(const struct oj_flat *input, const struct oj_flat *join,
                  int n_threads, struct oj_matches *m,
@@ -236,15 +234,14 @@ TEST(random_pairs)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
                                      OJ_PART_POLYGON, 7};
-    int64_t n_rounds = rounds(150), n_pairs = 0;
-    for (seed = first_seed(); n_rounds > 0; seed++, n_rounds--)
+    int64_t n_pairs = 0;
+    EACH_ROUND(150)
     {
         LAYER a = {0}, b = {0};
         struct oj_pair_values values = {0}, other = {0};
         MATCHES m = {0};
         struct oj_flat va, vb;
         struct region region;
-        random_state = seed;
         region = pick_region();
         add_features(&a, &region, 1 + pick(25), OJ_PART_POINT, 1);
         add_features(&b, &region, 1 + pick(20), kinds[pick(4)], 1);

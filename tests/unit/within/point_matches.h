@@ -1,13 +1,79 @@
-/* The answer of a join of points with polygons, held against a table of truths.
- */
+/** Points in polygons by a plain loop over all parts, and an answer held
+ * against that.  Include once. */
 #ifndef POINT_MATCHES_H
 #define POINT_MATCHES_H
 
+#include "../../../algs/kernels/oj_ring.h"
 #include "../../../algs/relate/oj_overlapping_parts.h"
-#include "../random_numbers.h"
-#include "../references.h"
+#include "../../../algs/relate/relate.h"
+#include "../plain_pairs.h"
 
-static uint64_t seed;
+/* What the rule of nodes, which test_relate holds against the exact reference,
+ * says of a point on rings. */
+static inline enum oj_location
+locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
+{
+    struct oj_shape shape = oj_shape_of(flat, feature);
+    struct oj_relate_scratch scratch;
+    enum oj_matrix_place place;
+    memset(&scratch, 0, sizeof scratch);
+    must(oj_shape_place(&shape, x, y, &scratch, &place, &error));
+    oj_relate_scratch_free(&scratch);
+    return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
+}
+
+/* By even-odd over the rings of each part; what is on rings only is asked of
+ * what is around it. */
+static inline enum oj_location locate(const struct oj_flat *flat,
+                                      int64_t feature, double x, double y)
+{
+    int n_on = 0;
+    for (int64_t p = flat->part_offset[feature];
+         p < flat->part_offset[feature + 1]; p++)
+    {
+        int odd = 0, is_on = 0;
+        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
+             r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            enum oj_location at = oj_ring_locate(
+                x, y, flat->x + v, flat->y + v, flat->vertex_offset[r + 1] - v);
+            is_on |= at == OJ_ON_BOUNDARY;
+            odd ^= at == OJ_INSIDE;
+        }
+        if (odd && !is_on)
+            return OJ_INSIDE;
+        n_on += is_on;
+    }
+    return n_on > 0 ? locate_by_node(flat, feature, x, y) : OJ_OUTSIDE;
+}
+
+static inline int holds(enum oj_op op, enum oj_location at)
+{
+    if (op == OJ_OP_WITHIN)
+        return at == OJ_INSIDE;
+    if (op == OJ_OP_TOUCHES)
+        return at == OJ_ON_BOUNDARY;
+    return at != OJ_OUTSIDE;
+}
+
+/* One byte for every row and feature: 1, a pair. */
+static inline uint8_t *make_truth(const struct oj_flat *join,
+                                  const struct oj_flat *input,
+                                  const struct oj_relation *relation)
+{
+    int64_t n = join->n_features;
+    uint8_t *truth = oj_calloc(input->n_features * n, 1);
+    for (int64_t i = 0; i < input->n_features; i++)
+    {
+        double x = input->x[i], y = input->y[i];
+        for (int64_t f = 0; isfinite(x) && isfinite(y) && f < n; f++)
+            truth[i * n + f] = plain_counts(relation, input, i, join, f) &&
+                               holds(relation->op, locate(join, f, x, y));
+    }
+    return truth;
+}
+
 static int64_t n_pairs_seen, n_shared_seen;
 
 struct points_trial
@@ -18,8 +84,8 @@ struct points_trial
     const uint8_t *truth;
 };
 
-static struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
-                              int64_t n)
+static inline struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
+                                     int64_t n)
 {
     struct oj_flat view = *flat;
     view.x += first;
@@ -34,7 +100,7 @@ static struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
 }
 
 /* Known cells take layers no feature of which overlaps with itself. */
-static int may_share_lists(const struct oj_flat *join)
+static inline int may_share_lists(const struct oj_flat *join)
 {
     uint8_t *overlaps = NULL;
     must(oj_overlapping_parts(join, 1, 1, NULL, &overlaps, &error));
@@ -42,14 +108,14 @@ static int may_share_lists(const struct oj_flat *join)
     return overlaps == NULL;
 }
 
-static int rank_of(const struct points_trial *t, int32_t feature)
+static inline int rank_of(const struct points_trial *t, int32_t feature)
 {
     return t->tie_rank != NULL ? t->tie_rank[feature] : feature;
 }
 
 /* How many pairs a row has in its shared list; none of them is its own too. */
-static int64_t check_shared(const struct points_trial *t, int64_t row,
-                            int64_t i, const struct oj_matches *out)
+static inline int64_t check_shared(const struct points_trial *t, int64_t row,
+                                   int64_t i, const struct oj_matches *out)
 {
     const struct oj_shared_lists *shared = out->shared;
     int64_t first, end;
@@ -74,8 +140,8 @@ static int64_t check_shared(const struct points_trial *t, int64_t row,
     return end - first;
 }
 
-static void check_matches(const struct points_trial *t, int64_t first,
-                          int64_t n, const struct oj_matches *out)
+static inline void check_matches(const struct points_trial *t, int64_t first,
+                                 int64_t n, const struct oj_matches *out)
 {
     int64_t n_features = t->join->n_features, n_matched = 0;
     int64_t n_all_shared = 0;

@@ -1,17 +1,20 @@
-/* Points in polygons by cells: the same pairs as a plain loop over all rings of
- * all features, whatever the shapes, batches, threads, conditions and memory.
+/* Points in polygons by cells, and by spots of few large ones: the same pairs
+ * as a plain loop over all rings of all features, whatever the shapes, batches,
+ * threads, conditions and memory.
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
-#include "../../../algs/relation/oj_engine.h"
+#include "../join_trial.h"
 #include "../memory_trial.h"
+#include "../plain_pairs.h"
 
 #include "../run_tests.h"
-#include "plain_rings.h"
 #include "point_matches.h"
 
 #include <stdio.h>
+
+static int64_t n_candidates, n_boxes; /* of all rounds of large rings */
 
 static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                  OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
@@ -69,6 +72,30 @@ static void check_ops(const struct oj_flat *join, const struct oj_flat *input)
     }
 }
 
+/* By the backend, with spots. */
+static void check_spots(const struct join_trial *t)
+{
+    uint8_t *truth = make_truth(&t->join, &t->input, &t->relation);
+    struct points_trial points = {&t->join, &t->input, &t->relation, NULL,
+                                  truth};
+    const struct oj_options options = {.n_threads = 1 + 2 * pick(2)};
+    struct oj_join *join = trial_open(t, "cpu", &options);
+    int64_t n_points = t->input.n_features;
+    int64_t step = pick(2) ? n_points : 1 + pick(5000);
+    MATCHES out = {0};
+    for (int64_t first = 0; first < n_points; first += step)
+    {
+        int64_t n = n_points - first < step ? n_points - first : step;
+        struct oj_flat view = part_of(&t->input, first, n);
+        must(oj_join_batch(join, &view, &out, &error));
+        check_matches(&points, first, n, &out);
+    }
+    n_candidates += oj_join_stats(join)->n_candidates;
+    n_boxes += n_points * t->join.n_rings;
+    oj_join_close(join);
+    oj_free(truth);
+}
+
 /* The long form also where nothing was added. */
 static struct oj_flat join_view(const struct oj_flat_buf *buf)
 {
@@ -84,29 +111,51 @@ static struct oj_flat join_view(const struct oj_flat_buf *buf)
     return view;
 }
 
-/* --- rounds --------------------------------------------------------------- */
+/* --- layers --------------------------------------------------------------- */
 
-TEST(same_as_ring_by_ring)
+static void make_anything(struct join_trial *t)
 {
-    uint64_t first = first_seed();
-    int64_t n = rounds(120);
-    for (int64_t i = 0; i < n; i++)
+    struct scene scene = pick_scene();
+    must(oj_flat_buf_begin(&t->join_buf, 0, &error)); /* the long form */
+    end(&t->join_buf);
+    add_join_features(&t->join_buf, &scene, pick(120), OJ_PART_POLYGON, 1);
+    t->join = join_view(&t->join_buf);
+    add_input_points(&t->input_buf, &scene, &t->join, 1 + pick(150), 0);
+}
+
+static void make_usual(struct join_trial *t)
+{
+    struct scene scene = {0.0, 0.0, 1.0, 12, 1, 0.0};
+    add_join_features(&t->join_buf, &scene, 60 + pick(60), OJ_PART_POLYGON, 0);
+    t->join = join_view(&t->join_buf);
+    add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
+}
+
+/* Very large and very small coordinates, as far as signs are exact. */
+static void make_of_a_size(struct join_trial *t)
+{
+    static const double scales[] = {1e-120, 1e-30, 1e30, 1e120};
+    struct scene scene = {0.0, 0.0, scales[pick(4)], 20, 1, 0.0};
+    add_join_features(&t->join_buf, &scene, 60, OJ_PART_POLYGON, 0);
+    t->join = join_view(&t->join_buf);
+    add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
+}
+
+/* A few lots far away, in x, y or both, which cells are not spread out for. */
+static void make_far_rings(struct join_trial *t)
+{
+    struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
+    for (int k = 1 + pick(3); k > 0; k--)
     {
-        LAYER join = {0}, input = {0};
-        struct oj_flat a, b;
-        struct scene scene;
-        seed = random_state = first + (uint64_t)i;
-        scene = pick_scene();
-        must(oj_flat_buf_begin(&join, 0, &error)); /* the long form */
-        end(&join);
-        add_join_features(&join, &scene, pick(120), OJ_PART_POLYGON, 1);
-        b = join_view(&join);
-        add_input_points(&input, &scene, &b, 1 + pick(150), 0);
-        a = oj_flat_buf_view(&input);
-        check_ops(&b, &a);
+        double far = (pick(2) ? 1.0 : -1.0) * pow(10.0, 2 + pick(8));
+        double x = pick(3) ? far : 5.0, y = pick(3) ? far : 5.0;
+        for (int lot = one_in(4) ? 20 : 1; lot > 0; lot--)
+            add_square(&t->join_buf, x + lot, y, x + lot + 1.0, y + 1.0);
+        add_join_features(&t->join_buf, &scene, 20 + pick(100), OJ_PART_POLYGON,
+                          0);
     }
-    ck_assert_int_gt(n_pairs_seen, n);
-    ck_assert_int_gt(n_shared_seen, n / 20);
+    t->join = join_view(&t->join_buf);
+    add_input_points(&t->input_buf, &scene, &t->join, 300, 0);
 }
 
 /* A lot of a city whose streets run at some angle. */
@@ -131,62 +180,115 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
 
 /* Towns far apart, turned streets, districts over all, copies on one place:
  * what makes cells crowded, turns axes and needs more than one layer. */
-TEST(towns)
+static void make_towns(struct join_trial *t)
 {
-    uint64_t first = first_seed();
-    int64_t n_rounds = rounds(8);
-    for (int64_t round = 0; round < n_rounds; round++)
+    double angle = pick(3) ? unit() * 6.3 : 0.0;
+    double apart = pick(2) ? 1e4 : 1e9, town[3][2];
+    int n_lots = 300 + pick(3000);
+    for (int i = 0; i < 3; i++)
     {
-        LAYER join = {0}, input = {0};
-        struct oj_flat a, b;
-        double angle, apart, town[3][2];
-        int n_lots;
-        seed = random_state = first + (uint64_t)round;
-        angle = pick(3) ? unit() * 6.3 : 0.0;
-        apart = pick(2) ? 1e4 : 1e9;
-        n_lots = 300 + pick(3000);
-        for (int i = 0; i < 3; i++)
+        town[i][0] = apart * unit();
+        town[i][1] = apart * unit();
+    }
+    for (int i = 0; i < n_lots; i++)
+    {
+        double middle[2], *at = town[pick(3)];
+        middle[0] = at[0] + 2.0 * pick(40);
+        middle[1] = at[1] + pick(40);
+        if (one_in(40))
+            add_lot(&t->join_buf, middle, angle, 30.0 * unit(), 50.0 * unit());
+        else
+            add_lot(&t->join_buf, one_in(4) ? at : middle, angle, 2.0, 1.0);
+    }
+    add_lot(&t->join_buf, town[0], angle, 2.0 * apart, apart);
+    t->join = oj_flat_buf_view(&t->join_buf);
+    for (int i = 0; i < 1500; i++)
+    {
+        double x, y;
+        pick_beside(&t->join, &x, &y);
+        if (pick(2))
         {
-            town[i][0] = apart * unit();
-            town[i][1] = apart * unit();
+            x += unit() - 0.5;
+            y += unit() - 0.5;
         }
-        for (int i = 0; i < n_lots; i++)
-        {
-            double middle[2], *at = town[pick(3)];
-            middle[0] = at[0] + 2.0 * pick(40);
-            middle[1] = at[1] + pick(40);
-            if (one_in(40))
-                add_lot(&join, middle, angle, 30.0 * unit(), 50.0 * unit());
-            else if (one_in(4))
-                add_lot(&join, at, angle, 2.0, 1.0);
-            else
-                add_lot(&join, middle, angle, 2.0, 1.0);
-        }
-        add_lot(&join, town[0], angle, 2.0 * apart, apart);
-        b = oj_flat_buf_view(&join);
-        for (int i = 0; i < 1500; i++)
-        {
-            double x, y;
-            pick_beside(&b, &x, &y);
-            if (pick(2))
-            {
-                x += unit() - 0.5;
-                y += unit() - 0.5;
-            }
-            add_point(&input, x, y);
-        }
-        a = oj_flat_buf_view(&input);
-        check_ops(&b, &a);
+        add_point(&t->input_buf, x, y);
     }
 }
 
-static int32_t *pick_classes(int64_t n)
+/* Up to four features of up to three rings, most of them large, which may lie
+ * over one another in any way. */
+static void add_large_features(struct oj_flat_buf *buf, double scale,
+                               double origin)
 {
-    int32_t *class = oj_malloc(n, sizeof *class);
-    for (int64_t i = 0; i < n; i++)
-        class[i] = pick(4) - 1;
-    return class;
+    static struct test_ring ring;
+    int n_features = 1 + pick(4);
+    for (int f = 0; f < n_features; f++)
+    {
+        begin(buf);
+        for (int r = one_in(3) ? 1 + pick(3) : 1; r > 0; r--)
+        {
+            double *x, *y;
+            int64_t n = one_in(5) ? 3 + pick(30) : 32 + pick(800);
+            ring_make(&ring, (enum ring_kind)pick(RING_N_KINDS), n);
+            ring_move(&ring, pick(2) ? scale : 0.3 * scale,
+                      origin + 300.0 * scale * pick(3),
+                      origin + 300.0 * scale * pick(3));
+            add_part(buf, OJ_PART_POLYGON);
+            must(oj_flat_buf_ring(buf, &error));
+            must(oj_flat_buf_vertices(buf, ring.n, &x, &y, &error));
+            memcpy(x, ring.x, (size_t)ring.n * sizeof *x);
+            memcpy(y, ring.y, (size_t)ring.n * sizeof *y);
+        }
+        end(buf);
+    }
 }
+
+/* Many points in few large polygons, so that spots have answers: anywhere in
+ * the box, beside vertices and on edges; on lines that cut the box into powers
+ * of two, where borders of spots are. */
+static void make_large_rings(struct join_trial *t)
+{
+    double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
+    const struct oj_flat *join = &t->join;
+    add_large_features(&t->join_buf, pick(3) ? 1.0 : 1e-5, pick(3) ? 0.0 : 1e6);
+    t->join = oj_flat_buf_view(&t->join_buf);
+    for (int64_t v = 0; v < join->n_vertices; v++)
+    {
+        x0 = fmin(x0, join->x[v]);
+        y0 = fmin(y0, join->y[v]);
+        x1 = fmax(x1, join->x[v]);
+        y1 = fmax(y1, join->y[v]);
+    }
+    for (int i = 0; i < 24000; i++)
+    {
+        int64_t v = pick((int)join->n_vertices - 1);
+        double x = between(x0, x1), y = between(y0, y1), u = unit();
+        switch (pick(8))
+        {
+            case 0:
+                x = nudge(join->x[v], 2);
+                y = nudge(join->y[v], 2);
+                break;
+            case 1:
+                x = join->x[v] + u * (join->x[v + 1] - join->x[v]);
+                y = join->y[v] + u * (join->y[v + 1] - join->y[v]);
+                break;
+            case 2:
+                x = nudge(x0 + (x1 - x0) * pick(257) / 256.0, 2);
+                y = nudge(y0 + (y1 - y0) * pick(257) / 256.0, 2);
+                break;
+            case 3:
+                x = one_in(50) ? NAN : x;
+                y = one_in(50) ? y1 + 1.0 : y;
+                break;
+            default:
+                break;
+        }
+        add_point(&t->input_buf, x, y);
+    }
+}
+
+/* --- rounds --------------------------------------------------------------- */
 
 static int32_t *pick_ranks(int64_t n)
 {
@@ -200,89 +302,45 @@ static int32_t *pick_ranks(int64_t n)
     return rank;
 }
 
-TEST(conditions)
+static const struct
 {
-    uint64_t first = first_seed();
-    for (int64_t i = rounds(60); i > 0; i--)
-    {
-        struct scene scene = {0.0, 0.0, 1.0, 12, 1, 0.0};
-        LAYER join = {0}, input = {0};
-        struct oj_relation relation = oj_relation_default();
-        struct oj_flat a, b;
-        int32_t *rank, *classes[2];
-        seed = random_state = first + (uint64_t)i;
-        add_join_features(&join, &scene, 60 + pick(60), OJ_PART_POLYGON, 0);
-        b = join_view(&join);
-        add_input_points(&input, &scene, &b, 80, 0);
-        a = oj_flat_buf_view(&input);
-        classes[0] = pick_classes(a.n_features);
-        classes[1] = pick_classes(b.n_features);
-        rank = pick_ranks(b.n_features);
-        relation.op = ops[pick(4)];
-        relation.exclude_self = pick(2);
-        relation.unordered_pairs = pick(3) - 1;
-        if (pick(2))
-        {
-            a.on_class = classes[0];
-            b.on_class = classes[1];
-        }
-        else if (pick(2))
-        {
-            a.exclude_class = classes[0];
-            b.exclude_class = classes[1];
-        }
-        check_relation(&b, &a, &relation, pick(2) ? rank : NULL);
-        oj_free(classes[0]);
-        oj_free(classes[1]);
-        oj_free(rank);
-    }
-}
+    void (*make)(struct join_trial *);
+    int conditions; /* and any order of ties */
+    int is_large;   /* one join of each is enough */
+    int64_t n_rounds;
+} kinds[] = {{make_anything, 0, 0, 120}, {make_usual, 1, 0, 60},
+             {make_of_a_size, 0, 0, 40}, {make_far_rings, 0, 0, 40},
+             {make_towns, 0, 0, 8},      {make_large_rings, 0, 1, 30}};
 
-/* Very large and very small coordinates, as far as signs are exact. */
-TEST(sizes)
-{
-    static const double scales[] = {1e-120, 1e-30, 1e30, 1e120};
-    uint64_t first = first_seed();
-    for (int64_t i = rounds(40); i > 0; i--)
-    {
-        struct scene scene = {0.0, 0.0, 1.0, 20, 1, 0.0};
-        LAYER join = {0}, input = {0};
-        struct oj_flat a, b;
-        seed = random_state = first + (uint64_t)i;
-        scene.scale = scales[pick(4)];
-        add_join_features(&join, &scene, 60, OJ_PART_POLYGON, 0);
-        b = join_view(&join);
-        add_input_points(&input, &scene, &b, 80, 0);
-        a = oj_flat_buf_view(&input);
-        check_ops(&b, &a);
-    }
-}
+#define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
-/* A few lots far away, in x, y or both, which cells are not spread out for. */
-TEST(far_rings)
+TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
 {
-    uint64_t first = first_seed();
-    int64_t n = rounds(40);
-    for (int64_t i = 0; i < n; i++)
+    int64_t n = rounds(kinds[_i].n_rounds);
+    EACH_ROUND(kinds[_i].n_rounds)
     {
-        struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
-        LAYER join = {0}, input = {0};
-        struct oj_flat a, b;
-        seed = random_state = first + (uint64_t)i;
-        for (int k = 1 + pick(3); k > 0; k--)
+        struct join_trial t = {.relation = oj_relation_default()};
+        kinds[_i].make(&t);
+        t.input = oj_flat_buf_view(&t.input_buf);
+        t.relation.op = ops[pick(4)];
+        if (kinds[_i].conditions)
         {
-            double far = (pick(2) ? 1.0 : -1.0) * pow(10.0, 2 + pick(8));
-            double x = pick(3) ? far : 5.0, y = pick(3) ? far : 5.0;
-            for (int lot = one_in(4) ? 20 : 1; lot > 0; lot--)
-                add_square(&join, x + lot, y, x + lot + 1.0, y + 1.0);
-            add_join_features(&join, &scene, 20 + pick(100), OJ_PART_POLYGON,
-                              0);
+            int32_t *rank = pick_ranks(t.join.n_features);
+            pick_columns(&t.columns, &t.join, &t.input, &t.relation, 1.0, 2);
+            t.relation.exclude_same_geometry = 0;
+            check_relation(&t.join, &t.input, &t.relation,
+                           pick(2) ? rank : NULL);
+            oj_free(rank);
         }
-        b = join_view(&join);
-        add_input_points(&input, &scene, &b, 300, 0);
-        a = oj_flat_buf_view(&input);
-        check_ops(&b, &a);
+        else if (kinds[_i].is_large)
+            check_spots(&t);
+        else
+            check_ops(&t.join, &t.input);
+        trial_free(&t);
     }
+    ck_assert_int_gt(n_pairs_seen, n);
+    ck_assert(_i > 0 || n_shared_seen > n / 20);
+    ck_assert(!kinds[_i].is_large || n < 20 || 3 * n_candidates < n_boxes);
 }
 
 /* --- what is asked of every family ---------------------------------------- */

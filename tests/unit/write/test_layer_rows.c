@@ -72,6 +72,14 @@ static void describe(OGRLayerH layer, char *text, size_t size)
     }
 }
 
+/* What layer holds, as describe() says it. */
+static void expect_rows(OGRLayerH layer, const char *expected)
+{
+    char text[1000];
+    describe(layer, text, sizeof text);
+    ck_assert_str_eq(text, expected);
+}
+
 /* Two small layers, read, and an empty one to write to. */
 struct fixture
 {
@@ -184,7 +192,6 @@ TEST(parts_of_a_batch)
 {
     struct fixture f;
     MATCHES m = {0};
-    char text[1000];
     open_fixture(&f);
     open_writer(&f);
     /* rows 1 and 2: a list of two pairs, and nothing */
@@ -193,9 +200,7 @@ TEST(parts_of_a_batch)
     memcpy(m.join_row, (int32_t[]){0, 2}, 2 * sizeof(int32_t));
     m.measure[0] = m.measure[1] = 0.0;
     ok(oj_layer_writer_write(f.writer, &f.batch, 1, &m, NULL, &error));
-    describe(f.out, text, sizeof text);
-    ck_assert_str_eq(text,
-                     "q|A|0|-|POINT (4 5);q|C|2|-|POINT (4 5);r|-|-|-|-;");
+    expect_rows(f.out, "q|A|0|-|POINT (4 5);q|C|2|-|POINT (4 5);r|-|-|-|-;");
     ck_assert_int_eq(
         oj_layer_writer_write(f.writer, &f.batch, 3, &m, NULL, &error),
         OJ_ERR_INTERNAL);
@@ -215,14 +220,12 @@ TEST_LOOP(rows_of_the_join_layer, 0, 3)
         OJ_WRITE_INPUT, OJ_WRITE_JOIN, OJ_WRITE_CONNECTION};
     const uint8_t is_matched[] = {0, 0, 1};
     struct fixture f;
-    char text[1000];
     open_fixture(&f);
     f.options.geometry = geometries[_i];
     open_writer(&f);
     ok(oj_layer_writer_write_join_rows(f.writer, &f.join_batch, is_matched,
                                        &error));
-    describe(f.out, text, sizeof text);
-    ck_assert_str_eq(text, expected[_i]);
+    expect_rows(f.out, expected[_i]);
     ck_assert_int_eq(oj_layer_writer_rows(f.writer), 2);
     ck_assert_int_eq(
         oj_row_cursor_rows_without_geometry(oj_layer_writer_cursor(f.writer)),
@@ -241,7 +244,7 @@ TEST_LOOP(geometries_of_pairs, 0, 5)
     struct fixture f;
     MATCHES m = {0};
     struct oj_pair_values values = {0};
-    char text[1000], rows[1000], first[200], second[200];
+    char rows[1000], first[200], second[200];
     const char *end;
     open_fixture(&f);
     f.options.geometry = (enum oj_write_geometry)_i;
@@ -265,14 +268,13 @@ TEST_LOOP(geometries_of_pairs, 0, 5)
         ok(oj_flat_buf_end(&values.shapes, &error));
     }
     ok(oj_layer_writer_write(f.writer, &f.batch, 0, &m, &values, &error));
-    describe(f.out, text, sizeof text);
     end = strchr(expected[_i], '|');
     snprintf(first, sizeof first, "%.*s", (int)(end - expected[_i]),
              expected[_i]);
     snprintf(second, sizeof second, "%s", end + 1);
     snprintf(rows, sizeof rows, "p|C|2|7|%s;q|-|-|-|%s;r|-|-|-|-;s|A|0|-|%s;",
              first, _i == 0 ? "POINT (4 5)" : "-", second);
-    ck_assert_str_eq(text, rows);
+    expect_rows(f.out, rows);
     oj_pair_values_free(&values);
     close_fixture(&f);
 }
@@ -283,7 +285,6 @@ TEST(picked_pairs_and_counts)
     struct fixture f;
     MATCHES m = {0};
     struct oj_pair_values values = {0};
-    char text[1000];
     open_fixture(&f);
     f.columns[2].origin = OJ_COLUMN_COUNT;
     open_writer(&f);
@@ -293,9 +294,8 @@ TEST(picked_pairs_and_counts)
     memcpy(m.offset, (int64_t[]){0, 3, 3, 3, 5}, 5 * sizeof(int64_t));
     memset(m.join_row, 0, 5 * sizeof(int32_t));
     ok(oj_layer_writer_write(f.writer, &f.batch, 0, &m, &values, &error));
-    describe(f.out, text, sizeof text);
-    ck_assert_str_eq(text, "p|C|3|7|POINT Z (1 2 3);q|-|0|-|POINT (4 5);"
-                           "r|-|0|-|-;s|A|2|-|POINT (6 7);");
+    expect_rows(f.out, "p|C|3|7|POINT Z (1 2 3);q|-|0|-|POINT (4 5);"
+                       "r|-|0|-|-;s|A|2|-|POINT (6 7);");
     oj_pair_values_free(&values);
     close_fixture(&f);
 }
@@ -315,7 +315,6 @@ TEST(values_from_elsewhere)
     MATCHES m = {0};
     struct oj_pair_values values = {0};
     int user = 100;
-    char text[1000];
     open_fixture(&f);
     f.columns[2].origin = OJ_COLUMN_AGGREGATE;
     f.columns[2].source = 5;
@@ -325,9 +324,8 @@ TEST(values_from_elsewhere)
     open_writer(&f);
     fill_pairs(&m, &values);
     ok(oj_layer_writer_write(f.writer, &f.batch, 0, &m, &values, &error));
-    describe(f.out, text, sizeof text);
-    ck_assert_str_eq(text, "p|C|500|7|POINT Z (1 2 3);q|-|501|-|POINT (4 5);"
-                           "r|-|502|-|-;s|A|503|-|POINT (6 7);");
+    expect_rows(f.out, "p|C|500|7|POINT Z (1 2 3);q|-|501|-|POINT (4 5);"
+                       "r|-|502|-|-;s|A|503|-|POINT (6 7);");
     oj_pair_values_free(&values);
     close_fixture(&f);
 }
