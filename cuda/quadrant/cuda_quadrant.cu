@@ -42,23 +42,23 @@ struct quadrant_cells
     double reach;
     struct oj_quadrant_frame frame;
     int64_t n_entries;
-    struct oj_cuda_array<struct oj_quadrant_box> box; /**< [features] */
-    struct oj_cuda_array<uint64_t> cell;   /**< [n_entries] ascending */
-    struct oj_cuda_array<int32_t> feature; /**< [n_entries] rank */
-    struct oj_cuda_array<int32_t> first;   /**< [features + 1] segment */
-    struct oj_cuda_array<uint8_t> flag;    /**< [segments], or empty: no
-                                                polygons */
+    struct oj_cuda_array<struct oj_box> box; /**< [features] */
+    struct oj_cuda_array<uint64_t> cell;     /**< [n_entries] ascending */
+    struct oj_cuda_array<int32_t> feature;   /**< [n_entries] rank */
+    struct oj_cuda_array<int32_t> first;     /**< [features + 1] segment */
+    struct oj_cuda_array<uint8_t> flag;      /**< [segments], or empty: no
+                                                  polygons */
 };
 
 /** Points of a chunk in quadrants. */
 struct quadrants
 {
-    int64_t n_points;                    /**< that are there, in order */
-    int64_t n;                           /**< quadrants */
-    struct oj_cuda_array<uint32_t> row;  /**< [n_points or more] */
-    struct oj_cuda_array<double> x, y;   /**< [n_points] */
-    struct oj_cuda_array<int32_t> first; /**< [n + 1] point */
-    struct oj_cuda_array<struct oj_quadrant_box> window; /**< [n] */
+    int64_t n_points;                           /**< that are there, in order */
+    int64_t n;                                  /**< quadrants */
+    struct oj_cuda_array<uint32_t> row;         /**< [n_points or more] */
+    struct oj_cuda_array<double> x, y;          /**< [n_points] */
+    struct oj_cuda_array<int32_t> first;        /**< [n + 1] point */
+    struct oj_cuda_array<struct oj_box> window; /**< [n] */
 };
 
 /** Pairs of a chunk: how many each quadrant has, and which some have. */
@@ -128,7 +128,7 @@ struct chunk : quadrant_chunk, oj_cuda_job
 /* The box of points, and how many are there. */
 struct point_extent
 {
-    struct oj_quadrant_box box;
+    struct oj_box box;
     int64_t n;
 };
 
@@ -138,8 +138,9 @@ struct extent_of_point
 
     __device__ struct point_extent operator()(ptrdiff_t i) const
     {
-        struct point_extent e = {oj_quadrant_box_empty(), x[i] == x[i]};
-        oj_quadrant_box_add(&e.box, x[i], y[i]);
+        struct point_extent e = {oj_box_empty(), x[i] == x[i]};
+        if (e.n > 0)
+            oj_box_add_point(&e.box, x[i], y[i]);
         return e;
     }
 };
@@ -162,26 +163,17 @@ struct quadrants_build : oj_cuda_job
     struct oj_cuda_array<int32_t> place; /* [n + 1] 1: a quadrant begins */
 };
 
-static __device__ void join_boxes(struct oj_quadrant_box *a,
-                                  const struct oj_quadrant_box *b)
-{
-    a->x0 = fmin(a->x0, b->x0);
-    a->y0 = fmin(a->y0, b->y0);
-    a->x1 = fmax(a->x1, b->x1);
-    a->y1 = fmax(a->y1, b->y1);
-}
-
 /* The box of all lanes of a warp. */
-static __device__ void join_lanes(struct oj_quadrant_box *box)
+static __device__ void join_lanes(struct oj_box *box)
 {
     for (int step = WARP / 2; step > 0; step /= 2)
     {
-        struct oj_quadrant_box other;
+        struct oj_box other;
         other.x0 = __shfl_xor_sync(~0u, box->x0, step);
         other.y0 = __shfl_xor_sync(~0u, box->y0, step);
         other.x1 = __shfl_xor_sync(~0u, box->x1, step);
         other.y1 = __shfl_xor_sync(~0u, box->y1, step);
-        join_boxes(box, &other);
+        oj_box_add_box(box, &other);
     }
 }
 
@@ -190,14 +182,14 @@ struct join_point_extents
     __device__ struct point_extent
     operator()(struct point_extent a, const struct point_extent &b) const
     {
-        join_boxes(&a.box, &b.box);
+        oj_box_add_box(&a.box, &b.box);
         a.n += b.n;
         return a;
     }
 };
 
 static __global__ void make_codes(int64_t n, const double *x, const double *y,
-                                  struct oj_quadrant_box frame, uint64_t *code,
+                                  struct oj_box frame, uint64_t *code,
                                   uint32_t *row)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -315,18 +307,18 @@ static __global__ void list_quadrant_starts(int64_t n, const int32_t *number,
 /* A warp for each quadrant. */
 static __global__ void make_windows(int64_t n, const int32_t *first,
                                     const double *x, const double *y,
-                                    struct oj_quadrant_box *window)
+                                    struct oj_box *window)
 {
     int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_quadrant_box box = oj_quadrant_box_empty();
+    struct oj_box box = oj_box_empty();
     if (q >= n)
         return;
     for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
          p += WARP)
-        oj_quadrant_box_add(&box, x[p], y[p]);
+        oj_box_add_point(&box, x[p], y[p]);
     join_lanes(&box);
     if (threadIdx.x % WARP == 0)
-        window[q] = oj_quadrant_box_around(&box, 0.0);
+        window[q] = oj_box_around(&box, 0.0);
 }
 
 static oj_status list_quadrants(struct quadrants_build *m)
@@ -347,7 +339,7 @@ static oj_status list_quadrants(struct quadrants_build *m)
 
 static oj_status make_all(struct quadrants_build *m)
 {
-    struct point_extent frame = {oj_quadrant_box_empty(), 0};
+    struct point_extent frame = {oj_box_empty(), 0};
     struct extent_of_point points = {m->x, m->y};
     if (m->n == 0)
         return OJ_OK;
@@ -433,31 +425,31 @@ flag_parts(const __grid_constant__ struct oj_cuda_layer layer, uint8_t *flag)
 /* A warp for each feature. */
 static __global__ void make_boxes(int64_t n, const int32_t *first,
                                   const struct oj_cuda_segment *segment,
-                                  struct oj_quadrant_box *out)
+                                  struct oj_box *out)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_quadrant_box box = oj_quadrant_box_empty();
+    struct oj_box box = oj_box_empty();
     if (f >= n)
         return;
     for (int64_t s = first[f] + (int)threadIdx.x % WARP; s < first[f + 1];
          s += WARP)
     {
-        oj_quadrant_box_add(&box, segment[s].ax, segment[s].ay);
-        oj_quadrant_box_add(&box, segment[s].bx, segment[s].by);
+        oj_box_add_point(&box, segment[s].ax, segment[s].ay);
+        oj_box_add_point(&box, segment[s].bx, segment[s].by);
     }
     join_lanes(&box);
     if (threadIdx.x % WARP == 0)
-        out[f] = oj_quadrant_box_of_feature(&box);
+        out[f] = oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
 }
 
 /* Cells of a feature; 0 when it has no box. */
 static __device__ double cells_of(const struct quadrant_cells &grid, int64_t f,
                                   struct oj_quadrant_cells *cells)
 {
-    struct oj_quadrant_box box = grid.box.data[f];
-    if (oj_quadrant_box_is_empty(&box))
+    struct oj_box box = grid.box.data[f];
+    if (oj_box_is_empty(&box))
         return 0.0;
-    box = oj_quadrant_box_around(&box, grid.reach);
+    box = oj_box_around(&box, grid.reach);
     *cells = oj_quadrant_cells_of(&grid.frame, &box);
     return oj_quadrant_n_cells(cells);
 }
@@ -530,7 +522,7 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
  * few cells. */
 static oj_status typical_size(struct quadrant_grid_build *m, double *out)
 {
-    struct oj_quadrant_box box[N_SAMPLES];
+    struct oj_box box[N_SAMPLES];
     double side[N_SAMPLES];
     int64_t n = m->layer->n_features, step = n / N_SAMPLES + 1, n_sides = 0;
     int64_t n_samples = (n + step - 1) / step;
@@ -542,7 +534,7 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "looking at boxes", m->err);
     for (int64_t i = 0; i < n_samples; i++)
     {
-        if (!oj_quadrant_box_is_empty(&box[i]))
+        if (!oj_box_is_empty(&box[i]))
             side[n_sides++] =
                 fmax(box[i].x1 - box[i].x0, box[i].y1 - box[i].y0);
     }
@@ -567,10 +559,10 @@ static oj_status choose_size(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct quadrant_cells *grid = m->grid;
-    struct oj_quadrant_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
+    struct oj_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
     double limit = fmin(6.0 * (double)layer->n_features + 1024.0, 2147483000.0);
     double extent, size, n;
-    all = oj_quadrant_box_around(&all, grid->reach);
+    all = oj_box_around(&all, grid->reach);
     extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     grid->frame.x0 = all.x0;
     grid->frame.y0 = all.y0;
@@ -647,13 +639,13 @@ static oj_status make_grid(struct oj_cuda_device *device,
 
 /* 1 when entry i of the grid stands for a pair with this window. */
 static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
-                              const struct oj_quadrant_box *window,
+                              const struct oj_box *window,
                               const struct oj_quadrant_cells *cells)
 {
-    struct oj_quadrant_box box = oj_quadrant_box_around(
-        &grid->box.data[grid->feature.data[i]], grid->reach);
+    struct oj_box box =
+        oj_box_around(&grid->box.data[grid->feature.data[i]], grid->reach);
     struct oj_quadrant_cells of_box;
-    if (!oj_quadrant_boxes_meet(&box, window))
+    if (!oj_box_intersects(&box, window))
         return 0;
     of_box = oj_quadrant_cells_of(&grid->frame, &box);
     return oj_quadrant_counts_in(grid->cell.data[i], cells, &of_box);
@@ -664,7 +656,7 @@ static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
                                 int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
-    struct oj_quadrant_box window = c->quadrants.window.data[q];
+    struct oj_box window = c->quadrants.window.data[q];
     struct oj_quadrant_cells cells =
         oj_quadrant_cells_of(&grid->frame, &window);
     unsigned lane = threadIdx.x % WARP;
@@ -774,7 +766,7 @@ struct pairs_of_block
     int32_t feature[TASK];
     int32_t first[TASK];
     int64_t place[TASK + 1]; /* segments before each, and all */
-    struct oj_quadrant_box box[TASK];
+    struct oj_box box[TASK];
 };
 
 /* Segments that a block looks at together. */
@@ -827,7 +819,7 @@ static __device__ void load_segment(const struct quadrant_chunk *c,
 struct quadrant_walk
 {
     double x, y;
-    struct oj_quadrant_box window;
+    struct oj_box window;
     struct oj_quadrant_state state;
     struct oj_quadrant_best best;
     int is_there, in_reach;
@@ -864,7 +856,7 @@ static __device__ void walk_all(const struct quadrant_chunk *c,
             int64_t from = p->place[i] - at, end = p->place[i + 1] - at;
             if (from >= 0 && w->is_there)
             {
-                w->in_reach = oj_quadrant_boxes_meet(&w->window, &p->box[i]);
+                w->in_reach = oj_box_intersects(&w->window, &p->box[i]);
                 w->n_met += (unsigned)w->in_reach;
                 oj_quadrant_start(&w->state);
             }
@@ -921,7 +913,7 @@ static __device__ void put_together(const struct quadrant_chunk *c, int64_t q,
 static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
                                   int is_there, struct quadrant_walk *w)
 {
-    struct oj_quadrant_box at;
+    struct oj_box at;
     w->is_there = is_there;
     w->best.distance = INFINITY;
     w->best.rank = INT32_MAX;
@@ -932,7 +924,7 @@ static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
     w->y = c->quadrants.y.data[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
-    w->window = oj_quadrant_box_around(&at, c->grid.reach);
+    w->window = oj_box_around(&at, c->grid.reach);
 }
 
 template <int INTERIOR>
