@@ -13,6 +13,7 @@
 #define OJ_BOXES_H
 
 #include "../../flatten/arrays/oj_flat.h"
+#include "../kernels/oj_box.h"
 
 #include <float.h>
 #include <math.h>
@@ -20,12 +21,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Closed box; empty when x0 > x1. */
-struct oj_box
-{
-    double x0, y0, x1, y1;
-};
 
 /** Owner. Zeroed memory is a valid empty one. */
 struct oj_boxes
@@ -37,41 +32,6 @@ struct oj_boxes
     double spacing;     /**< typical distance from a feature's middle to the
                              next one's, > 0: where an unbounded search starts */
 };
-
-/** More than the rounding error of a distance that involved coordinates as
- *  large as size: 32 ulp of it, where the analysis needs 7. */
-static inline double oj_box_slack(double size)
-{
-    return 32.0 * DBL_EPSILON * size;
-}
-
-/** The larger of two numbers, neither of them NaN. (fmax() is a call.) */
-static inline double oj_larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static inline struct oj_box oj_box_empty(void)
-{
-    struct oj_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    return box;
-}
-
-static inline int oj_box_is_empty(const struct oj_box *box)
-{
-    return !(box->x0 <= box->x1);
-}
-
-static inline int oj_box_intersects(const struct oj_box *a,
-                                    const struct oj_box *b)
-{
-    return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
-}
-
-static inline int oj_box_covers(const struct oj_box *a, const struct oj_box *b)
-{
-    return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
-}
 
 static inline int oj_box_has(const struct oj_box *box, double x, double y)
 {
@@ -86,20 +46,6 @@ static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
     return box;
 }
 
-static inline void oj_box_add_point(struct oj_box *box, double x, double y)
-{
-    box->x0 = x < box->x0 ? x : box->x0;
-    box->y0 = y < box->y0 ? y : box->y0;
-    box->x1 = x > box->x1 ? x : box->x1;
-    box->y1 = y > box->y1 ? y : box->y1;
-}
-
-static inline void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
-{
-    oj_box_add_point(box, b->x0, b->y0);
-    oj_box_add_point(box, b->x1, b->y1);
-}
-
 /** Around n points; those with a NaN coordinate add nothing by it. */
 static inline struct oj_box oj_box_of(const double *x, const double *y,
                                       int64_t n)
@@ -108,14 +54,6 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
     for (int64_t i = 0; i < n; i++)
         oj_box_add_point(&box, x[i], y[i]);
     return box;
-}
-
-/** The largest coordinate of box, without its sign. */
-static inline double oj_box_size(const struct oj_box *box)
-{
-    double x = oj_larger(fabs(box->x0), fabs(box->x1));
-    double y = oj_larger(fabs(box->y0), fabs(box->y1));
-    return oj_larger(x, y);
 }
 
 /** Between these sizes the differences, products and reciprocals that cells of
@@ -131,18 +69,6 @@ static inline int oj_box_is_safe(const struct oj_box *box)
     return oj_larger(box->x1 - box->x0, box->y1 - box->y0) >
                OJ_LEAST_SAFE_SIZE &&
            oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
-}
-
-/** box grown by reach (>= 0, may be INFINITY) on every side, widened against
- *  rounding, and kept within the finite numbers. */
-static inline struct oj_box oj_box_around(const struct oj_box *box,
-                                          double reach)
-{
-    double by = reach + oj_box_slack(oj_box_size(box) + reach);
-    struct oj_box grown = {
-        fmax(box->x0 - by, -DBL_MAX), fmax(box->y0 - by, -DBL_MAX),
-        fmin(box->x1 + by, DBL_MAX), fmin(box->y1 + by, DBL_MAX)};
-    return grown;
 }
 
 /** At most the distance between any point of a and any point of b. */

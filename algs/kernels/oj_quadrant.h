@@ -8,6 +8,7 @@
 #ifndef OJ_QUADRANT_H
 #define OJ_QUADRANT_H
 
+#include "oj_box.h"
 #include "oj_morton.h"
 #include "oj_ring.h"
 
@@ -17,79 +18,11 @@
 /** The code of a point that is not there, behind all others. */
 #define OJ_QUADRANT_NO_CODE UINT64_MAX
 
-/** Closed box; empty when x0 > x1. */
-struct oj_quadrant_box
-{
-    double x0, y0, x1, y1;
-};
-
-OJ_FN struct oj_quadrant_box oj_quadrant_box_empty(void)
-{
-    struct oj_quadrant_box box;
-    box.x0 = box.y0 = INFINITY;
-    box.x1 = box.y1 = -INFINITY;
-    return box;
-}
-
-/** A point whose x is NaN is none. */
-OJ_FN void oj_quadrant_box_add(struct oj_quadrant_box *box, double x, double y)
-{
-    if (x != x)
-        return;
-    box->x0 = x < box->x0 ? x : box->x0;
-    box->y0 = y < box->y0 ? y : box->y0;
-    box->x1 = x > box->x1 ? x : box->x1;
-    box->y1 = y > box->y1 ? y : box->y1;
-}
-
-OJ_FN int oj_quadrant_box_is_empty(const struct oj_quadrant_box *box)
-{
-    return !(box->x0 <= box->x1);
-}
-
-OJ_FN int oj_quadrant_boxes_meet(const struct oj_quadrant_box *a,
-                                 const struct oj_quadrant_box *b)
-{
-    return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
-}
-
-/** box grown by reach, and by more than the rounding error of a distance that
- *  involved such coordinates: 32 ulp of the largest, where 7 would do.  Kept
- *  within the finite numbers. */
-OJ_FN struct oj_quadrant_box
-oj_quadrant_box_around(const struct oj_quadrant_box *box, double reach)
-{
-    const double most = 1.7976931348623157e308;
-    struct oj_quadrant_box grown;
-    double x = fabs(box->x0) > fabs(box->x1) ? fabs(box->x0) : fabs(box->x1);
-    double y = fabs(box->y0) > fabs(box->y1) ? fabs(box->y0) : fabs(box->y1);
-    double by = reach + 0x1p-47 * ((x > y ? x : y) + reach);
-    grown.x0 = box->x0 - by;
-    grown.y0 = box->y0 - by;
-    grown.x1 = box->x1 + by;
-    grown.y1 = box->y1 + by;
-    /* NaN, from infinite numbers, is the bound too */
-    grown.x0 = grown.x0 > -most ? grown.x0 : -most;
-    grown.y0 = grown.y0 > -most ? grown.y0 : -most;
-    grown.x1 = grown.x1 < most ? grown.x1 : most;
-    grown.y1 = grown.y1 < most ? grown.y1 : most;
-    return grown;
-}
-
-/** The box of a feature, as a filter may use it; an empty one stays so. */
-OJ_FN struct oj_quadrant_box
-oj_quadrant_box_of_feature(const struct oj_quadrant_box *exact)
-{
-    return oj_quadrant_box_is_empty(exact) ? *exact
-                                           : oj_quadrant_box_around(exact, 0.0);
-}
-
 /* --- quadrants ------------------------------------------------------------ */
 
 /** Code of a point among those that frame is around; x NaN: none. Codes of the
  *  last two places in the order are one. */
-OJ_FN uint64_t oj_quadrant_code(double x, double y,
-                                const struct oj_quadrant_box *frame)
+OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
     if (x != x)
@@ -146,7 +79,7 @@ OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
 
 OJ_FN struct oj_quadrant_cells
 oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
-                     const struct oj_quadrant_box *box)
+                     const struct oj_box *box)
 {
     struct oj_quadrant_cells cells;
     cells.column0 = oj_quadrant_column(box->x0, frame->x0, frame->size);

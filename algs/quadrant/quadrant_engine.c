@@ -1,17 +1,14 @@
-/** The paper's method on flat arrays: points in quadrants of at most K, boxes
- *  of the join side expanded by the distance, both met in the cells of a grid,
- *  then every point of a quadrant against every segment of its features.
- *  Source: Zhang, You, Gruenwald 2012, sections 3.1 to 3.4.
- *
- *  quadrants --count, fill--> (quadrant, feature) pairs --refine--> answers
- *
- *  The pairs are counted first and then written, for as many quadrants at a
- *  time as fit a fixed number of pairs; a single quadrant may need more.
+/** The paper's method on flat arrays: points in quadrants of at most K, each
+ * met with the boxes of the join side in the cells of a grid, then every point
+ * of a quadrant against every segment of its features. Source: Zhang, You,
+ * Gruenwald 2012, sections 3.1 to 3.4.  The paper expands the boxes of the join
+ * side by the distance; here the quadrants are, so that one grid serves every
+ * distance.
  *
  *  Where the distance is not bounded, or so wide that most of the layer would
- *  be a candidate, passes with a growing distance take the place of the one
- *  pass: points whose answer does not lie within a pass's distance go on to the
- *  next, which is twice as far.  That is ours. */
+ *  be a candidate, each quadrant looks around itself at a distance that grows
+ *  until it must hold the nearest features of all its points; points far from
+ *  one another for that are parted.  That is ours. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
@@ -28,22 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes of growing distance; the last has no distance at all. 2^46 times the
- * first is enough for coordinates of any sense. */
-#define N_LEVELS 48
-
-/* Pairs held at a time: 32 MB. */
-#define SLICE_PAIRS ((int64_t)1 << 23)
-
 /* --- the grid of the filter -----------------------------------------------
 
- * Boxes of the join side, expanded by a distance, as cells of a uniform grid.
- * Section 3.3 of the paper: boxes of the join side are expanded, not those of
- * the quadrants, and quadrants look up the cells by binary search.
+ * Boxes of the join side as cells of a uniform grid, which quadrants look up by
+ * binary search (section 3.3).
  *
  *  cell          [ 3    7    8   ... ]  row * 2^32 + column, ascending
  *  cell_offset   [ 0    2    3    6 ... ]
- *  feature       [ 4 9  4    2 5 9 ... ]  whose expanded box touches the cell
+ *  feature       [ 4 9  4    2 5 9 ... ]  whose box touches the cell
  *
  *  Cells that no box touches are not stored, so that features far off cost
  *  nothing.
@@ -51,7 +40,6 @@
 struct quadrant_grid
 {
     const struct oj_boxes *boxes; /* borrowed */
-    double reach;                 /* by which the boxes were expanded */
     int has_cells;                /* 0: every feature is in the one cell */
     struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
@@ -62,28 +50,8 @@ struct quadrant_grid
 
 #define N_SAMPLES 1023
 
-static struct oj_quadrant_cells cells_of(const struct quadrant_grid *grid,
-                                         const struct oj_box *box)
-{
-    const struct oj_quadrant_box same = {box->x0, box->y0, box->x1, box->y1};
-    return oj_quadrant_cells_of(&grid->frame, &same);
-}
-
-/* Of feature i, expanded; 0: it has no box. */
-static int cells_of_feature(const struct quadrant_grid *grid, int64_t i,
-                            struct oj_quadrant_cells *cells)
-{
-    const struct oj_box *box = &grid->boxes->box[i];
-    struct oj_box around;
-    if (oj_box_is_empty(box))
-        return 0;
-    around = oj_box_around(box, grid->reach);
-    *cells = cells_of(grid, &around);
-    return 1;
-}
-
-/* Twice the longer side of a typical expanded box: such a box touches a few
- * cells. */
+/* Twice the longer side of a typical box that is expanded by reach: such a box
+ * touches a few cells. */
 static double typical_size(const struct oj_boxes *boxes, double reach)
 {
     double sides[N_SAMPLES];
@@ -103,27 +71,29 @@ static double typical_size(const struct oj_boxes *boxes, double reach)
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * doubling it ends at the latest when one cell holds all. Returns the number
  * of entries, 0 when no such grid can be laid over these coordinates. */
-static int64_t choose_size(struct quadrant_grid *grid)
+static int64_t choose_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
-    struct oj_box all = oj_box_around(&boxes->all, grid->reach);
-    double extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
+    const struct oj_box *all = &boxes->all;
+    double extent = fmax(all->x1 - all->x0, all->y1 - all->y0);
     double limit = 6.0 * (double)boxes->n_boxes + 1024.0;
-    double size = fmax(typical_size(boxes, grid->reach),
+    double size = fmax(typical_size(boxes, reach),
                        extent / (double)OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         return 0;
-    grid->frame.x0 = all.x0;
-    grid->frame.y0 = all.y0;
+    grid->frame.x0 = all->x0;
+    grid->frame.y0 = all->y0;
     for (; size < INFINITY; size *= 2.0)
     {
-        struct oj_quadrant_cells cells;
         double n = 0.0;
         grid->frame.size = size;
         for (int64_t i = 0; i < boxes->n && n <= limit; i++)
         {
-            if (cells_of_feature(grid, i, &cells))
-                n += oj_quadrant_n_cells(&cells);
+            struct oj_quadrant_cells cells;
+            if (oj_box_is_empty(&boxes->box[i]))
+                continue;
+            cells = oj_quadrant_cells_of(&grid->frame, &boxes->box[i]);
+            n += oj_quadrant_n_cells(&cells);
         }
         if (n <= limit)
             return (int64_t)n;
@@ -134,11 +104,13 @@ static int64_t choose_size(struct quadrant_grid *grid)
 static void list_entries(const struct quadrant_grid *grid,
                          struct oj_keyed *entry)
 {
-    struct oj_quadrant_cells cells;
     for (int64_t i = 0; i < grid->boxes->n; i++)
     {
-        if (!cells_of_feature(grid, i, &cells))
+        const struct oj_box *box = &grid->boxes->box[i];
+        struct oj_quadrant_cells cells;
+        if (oj_box_is_empty(box))
             continue;
+        cells = oj_quadrant_cells_of(&grid->frame, box);
         for (uint32_t row = cells.row0; row <= cells.row1; row++)
         {
             for (uint32_t col = cells.column0; col <= cells.column1; col++)
@@ -175,13 +147,15 @@ static oj_status store_cells(struct quadrant_grid *grid,
     return OJ_OK;
 }
 
-static oj_status build_grid(struct quadrant_grid *grid, struct oj_error *err)
+/* Cells for quadrants that look as far as reach. After an error grid can be
+ * freed. */
+static oj_status make_grid(struct quadrant_grid *grid, double reach,
+                           struct oj_error *err)
 {
     struct oj_keyed *entry;
     oj_status status;
-    if (grid->boxes->n_boxes == 0 || !(grid->reach < INFINITY))
-        return OJ_OK;
-    grid->n_entries = choose_size(grid);
+    if (grid->boxes->n_boxes > 0 && reach < INFINITY)
+        grid->n_entries = choose_size(grid, reach);
     if (grid->n_entries == 0)
         return OJ_OK;
     OJ_NEW(entry, 2 * grid->n_entries, err);
@@ -199,87 +173,76 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->cell);
     oj_free(grid->cell_offset);
     oj_free(grid->feature);
-    memset(grid, 0, sizeof *grid);
-}
-
-/* With reach INFINITY every feature is a candidate of every quadrant. boxes
- * outlives the grid. */
-static oj_status make_grid(const struct oj_boxes *boxes, double reach,
-                           struct quadrant_grid *grid, struct oj_error *err)
-{
-    oj_status status;
-    grid->boxes = boxes;
-    grid->reach = reach;
-    status = build_grid(grid, err);
-    if (status != OJ_OK)
-        free_grid(grid);
-    return status;
-}
-
-/* Counts the entries in the cells of window; writes them unless feature is
- * NULL. */
-static int64_t visit(const struct quadrant_grid *grid,
-                     const struct oj_box *window, int32_t *feature)
-{
-    struct oj_quadrant_cells cells = cells_of(grid, window);
-    uint32_t row = cells.row0;
-    int64_t n = 0;
-    while (row <= cells.row1)
-    {
-        int64_t first, end, n_run;
-        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
-                              &end);
-        n_run = grid->cell_offset[end] - grid->cell_offset[first];
-        if (feature != NULL && n_run > 0)
-            memcpy(feature + n, grid->feature + grid->cell_offset[first],
-                   (size_t)n_run * sizeof *feature);
-        n += n_run;
-    }
-    return n;
 }
 
 /* Entries in the cells that window touches: repeats counted. */
 static int64_t count_in_window(const struct quadrant_grid *grid,
                                const struct oj_box *window)
 {
-    return grid->has_cells ? visit(grid, window, NULL) : grid->boxes->n_boxes;
-}
-
-/* Writes the features whose expanded box intersects window to feature, which
- * has room for count_in_window() of them, ascending, each once (sort and
- * unique). Returns their number. */
-static int64_t gather_in_window(const struct quadrant_grid *grid,
-                                const struct oj_box *window, int32_t *feature)
-{
-    const struct oj_boxes *boxes = grid->boxes;
-    int64_t n = 0, n_all;
+    struct oj_quadrant_cells cells;
+    int64_t n = 0;
     if (!grid->has_cells)
+        return grid->boxes->n_boxes;
+    cells = oj_quadrant_cells_of(&grid->frame, window);
+    for (uint32_t row = cells.row0; row <= cells.row1;)
     {
-        for (int64_t i = 0; i < boxes->n; i++)
-        {
-            if (!oj_box_is_empty(&boxes->box[i]))
-                feature[n++] = (int32_t)i;
-        }
-        return n;
-    }
-    n_all = visit(grid, window, feature);
-    if (n_all > 1)
-        qsort(feature, (size_t)n_all, sizeof *feature, oj_compare_int32);
-    for (int64_t i = 0; i < n_all; i++)
-    {
-        struct oj_box box;
-        int32_t f = feature[i];
-        if (n > 0 && feature[n - 1] == f)
-            continue;
-        box = oj_box_around(&boxes->box[f], grid->reach);
-        if (oj_box_intersects(&box, window))
-            feature[n++] = f;
+        int64_t first, end;
+        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
+                              &end);
+        n += grid->cell_offset[end] - grid->cell_offset[first];
     }
     return n;
 }
 
-/* --- the engine ------------------------------------------------------------
- */
+/* A feature that points of a quadrant are measured against. */
+struct quadrant_feature
+{
+    double low; /* none of the points is nearer to it */
+    int32_t feature;
+};
+
+/* Writes the features whose box intersects window, each once, to out, which has
+ * room for count_in_window() of them. Returns their number. */
+static int64_t list_in_window(const struct quadrant_grid *grid,
+                              const struct oj_box *window,
+                              struct quadrant_feature *out)
+{
+    const struct oj_box *box = grid->boxes->box;
+    struct oj_quadrant_cells cells;
+    int64_t n = 0;
+    for (int64_t i = 0; !grid->has_cells && i < grid->boxes->n; i++)
+    {
+        if (!oj_box_is_empty(&box[i]))
+            out[n++] = (struct quadrant_feature){0.0, (int32_t)i};
+    }
+    if (!grid->has_cells)
+        return n;
+    cells = oj_quadrant_cells_of(&grid->frame, window);
+    for (uint32_t row = cells.row0; row <= cells.row1;)
+    {
+        int64_t first, end;
+        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
+                              &end);
+        for (int64_t c = first; c < end; c++)
+        {
+            for (int64_t e = grid->cell_offset[c]; e < grid->cell_offset[c + 1];
+                 e++)
+            {
+                int32_t feature = grid->feature[e];
+                const struct oj_box *other = &box[feature];
+                struct oj_quadrant_cells others;
+                if (!oj_box_intersects(other, window))
+                    continue;
+                others = oj_quadrant_cells_of(&grid->frame, other);
+                if (oj_quadrant_counts_in(grid->cell[c], &cells, &others))
+                    out[n++] = (struct quadrant_feature){0.0, feature};
+            }
+        }
+    }
+    return n;
+}
+
+/* --- the join side -------------------------------------------------------- */
 
 struct quadrant_index
 {
@@ -288,76 +251,16 @@ struct quadrant_index
     /* 0: every point of a quadrant meets every segment of its features, as in
      * the paper, but for features whose box is out of the point's own reach.
      * 1, where the distance is not bounded: features that cannot be near enough
-     * are passed over by their boxes, and points whose k-th distance lies
-     * beyond the grid's reach stay open. */
+     * are passed over by their boxes. */
     int is_growing;
-    struct quadrant_grid grid[N_LEVELS]; /* made when first needed */
+    double reach; /* of quadrants, at least to begin with */
+    struct quadrant_grid grid;
 };
-
-/* What one thread has of its own. */
-struct quadrant_worker
-{
-    struct oj_ranking ranking;
-    struct oj_ranking nearest; /* upper bounds of distances, to prune */
-    int64_t n_candidates;
-};
-
-/* A batch on its way. */
-struct quadrant_batch
-{
-    struct quadrant_index *index;
-    struct oj_points points; /* that are not settled, sorted */
-    struct oj_quadrants quadrants;
-    uint8_t *is_open;               /* [points.n] 1: not settled by the pass */
-    struct quadrant_worker *worker; /* [n_threads] */
-    struct oj_answers *answers;     /* [n_threads] of settled points */
-    struct oj_stats *stats;
-
-    /* Of a pass: the quadrants first <= q < end, and their pairs. */
-    const struct quadrant_grid *grid;
-    int64_t first, end;
-    int64_t *offset;  /* [quadrants] where a quadrant's features start */
-    int64_t *n_found; /* [quadrants] counted entries, then features found */
-    int32_t *feature;
-    int64_t cap_offset, cap_found, cap_feature;
-};
-
-/* --- the join side -------------------------------------------------------- */
-
-static double reach_of_level(const struct quadrant_index *index, int level)
-{
-    const struct oj_relation *relation = &index->args.relation;
-    double reach;
-    if (!index->is_growing)
-        return relation->max_distance;
-    if (level == N_LEVELS - 1)
-        return INFINITY;
-    reach = index->boxes.spacing * sqrt((double)relation->k);
-    for (int i = 0; i < level; i++)
-        reach *= 2.0;
-    return fmin(reach, relation->max_distance);
-}
-
-static oj_status need_grid(struct quadrant_index *index, int level,
-                           struct oj_stats *stats, struct oj_error *err)
-{
-    double start = oj_clock_seconds();
-    struct quadrant_grid *grid = &index->grid[level];
-    if (grid->boxes != NULL)
-        return OJ_OK;
-    OJ_TRY(make_grid(&index->boxes, reach_of_level(index, level), grid, err));
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes +=
-        grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +
-        grid->n_entries * (int64_t)sizeof(int32_t);
-    return OJ_OK;
-}
 
 static void free_side(struct oj_index *wrapped)
 {
     struct quadrant_index *index = (void *)wrapped;
-    for (int level = 0; level < N_LEVELS; level++)
-        free_grid(&index->grid[level]);
+    free_grid(&index->grid);
     oj_boxes_free(&index->boxes);
 }
 
@@ -365,13 +268,23 @@ static oj_status build(struct quadrant_index *index, struct oj_stats *stats,
                        struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
+    struct quadrant_grid *grid = &index->grid;
     double start = oj_clock_seconds();
     OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
-    stats->index_s += oj_clock_seconds() - start;
     index->is_growing = oj_boxes_window_is_wide(
         &index->boxes, relation->max_distance, relation->k);
-    stats->index_bytes += index->boxes.n * (int64_t)sizeof(struct oj_box);
-    return need_grid(index, 0, stats, err);
+    index->reach = relation->max_distance;
+    if (index->is_growing)
+        index->reach = fmin(index->boxes.spacing * sqrt((double)relation->k),
+                            relation->max_distance);
+    grid->boxes = &index->boxes;
+    OJ_TRY(make_grid(grid, index->reach, err));
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes +=
+        index->boxes.n * (int64_t)sizeof(struct oj_box) +
+        grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +
+        grid->n_entries * (int64_t)sizeof(int32_t);
+    return OJ_OK;
 }
 
 /* The papers' method is for the nearest features of points. */
@@ -390,205 +303,202 @@ static oj_status build_index(struct oj_index *wrapped,
     return build(index, stats, err);
 }
 
-/* --- filter --------------------------------------------------------------- */
+/* --- a quadrant ----------------------------------------------------------- */
 
-/* The quadrant's box with its points' share of rounding added. */
-static struct oj_box window_of(const struct quadrant_batch *batch, int64_t q)
+/* What one thread has of its own. */
+struct quadrant_worker
 {
-    return oj_box_around(&batch->quadrants.quadrant[q].box, 0.0);
-}
+    struct oj_ranking ranking;
+    struct oj_ranking nearest; /* upper bounds of distances, to prune */
+    double reach;              /* within which features are listed */
+    int is_wide; /* 1: the points are too far from one another for that */
+    int64_t n_features, cap_feature;
+    struct quadrant_feature *feature; /* [n_features] of the quadrant */
+    int64_t n_candidates;
+    double filter_s, refine_s;
+};
 
-static void count_task(int64_t q, int thread, void *user)
+/* A batch on its way. */
+struct quadrant_batch
 {
-    struct quadrant_batch *batch = user;
-    struct oj_box window = window_of(batch, q);
-    (void)thread;
-    batch->n_found[q] = count_in_window(batch->grid, &window);
-}
+    struct quadrant_index *index;
+    struct oj_points points; /* sorted */
+    struct oj_quadrants quadrants;
+    struct quadrant_worker *worker; /* [n_threads] */
+    struct oj_answers *answers;     /* [n_threads] */
+};
 
-static void fill_task(int64_t task, int thread, void *user)
+/* Lists the features within worker->reach of box. */
+static oj_status list_features(const struct quadrant_index *index,
+                               struct quadrant_worker *worker,
+                               const struct oj_box *box, struct oj_error *err)
 {
-    struct quadrant_batch *batch = user;
-    int64_t q = batch->first + task;
-    struct oj_box window = window_of(batch, q);
-    (void)thread;
-    batch->n_found[q] = gather_in_window(batch->grid, &window,
-                                         batch->feature + batch->offset[q]);
-}
-
-/* --- refine --------------------------------------------------------------- */
-
-/* Keeps of n features those that may be among the k nearest of some point in
- * window: the k-th least of the largest distances bounds every point's k-th. */
-static oj_status prune(struct quadrant_worker *worker,
-                       const struct oj_boxes *boxes,
-                       const struct oj_box *window, int32_t *feature,
-                       int64_t *n, struct oj_error *err)
-{
-    struct oj_ranking *nearest = &worker->nearest;
-    int64_t n_kept = 0;
-    oj_ranking_start(nearest);
-    for (int64_t i = 0; i < *n; i++)
-        OJ_TRY(oj_ranking_add(nearest, feature[i],
-                              oj_box_farthest(window, &boxes->box[feature[i]]),
-                              err));
-    oj_ranking_finish(nearest);
-    if (nearest->n < nearest->k)
-        return OJ_OK;
-    for (int64_t i = 0; i < *n; i++)
-    {
-        if (oj_box_distance(window, &boxes->box[feature[i]]) <=
-            nearest->list[nearest->k - 1].distance)
-            feature[n_kept++] = feature[i];
-    }
-    *n = n_kept;
+    struct oj_box window = oj_box_around(box, worker->reach);
+    /* never none, so that feature is an array even for no features */
+    int64_t n = count_in_window(&index->grid, &window) + 1;
+    OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
+    worker->n_features = list_in_window(&index->grid, &window, worker->feature);
     return OJ_OK;
 }
 
-/* Ranks n features for point p, passing over those whose box is out of reach
- * of this point of the quadrant. */
-static oj_status rank_point(const struct quadrant_batch *batch,
-                            struct quadrant_worker *worker, int64_t p,
-                            const int32_t *feature, int64_t n,
-                            struct oj_error *err)
+/* A distance within which every point of window has k of the features listed;
+ * INFINITY: they are fewer. */
+static oj_status bound_of(struct quadrant_worker *worker,
+                          const struct oj_boxes *boxes,
+                          const struct oj_box *window, double *bound,
+                          struct oj_error *err)
 {
-    const struct quadrant_index *index = batch->index;
-    double x = batch->points.x[p], y = batch->points.y[p];
-    struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
-    struct oj_box window = oj_box_around(&at, batch->grid->reach);
-    struct oj_ranking *ranking = &worker->ranking;
-    oj_ranking_start(ranking);
-    for (int64_t i = 0; i < n; i++)
+    struct oj_ranking *nearest = &worker->nearest;
+    oj_ranking_start(nearest);
+    for (int64_t i = 0; i < worker->n_features; i++)
     {
-        const struct oj_box *box = &index->boxes.box[feature[i]];
+        int32_t feature = worker->feature[i].feature;
+        OJ_TRY(oj_ranking_add(nearest, feature,
+                              oj_box_farthest(window, &boxes->box[feature]),
+                              err));
+    }
+    oj_ranking_finish(nearest);
+    *bound = oj_ranking_kth_distance(nearest);
+    return OJ_OK;
+}
+
+static int compare_lows(const void *a, const void *b)
+{
+    const struct quadrant_feature *x = a, *y = b;
+    return oj_compare_doubles(&x->low, &y->low);
+}
+
+/* Lists, the nearest first, what may be among the k nearest features of some
+ * point in box, looking farther and farther.  Where the points are far from one
+ * another and share too few features, nothing is listed: worker->is_wide. */
+static oj_status grow(const struct quadrant_index *index,
+                      struct quadrant_worker *worker, const struct oj_box *box,
+                      struct oj_error *err)
+{
+    const struct oj_boxes *boxes = &index->boxes;
+    double most = index->args.relation.max_distance;
+    int64_t enough = index->args.relation.k, n_kept = 0;
+    struct oj_box window = oj_box_around(box, 0.0);
+    double spread = hypot(box->x1 - box->x0, box->y1 - box->y0);
+    double bound = INFINITY, next;
+    enough = enough < boxes->n_boxes ? enough : boxes->n_boxes;
+    for (;; worker->reach = fmin(next, most))
+    {
+        struct oj_box around = oj_box_around(box, worker->reach);
+        next = 2.0 * worker->reach;
+        if (worker->reach < most &&
+            count_in_window(&index->grid, &around) < enough)
+            continue;
+        worker->is_wide = spread > 4.0 * worker->reach;
+        if (worker->is_wide)
+            return OJ_OK;
+        OJ_TRY(list_features(index, worker, box, err));
+        OJ_TRY(bound_of(worker, boxes, &window, &bound, err));
+        if (bound <= worker->reach || worker->n_features == boxes->n_boxes ||
+            worker->reach >= most)
+            break;
+        next = bound < INFINITY ? bound : next;
+    }
+    for (int64_t i = 0; i < worker->n_features; i++)
+    {
+        struct quadrant_feature f = worker->feature[i];
+        f.low = oj_box_distance(&window, &boxes->box[f.feature]);
+        if (f.low <= bound)
+            worker->feature[n_kept++] = f;
+    }
+    worker->n_features = n_kept;
+    qsort(worker->feature, (size_t)n_kept, sizeof *worker->feature,
+          compare_lows);
+    return OJ_OK;
+}
+
+/* Ranks the features listed for a point, passing over those whose box is not
+ * within reach of it. */
+static oj_status rank_in_reach(const struct quadrant_index *index,
+                               struct quadrant_worker *worker, double x,
+                               double y, double reach, struct oj_error *err)
+{
+    struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
+    struct oj_box window = oj_box_around(&at, reach);
+    struct oj_ranking *ranking = &worker->ranking;
+    const struct quadrant_feature *f = worker->feature;
+    oj_ranking_start(ranking);
+    for (int64_t i = 0; i < worker->n_features; i++, f++)
+    {
+        const struct oj_box *box = &index->boxes.box[f->feature];
         double distance;
+        if (f->low > reach || f->low > ranking->bound)
+            break;
         if (!oj_box_intersects(&window, box) ||
             (index->is_growing &&
              oj_box_distance(&around, box) > ranking->bound))
             continue;
         worker->n_candidates++;
-        distance = oj_flat_distance(index->args.join_side, feature[i],
+        distance = oj_flat_distance(index->args.join_side, f->feature,
                                     index->args.relation.distance_to, x, y);
-        OJ_TRY(oj_ranking_add(ranking, feature[i], distance, err));
+        OJ_TRY(oj_ranking_add(ranking, f->feature, distance, err));
     }
     oj_ranking_finish(ranking);
     return OJ_OK;
 }
 
-/* Without cells every feature was a candidate. */
-static int is_settled(const struct quadrant_grid *grid,
-                      const struct oj_ranking *ranking)
+/* Without a bound, the reach of a point grows until it holds what is asked
+ * for. */
+static oj_status rank_point(const struct quadrant_index *index,
+                            struct quadrant_worker *worker, double x, double y,
+                            struct oj_error *err)
 {
-    return !grid->has_cells || grid->reach >= ranking->max_distance ||
-           oj_ranking_kth_distance(ranking) <= grid->reach;
+    double reach = index->reach;
+    for (;;)
+    {
+        OJ_TRY(rank_in_reach(index, worker, x, y, reach, err));
+        if (!index->is_growing || !(reach < INFINITY) ||
+            oj_ranking_kth_distance(&worker->ranking) <= reach)
+            return OJ_OK;
+        reach = 2.0 * reach < worker->reach ? 2.0 * reach : INFINITY;
+    }
 }
 
-static oj_status refine_task(int64_t task, int thread, void *user,
-                             struct oj_error *err)
+/* Points first <= p < end, which are a quadrant or a part of one. */
+static oj_status answer_points(const struct quadrant_batch *batch, int thread,
+                               int64_t first, int64_t end, struct oj_error *err)
 {
-    struct quadrant_batch *batch = user;
     const struct quadrant_index *index = batch->index;
+    const struct oj_points *points = &batch->points;
     struct quadrant_worker *worker = &batch->worker[thread];
-    int64_t q = batch->first + task, n = batch->n_found[q];
-    const struct oj_quadrant *quadrant = &batch->quadrants.quadrant[q];
-    int32_t *feature = batch->feature + batch->offset[q];
+    struct oj_box box =
+        oj_box_of(points->x + first, points->y + first, end - first);
+    double start = oj_clock_seconds(), listed;
+    worker->reach = index->reach;
     if (index->is_growing)
+        OJ_TRY(grow(index, worker, &box, err));
+    else
+        OJ_TRY(list_features(index, worker, &box, err));
+    listed = oj_clock_seconds();
+    worker->filter_s += listed - start;
+    if (worker->is_wide)
     {
-        struct oj_box window = window_of(batch, q);
-        OJ_TRY(prune(worker, &index->boxes, &window, feature, &n, err));
+        int64_t middle = first + (end - first) / 2;
+        OJ_TRY(answer_points(batch, thread, first, middle, err));
+        return answer_points(batch, thread, middle, end, err);
     }
-    for (int64_t p = quadrant->first; p < quadrant->end; p++)
+    for (int64_t p = first; p < end; p++)
     {
         OJ_TRY(oj_check_cancel(index->args.options.cancel, err));
-        OJ_TRY(rank_point(batch, worker, p, feature, n, err));
-        batch->is_open[p] = !is_settled(batch->grid, &worker->ranking);
-        if (!batch->is_open[p])
-            OJ_TRY(oj_answers_add(&batch->answers[thread], batch->points.row[p],
-                                  &worker->ranking, err));
+        OJ_TRY(rank_point(index, worker, points->x[p], points->y[p], err));
+        OJ_TRY(oj_answers_add(&batch->answers[thread], points->row[p],
+                              &worker->ranking, err));
     }
+    worker->refine_s += oj_clock_seconds() - listed;
     return OJ_OK;
 }
 
-/* --- passes --------------------------------------------------------------- */
-
-/* Takes quadrants from batch->first on until their pairs would be too many,
- * and places their pairs. */
-static oj_status take_quadrants(struct quadrant_batch *batch,
-                                struct oj_error *err)
+static oj_status answer_quadrant(int64_t q, int thread, void *user,
+                                 struct oj_error *err)
 {
-    int64_t q = batch->first, n = 0;
-    while (q < batch->quadrants.n &&
-           (q == batch->first || batch->n_found[q] <= SLICE_PAIRS - n))
-    {
-        batch->offset[q] = n;
-        n += batch->n_found[q++];
-    }
-    batch->end = q;
-    /* never none, so that feature is an array even for no pairs */
-    return oj_reserve(&batch->feature, 0, n + 1, &batch->cap_feature,
-                      sizeof *batch->feature, err);
-}
-
-static oj_status run_slices(struct quadrant_batch *batch, struct oj_error *err)
-{
-    int n_threads = batch->index->args.options.n_threads;
-    int64_t n = batch->quadrants.n;
-    double start = oj_clock_seconds(), filled;
-    OJ_ROOM(batch->offset, 0, n, batch->cap_offset, err);
-    OJ_ROOM(batch->n_found, 0, n, batch->cap_found, err);
-    oj_parallel_for(n_threads, n, count_task, batch);
-    batch->stats->filter_s += oj_clock_seconds() - start;
-    for (batch->first = 0; batch->first < n; batch->first = batch->end)
-    {
-        oj_status status;
-        start = oj_clock_seconds();
-        OJ_TRY(take_quadrants(batch, err));
-        oj_parallel_for(n_threads, batch->end - batch->first, fill_task, batch);
-        filled = oj_clock_seconds();
-        status = oj_parallel_try(n_threads, batch->end - batch->first, 1,
-                                 refine_task, batch, err);
-        batch->stats->filter_s += filled - start;
-        batch->stats->refine_s += oj_clock_seconds() - filled;
-        OJ_TRY(status);
-    }
-    return OJ_OK;
-}
-
-/* Leaves the open points only, in their order. */
-static void keep_open(struct quadrant_batch *batch)
-{
-    struct oj_points *points = &batch->points;
-    int64_t n = 0;
-    for (int64_t p = 0; p < points->n; p++)
-    {
-        if (!batch->is_open[p])
-            continue;
-        points->x[n] = points->x[p];
-        points->y[n] = points->y[p];
-        points->row[n] = points->row[p];
-        points->code[n++] = points->code[p];
-    }
-    points->n = n;
-}
-
-static oj_status run_level(struct quadrant_batch *batch, int level,
-                           struct oj_error *err)
-{
-    struct quadrant_index *index = batch->index;
-    /* points far from one another share too few features to be grouped */
-    double spread =
-        index->is_growing ? 4.0 * reach_of_level(index, level) : INFINITY;
-    double start = oj_clock_seconds();
-    oj_status status;
-    OJ_TRY(oj_quadrants_make(&batch->points, index->args.options.quadrant_size,
-                             spread, &batch->quadrants, err));
-    batch->stats->sort_s += oj_clock_seconds() - start;
-    OJ_TRY(need_grid(index, level, batch->stats, err));
-    batch->grid = &index->grid[level];
-    status = run_slices(batch, err);
-    oj_quadrants_free(&batch->quadrants);
-    keep_open(batch);
-    return status;
+    struct quadrant_batch *batch = user;
+    const struct oj_quadrant *quadrant = &batch->quadrants.quadrant[q];
+    return answer_points(batch, thread, quadrant->first, quadrant->end, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -611,7 +521,8 @@ static oj_status check_input(const struct quadrant_index *index,
 }
 
 static oj_status start_batch(struct quadrant_batch *batch,
-                             const struct oj_flat *input, struct oj_error *err)
+                             const struct oj_flat *input,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_index_args *args = &batch->index->args;
     int n_threads = args->options.n_threads;
@@ -619,7 +530,8 @@ static oj_status start_batch(struct quadrant_batch *batch,
     double start = oj_clock_seconds();
     OJ_TRY(oj_points_make(input, &batch->points, err));
     OJ_TRY(oj_points_sort(&batch->points, err));
-    OJ_NEW(batch->is_open, batch->points.n, err);
+    OJ_TRY(oj_quadrants_make(&batch->points, args->options.quadrant_size,
+                             INFINITY, &batch->quadrants, err));
     OJ_NEW_ZEROED(batch->worker, n_threads, err);
     OJ_NEW_ZEROED(batch->answers, n_threads, err);
     bounds.ties = OJ_TIES_FIRST;
@@ -632,42 +544,44 @@ static oj_status start_batch(struct quadrant_batch *batch,
         oj_answers_start(&batch->answers[thread], args->options.max_batch_pairs,
                          input->n_features, n_threads);
     }
-    batch->stats->sort_s += oj_clock_seconds() - start;
+    stats->sort_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
-static oj_status finish_batch(struct quadrant_batch *batch, int64_t n_rows,
-                              struct oj_matches *out, struct oj_error *err)
+static oj_status run_batch(struct quadrant_batch *batch,
+                           const struct oj_flat *input, struct oj_matches *out,
+                           struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_index_args *args = &batch->index->args;
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_answers_to_matches(batch->answers, args->options.n_threads,
-                                 n_rows, &args->relation, args->tie_rank, out,
-                                 err));
-    batch->stats->refine_s += oj_clock_seconds() - start;
+    int n_threads = args->options.n_threads;
+    double start;
+    OJ_TRY(start_batch(batch, input, stats, err));
+    OJ_TRY(oj_parallel_try(n_threads, batch->quadrants.n, 1, answer_quadrant,
+                           batch, err));
+    start = oj_clock_seconds();
+    OJ_TRY(oj_answers_to_matches(batch->answers, n_threads, input->n_features,
+                                 &args->relation, args->tie_rank, out, err));
+    stats->refine_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
-static void end_batch(struct quadrant_batch *batch)
+static void end_batch(struct quadrant_batch *batch, struct oj_stats *stats)
 {
     int n_threads = batch->index->args.options.n_threads;
-    for (int thread = 0; thread < n_threads; thread++)
+    for (int thread = 0; thread < n_threads && batch->worker != NULL; thread++)
     {
-        if (batch->worker != NULL)
-        {
-            batch->stats->n_candidates += batch->worker[thread].n_candidates;
-            oj_ranking_free(&batch->worker[thread].ranking);
-            oj_ranking_free(&batch->worker[thread].nearest);
-        }
+        struct quadrant_worker *worker = &batch->worker[thread];
+        stats->n_candidates += worker->n_candidates;
+        stats->filter_s += worker->filter_s / n_threads;
+        stats->refine_s += worker->refine_s / n_threads;
+        oj_ranking_free(&worker->ranking);
+        oj_ranking_free(&worker->nearest);
+        oj_free(worker->feature);
         if (batch->answers != NULL)
             oj_answers_free(&batch->answers[thread]);
     }
     oj_free(batch->worker);
     oj_free(batch->answers);
-    oj_free(batch->is_open);
-    oj_free(batch->offset);
-    oj_free(batch->n_found);
-    oj_free(batch->feature);
     oj_points_free(&batch->points);
     oj_quadrants_free(&batch->quadrants);
 }
@@ -676,20 +590,11 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err)
 {
-    struct quadrant_index *index = (void *)wrapped;
-    struct quadrant_batch batch;
+    struct quadrant_batch batch = {.index = (void *)wrapped};
     oj_status status;
-    OJ_TRY(check_input(index, input, err));
-    memset(&batch, 0, sizeof batch);
-    batch.index = index;
-    batch.stats = stats;
-    status = start_batch(&batch, input, err);
-    for (int level = 0;
-         level < N_LEVELS && batch.points.n > 0 && status == OJ_OK; level++)
-        status = run_level(&batch, level, err);
-    if (status == OJ_OK)
-        status = finish_batch(&batch, input->n_features, out, err);
-    end_batch(&batch);
+    OJ_TRY(check_input(batch.index, input, err));
+    status = run_batch(&batch, input, out, stats, err);
+    end_batch(&batch, stats);
     return status;
 }
 

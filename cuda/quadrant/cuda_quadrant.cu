@@ -9,8 +9,8 @@
  *  A method to compare with, not the one to use. Source: Zhang, You, Gruenwald
  *  2012, sections 3.2 to 3.4.
  */
-#include "../device/cuda_cub.cuh"
 #include "../device/cuda_offsets.cuh"
+#include "../device/cuda_parallel_for.cuh"
 #include "../device/cuda_threads.h"
 #include "cuda_quadrant.h"
 
@@ -42,23 +42,23 @@ struct quadrant_cells
     double reach;
     struct oj_quadrant_frame frame;
     int64_t n_entries;
-    struct oj_cuda_array<struct oj_quadrant_box> box; /**< [features] */
-    struct oj_cuda_array<uint64_t> cell;   /**< [n_entries] ascending */
-    struct oj_cuda_array<int32_t> feature; /**< [n_entries] rank */
-    struct oj_cuda_array<int32_t> first;   /**< [features + 1] segment */
-    struct oj_cuda_array<uint8_t> flag;    /**< [segments], or empty: no
-                                                polygons */
+    struct oj_cuda_array<struct oj_box> box; /**< [features] */
+    struct oj_cuda_array<uint64_t> cell;     /**< [n_entries] ascending */
+    struct oj_cuda_array<int32_t> feature;   /**< [n_entries] rank */
+    struct oj_cuda_array<int32_t> first;     /**< [features + 1] segment */
+    struct oj_cuda_array<uint8_t> flag;      /**< [segments], or empty: no
+                                                  polygons */
 };
 
 /** Points of a chunk in quadrants. */
 struct quadrants
 {
-    int64_t n_points;                    /**< that are there, in order */
-    int64_t n;                           /**< quadrants */
-    struct oj_cuda_array<uint32_t> row;  /**< [n_points or more] */
-    struct oj_cuda_array<double> x, y;   /**< [n_points] */
-    struct oj_cuda_array<int32_t> first; /**< [n + 1] point */
-    struct oj_cuda_array<struct oj_quadrant_box> window; /**< [n] */
+    int64_t n_points;                           /**< that are there, in order */
+    int64_t n;                                  /**< quadrants */
+    struct oj_cuda_array<int32_t> row;          /**< [n_points or more] */
+    struct oj_cuda_array<double> x, y;          /**< [n_points] */
+    struct oj_cuda_array<int32_t> first;        /**< [n + 1] point */
+    struct oj_cuda_array<struct oj_box> window; /**< [n] */
 };
 
 /** Pairs of a chunk: how many each quadrant has, and which some have. */
@@ -109,7 +109,6 @@ struct oj_gpu_quadrant_index
     struct oj_cuda_device device;
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
-    cudaEvent_t begin, end;
 };
 
 /** The host's side of a chunk. */
@@ -117,7 +116,7 @@ struct chunk : quadrant_chunk, oj_cuda_job
 {
     struct oj_gpu_quadrant_index *self;
     int64_t n_met;
-    double sort_s, filter_s, refine_s;
+    double stage_start, sort_s, filter_s, refine_s;
 };
 
 /* --- points -----------------------------------------------------------------
@@ -128,7 +127,7 @@ struct chunk : quadrant_chunk, oj_cuda_job
 /* The box of points, and how many are there. */
 struct point_extent
 {
-    struct oj_quadrant_box box;
+    struct oj_box box;
     int64_t n;
 };
 
@@ -138,8 +137,9 @@ struct extent_of_point
 
     __device__ struct point_extent operator()(ptrdiff_t i) const
     {
-        struct point_extent e = {oj_quadrant_box_empty(), x[i] == x[i]};
-        oj_quadrant_box_add(&e.box, x[i], y[i]);
+        struct point_extent e = {oj_box_empty(), x[i] == x[i]};
+        if (e.n > 0)
+            oj_box_add_point(&e.box, x[i], y[i]);
         return e;
     }
 };
@@ -156,32 +156,22 @@ struct quadrants_build : oj_cuda_job
     const double *x, *y;
     struct quadrants *out;
     struct oj_cuda_array<uint64_t> code;
-    struct oj_cuda_sorting<uint64_t, uint32_t> rows; /* by code */
     struct oj_cuda_array<struct square> open, next;
     struct oj_cuda_array<unsigned long long> n_next; /* [1] */
     struct oj_cuda_array<int32_t> place; /* [n + 1] 1: a quadrant begins */
 };
 
-static __device__ void join_boxes(struct oj_quadrant_box *a,
-                                  const struct oj_quadrant_box *b)
-{
-    a->x0 = fmin(a->x0, b->x0);
-    a->y0 = fmin(a->y0, b->y0);
-    a->x1 = fmax(a->x1, b->x1);
-    a->y1 = fmax(a->y1, b->y1);
-}
-
 /* The box of all lanes of a warp. */
-static __device__ void join_lanes(struct oj_quadrant_box *box)
+static __device__ void join_lanes(struct oj_box *box)
 {
     for (int step = WARP / 2; step > 0; step /= 2)
     {
-        struct oj_quadrant_box other;
+        struct oj_box other;
         other.x0 = __shfl_xor_sync(~0u, box->x0, step);
         other.y0 = __shfl_xor_sync(~0u, box->y0, step);
         other.x1 = __shfl_xor_sync(~0u, box->x1, step);
         other.y1 = __shfl_xor_sync(~0u, box->y1, step);
-        join_boxes(box, &other);
+        oj_box_add_box(box, &other);
     }
 }
 
@@ -190,54 +180,36 @@ struct join_point_extents
     __device__ struct point_extent
     operator()(struct point_extent a, const struct point_extent &b) const
     {
-        join_boxes(&a.box, &b.box);
+        oj_box_add_box(&a.box, &b.box);
         a.n += b.n;
         return a;
     }
 };
 
-static __global__ void make_codes(int64_t n, const double *x, const double *y,
-                                  struct oj_quadrant_box frame, uint64_t *code,
-                                  uint32_t *row)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n)
-        return;
-    code[i] = oj_quadrant_code(x[i], y[i], &frame);
-    row[i] = (uint32_t)i;
-}
-
-/* Points with the same code keep their order. */
-static oj_status sort_points(struct quadrants_build *m,
-                             const struct point_extent *frame)
-{
-    OJ_TRY(oj_cuda_sorting_make(m->device, m->stream, m->n, &m->rows, m->err));
-    OJ_TRY(m->run(m->n, "coding the points", make_codes, m->n, m->x, m->y,
-                  frame->box, m->rows.key[0].data, m->rows.value[0].data));
-    OJ_TRY(oj_cuda_sort(m->device, m->stream, OJ_QUADRANT_CODE_BITS,
-                        "sorting the points", &m->rows, m->err));
-    oj_cuda_swap(&m->code, &m->rows.key[0]);
-    oj_cuda_swap(&m->out->row, &m->rows.value[0]);
-    oj_cuda_sorting_drop(m->device, m->stream, &m->rows);
-    return OJ_OK;
-}
-
-static __global__ void gather(int64_t n, const uint32_t *row, const double *x,
-                              const double *y, double *to_x, double *to_y)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n)
-        return;
-    to_x[i] = x[row[i]];
-    to_y[i] = y[row[i]];
-}
-
-static oj_status reorder(struct quadrants_build *m)
+/* By codes; points with the same code keep their order. */
+static oj_status sort_points(struct quadrants_build *m, struct oj_box frame)
 {
     struct quadrants *out = m->out;
+    const double *x = m->x, *y = m->y;
+    OJ_TRY(oj_cuda_order_by<uint64_t>(
+        m->device, m->stream, m->n, OJ_QUADRANT_CODE_BITS,
+        [=] __device__(int64_t i)
+        { return oj_quadrant_code(x[i], y[i], &frame); },
+        &out->row, "sorting the points", m->err));
     OJ_TRY(m->make(out->n_points, &out->x, &out->y));
-    return m->run(out->n_points, "ordering the points", gather, out->n_points,
-                  out->row.data, m->x, m->y, out->x.data, out->y.data);
+    OJ_TRY(m->make(out->n_points, &m->code));
+    int32_t *row = out->row.data;
+    double *to_x = out->x.data, *to_y = out->y.data;
+    uint64_t *code = m->code.data;
+    return oj_cuda_each(
+        m->stream, out->n_points,
+        [=] __device__(int64_t i)
+        {
+            to_x[i] = x[row[i]];
+            to_y[i] = y[row[i]];
+            code[i] = oj_quadrant_code(to_x[i], to_y[i], &frame);
+        },
+        "ordering the points", m->err);
 }
 
 /* The children of squares: those with too many points are split further, the
@@ -301,32 +273,21 @@ static oj_status split_all(struct quadrants_build *m)
     return OJ_OK;
 }
 
-/* number: quadrants before each place. */
-static __global__ void list_quadrant_starts(int64_t n, const int32_t *number,
-                                            int32_t *first)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i > n)
-        return;
-    if (i == n || number[i + 1] != number[i])
-        first[number[i]] = (int32_t)i;
-}
-
 /* A warp for each quadrant. */
 static __global__ void make_windows(int64_t n, const int32_t *first,
                                     const double *x, const double *y,
-                                    struct oj_quadrant_box *window)
+                                    struct oj_box *window)
 {
     int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_quadrant_box box = oj_quadrant_box_empty();
+    struct oj_box box = oj_box_empty();
     if (q >= n)
         return;
     for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
          p += WARP)
-        oj_quadrant_box_add(&box, x[p], y[p]);
+        oj_box_add_point(&box, x[p], y[p]);
     join_lanes(&box);
     if (threadIdx.x % WARP == 0)
-        window[q] = oj_quadrant_box_around(&box, 0.0);
+        window[q] = oj_box_around(&box, 0.0);
 }
 
 static oj_status list_quadrants(struct quadrants_build *m)
@@ -338,16 +299,25 @@ static oj_status list_quadrants(struct quadrants_build *m)
     out->n = n_quadrants;
     OJ_TRY(m->make(out->n + 1, &out->first));
     OJ_TRY(m->make(out->n, &out->window));
-    list_quadrant_starts<<<oj_blocks(out->n_points + 1, BLOCK), BLOCK, 0,
-                           m->stream>>>(out->n_points, m->place.data,
-                                        out->first.data);
+    /* quadrants before each place */
+    const int32_t *number = m->place.data;
+    int32_t *first = out->first.data;
+    int64_t n = out->n_points;
+    OJ_TRY(oj_cuda_each(
+        m->stream, n + 1,
+        [=] __device__(int64_t i)
+        {
+            if (i == n || number[i + 1] != number[i])
+                first[number[i]] = (int32_t)i;
+        },
+        "listing quadrants", m->err));
     return m->run(out->n * WARP, "listing quadrants", make_windows, out->n,
                   out->first.data, out->x.data, out->y.data, out->window.data);
 }
 
 static oj_status make_all(struct quadrants_build *m)
 {
-    struct point_extent frame = {oj_quadrant_box_empty(), 0};
+    struct point_extent frame = {oj_box_empty(), 0};
     struct extent_of_point points = {m->x, m->y};
     if (m->n == 0)
         return OJ_OK;
@@ -356,8 +326,7 @@ static oj_status make_all(struct quadrants_build *m)
     m->out->n_points = frame.n;
     if (frame.n == 0)
         return OJ_OK;
-    OJ_TRY(sort_points(m, &frame));
-    OJ_TRY(reorder(m));
+    OJ_TRY(sort_points(m, frame.box));
     OJ_TRY(split_all(m));
     return list_quadrants(m);
 }
@@ -376,7 +345,6 @@ static oj_status make_quadrants(struct chunk *c, int64_t size)
     m.err = c->err;
     status = make_all(&m);
     m.drop(&m.code, &m.scratch, &m.open, &m.next, &m.n_next, &m.place);
-    oj_cuda_sorting_drop(c->device, c->stream, &m.rows);
     return status;
 }
 
@@ -392,99 +360,57 @@ struct quadrant_grid_build : oj_cuda_job
 {
     const struct oj_cuda_layer *layer;
     struct quadrant_cells *grid;
-    struct oj_cuda_array<double> n_cells;              /* [1] */
     struct oj_cuda_array<int64_t> offset;              /* [features + 1] */
     struct oj_cuda_sorting<uint64_t, int32_t> entries; /* features by cell */
 };
 
-/* Where features' segments begin. */
-static __global__ void
-list_feature_starts(const __grid_constant__ struct oj_cuda_layer layer,
-                    int32_t *first)
-{
-    int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (f > layer.n_features)
-        return;
-    if (layer.short_points)
-        first[f] = (int32_t)f;
-    else if (f == layer.n_features)
-        first[f] = (int32_t)layer.n_segments;
-    else
-        first[f] = (int32_t)layer.segment_offset
-                       .data[layer.ring_offset.data[layer.part_offset.data[f]]];
-}
-
-/* A thread for each part: those without segments are none. */
-static __global__ void
-flag_parts(const __grid_constant__ struct oj_cuda_layer layer, uint8_t *flag)
-{
-    int64_t p = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end;
-    const int64_t *ring = layer.ring_offset.data;
-    const int64_t *segment = layer.segment_offset.data;
-    if (p >= layer.n_parts)
-        return;
-    end = segment[ring[p + 1]];
-    if (end > segment[ring[p]])
-        flag[end - 1] = layer.part_kind.data[p] == OJ_PART_POLYGON
-                            ? OJ_QUADRANT_POLYGON_END
-                            : OJ_QUADRANT_LINE_END;
-}
-
 /* A warp for each feature. */
 static __global__ void make_boxes(int64_t n, const int32_t *first,
                                   const struct oj_cuda_segment *segment,
-                                  struct oj_quadrant_box *out)
+                                  struct oj_box *out)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_quadrant_box box = oj_quadrant_box_empty();
+    struct oj_box box = oj_box_empty();
     if (f >= n)
         return;
     for (int64_t s = first[f] + (int)threadIdx.x % WARP; s < first[f + 1];
          s += WARP)
     {
-        oj_quadrant_box_add(&box, segment[s].ax, segment[s].ay);
-        oj_quadrant_box_add(&box, segment[s].bx, segment[s].by);
+        oj_box_add_point(&box, segment[s].ax, segment[s].ay);
+        oj_box_add_point(&box, segment[s].bx, segment[s].by);
     }
     join_lanes(&box);
     if (threadIdx.x % WARP == 0)
-        out[f] = oj_quadrant_box_of_feature(&box);
+        out[f] = oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
 }
 
 /* Cells of a feature; 0 when it has no box. */
 static __device__ double cells_of(const struct quadrant_cells &grid, int64_t f,
                                   struct oj_quadrant_cells *cells)
 {
-    struct oj_quadrant_box box = grid.box.data[f];
-    if (oj_quadrant_box_is_empty(&box))
+    struct oj_box box = grid.box.data[f];
+    if (oj_box_is_empty(&box))
         return 0.0;
-    box = oj_quadrant_box_around(&box, grid.reach);
+    box = oj_box_around(&box, grid.reach);
     *cells = oj_quadrant_cells_of(&grid.frame, &box);
     return oj_quadrant_n_cells(cells);
 }
 
-/* Sums of whole numbers: exact as long as they matter. */
-static __global__ void
-sum_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
-          double *sum)
+/* Of whole numbers: exact as long as they matter. */
+struct sum_of_cells
 {
-    int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    struct oj_quadrant_cells cells;
-    double mine = f < n ? cells_of(grid, f, &cells) : 0.0;
-    for (int step = WARP / 2; step > 0; step /= 2)
-        mine += __shfl_xor_sync(~0u, mine, step);
-    if (threadIdx.x % WARP == 0)
-        atomicAdd(sum, mine);
-}
+    struct quadrant_cells grid;
 
-static __global__ void
-count_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
-            int64_t *count)
-{
-    int64_t f = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    struct oj_quadrant_cells cells;
-    if (f <= n)
-        count[f] = f < n ? (int64_t)cells_of(grid, f, &cells) : 0;
-}
+    __device__ double operator()(ptrdiff_t f) const
+    {
+        struct oj_quadrant_cells cells;
+        return cells_of(grid, f, &cells);
+    }
+    __device__ double operator()(double a, double b) const
+    {
+        return a + b;
+    }
+};
 
 /* A warp for each feature. */
 static __global__ void
@@ -514,23 +440,49 @@ static oj_status follow_segments(struct quadrant_grid_build *m)
     int64_t n = layer->n_features;
     OJ_TRY(m->make(n + 1, &grid->first));
     OJ_TRY(m->make(n, &grid->box));
-    list_feature_starts<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, m->stream>>>(
-        *layer, grid->first.data);
+    const struct oj_cuda_layer l = *layer;
+    int32_t *first = grid->first.data;
+    OJ_TRY(oj_cuda_each(
+        m->stream, n + 1,
+        [=] __device__(int64_t f)
+        {
+            if (l.short_points)
+                first[f] = (int32_t)f;
+            else if (f == l.n_features)
+                first[f] = (int32_t)l.n_segments;
+            else
+                first[f] = (int32_t)l.segment_offset
+                               .data[l.ring_offset.data[l.part_offset.data[f]]];
+        },
+        "making boxes", m->err));
     OJ_TRY(m->run(n * WARP, "making boxes", make_boxes, n, grid->first.data,
                   layer->segment.data, grid->box.data));
     if (layer->segment_part.n == 0)
         return OJ_OK;
     OJ_TRY(m->make(layer->n_segments, &grid->flag));
     OJ_TRY(m->clear(&grid->flag, "following rings"));
-    return m->run(layer->n_parts, "following rings", flag_parts, *layer,
-                  grid->flag.data);
+    uint8_t *flag = grid->flag.data;
+    return oj_cuda_each(
+        m->stream, layer->n_parts,
+        [=] __device__(int64_t p)
+        {
+            const int64_t *ring = l.ring_offset.data;
+            const int64_t *segment = l.segment_offset.data;
+            int64_t end = segment[ring[p + 1]];
+            /* parts without segments are none */
+            if (end > segment[ring[p]])
+                flag[end - 1] = l.part_kind.data[p] == OJ_PART_POLYGON
+                                    ? OJ_QUADRANT_POLYGON_END
+                                    : OJ_QUADRANT_LINE_END;
+        },
+        "following rings", m->err);
 }
 
 /* Twice the longer side of a typical box with its reach: such a box touches a
  * few cells. */
 static oj_status typical_size(struct quadrant_grid_build *m, double *out)
 {
-    struct oj_quadrant_box box[N_SAMPLES];
+    struct oj_box box[N_SAMPLES];
     double side[N_SAMPLES];
     int64_t n = m->layer->n_features, step = n / N_SAMPLES + 1, n_sides = 0;
     int64_t n_samples = (n + step - 1) / step;
@@ -542,7 +494,7 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "looking at boxes", m->err);
     for (int64_t i = 0; i < n_samples; i++)
     {
-        if (!oj_quadrant_box_is_empty(&box[i]))
+        if (!oj_box_is_empty(&box[i]))
             side[n_sides++] =
                 fmax(box[i].x1 - box[i].x0, box[i].y1 - box[i].y0);
     }
@@ -552,25 +504,16 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
     return OJ_OK;
 }
 
-static oj_status count_entries(struct quadrant_grid_build *m, double *out)
-{
-    struct quadrant_cells *grid = m->grid;
-    int64_t n = m->layer->n_features;
-    OJ_TRY(m->clear(&m->n_cells, "counting cells"));
-    OJ_TRY(m->run(n, "counting cells", sum_cells, n, *grid, m->n_cells.data));
-    return m->read(m->n_cells.data, out, "counting cells");
-}
-
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * one cell has one of each at most. */
 static oj_status choose_size(struct quadrant_grid_build *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
     struct quadrant_cells *grid = m->grid;
-    struct oj_quadrant_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
+    struct oj_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
     double limit = fmin(6.0 * (double)layer->n_features + 1024.0, 2147483000.0);
-    double extent, size, n;
-    all = oj_quadrant_box_around(&all, grid->reach);
+    double extent, size, n = 0.0;
+    all = oj_box_around(&all, grid->reach);
     extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     grid->frame.x0 = all.x0;
     grid->frame.y0 = all.y0;
@@ -578,11 +521,14 @@ static oj_status choose_size(struct quadrant_grid_build *m)
     size = fmax(size, extent / OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         size = INFINITY;
-    OJ_TRY(m->make(1, &m->n_cells));
     for (;; size *= 2.0)
     {
+        struct sum_of_cells sum;
         grid->frame.size = size;
-        OJ_TRY(count_entries(m, &n));
+        sum.grid = *grid;
+        n = 0.0;
+        OJ_TRY(oj_cuda_reduce(m->device, sum, layer->n_features, sum, &n,
+                              "counting cells", m->err));
         if (n <= limit || !(size < INFINITY))
             break;
     }
@@ -601,8 +547,16 @@ static oj_status make_cells(struct quadrant_grid_build *m)
     OJ_TRY(m->make(n + 1, &m->offset));
     OJ_TRY(oj_cuda_sorting_make(m->device, m->stream, n_entries, &m->entries,
                                 m->err));
-    OJ_TRY(
-        m->run(n + 1, "counting cells", count_cells, n, *grid, m->offset.data));
+    int64_t *count = m->offset.data;
+    const struct quadrant_cells cells = *grid;
+    OJ_TRY(oj_cuda_each(
+        m->stream, n + 1,
+        [=] __device__(int64_t f)
+        {
+            struct oj_quadrant_cells unused;
+            count[f] = f < n ? (int64_t)cells_of(cells, f, &unused) : 0;
+        },
+        "counting cells", m->err));
     OJ_TRY(m->scan(m->offset.data, n, "summing counts"));
     OJ_TRY(m->run(n * WARP, "listing cells", list_cells, n, *grid,
                   m->offset.data, m->entries.key[0].data,
@@ -632,7 +586,7 @@ static oj_status make_grid(struct oj_cuda_device *device,
     status = follow_segments(&m);
     if (status == OJ_OK)
         status = make_cells(&m);
-    m.drop(&m.n_cells, &m.offset, &m.scratch);
+    m.drop(&m.offset, &m.scratch);
     oj_cuda_sorting_drop(device, device->stream, &m.entries);
     OJ_TRY(status);
     OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "laying a grid", err);
@@ -647,13 +601,13 @@ static oj_status make_grid(struct oj_cuda_device *device,
 
 /* 1 when entry i of the grid stands for a pair with this window. */
 static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
-                              const struct oj_quadrant_box *window,
+                              const struct oj_box *window,
                               const struct oj_quadrant_cells *cells)
 {
-    struct oj_quadrant_box box = oj_quadrant_box_around(
-        &grid->box.data[grid->feature.data[i]], grid->reach);
+    struct oj_box box =
+        oj_box_around(&grid->box.data[grid->feature.data[i]], grid->reach);
     struct oj_quadrant_cells of_box;
-    if (!oj_quadrant_boxes_meet(&box, window))
+    if (!oj_box_intersects(&box, window))
         return 0;
     of_box = oj_quadrant_cells_of(&grid->frame, &box);
     return oj_quadrant_counts_in(grid->cell.data[i], cells, &of_box);
@@ -664,7 +618,7 @@ static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
                                 int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
-    struct oj_quadrant_box window = c->quadrants.window.data[q];
+    struct oj_box window = c->quadrants.window.data[q];
     struct oj_quadrant_cells cells =
         oj_quadrant_cells_of(&grid->frame, &window);
     unsigned lane = threadIdx.x % WARP;
@@ -774,7 +728,7 @@ struct pairs_of_block
     int32_t feature[TASK];
     int32_t first[TASK];
     int64_t place[TASK + 1]; /* segments before each, and all */
-    struct oj_quadrant_box box[TASK];
+    struct oj_box box[TASK];
 };
 
 /* Segments that a block looks at together. */
@@ -827,7 +781,7 @@ static __device__ void load_segment(const struct quadrant_chunk *c,
 struct quadrant_walk
 {
     double x, y;
-    struct oj_quadrant_box window;
+    struct oj_box window;
     struct oj_quadrant_state state;
     struct oj_quadrant_best best;
     int is_there, in_reach;
@@ -864,7 +818,7 @@ static __device__ void walk_all(const struct quadrant_chunk *c,
             int64_t from = p->place[i] - at, end = p->place[i + 1] - at;
             if (from >= 0 && w->is_there)
             {
-                w->in_reach = oj_quadrant_boxes_meet(&w->window, &p->box[i]);
+                w->in_reach = oj_box_intersects(&w->window, &p->box[i]);
                 w->n_met += (unsigned)w->in_reach;
                 oj_quadrant_start(&w->state);
             }
@@ -921,7 +875,7 @@ static __device__ void put_together(const struct quadrant_chunk *c, int64_t q,
 static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
                                   int is_there, struct quadrant_walk *w)
 {
-    struct oj_quadrant_box at;
+    struct oj_box at;
     w->is_there = is_there;
     w->best.distance = INFINITY;
     w->best.rank = INT32_MAX;
@@ -932,7 +886,7 @@ static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
     w->y = c->quadrants.y.data[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
-    w->window = oj_quadrant_box_around(&at, c->grid.reach);
+    w->window = oj_box_around(&at, c->grid.reach);
 }
 
 template <int INTERIOR>
@@ -967,15 +921,6 @@ static __global__ void __launch_bounds__(TILE)
         atomicAdd(c.answers.n_met.data, (unsigned long long)n_met);
 }
 
-static __global__ void start_answers(int64_t n, double *distance, int32_t *rank)
-{
-    int64_t i = (int64_t)blockIdx.x * TILE + threadIdx.x;
-    if (i >= n)
-        return;
-    distance[i] = INFINITY;
-    rank[i] = INT32_MAX;
-}
-
 static oj_status make_answers(struct chunk *c)
 {
     struct quadrant_answers *a = &c->answers;
@@ -985,12 +930,16 @@ static oj_status make_answers(struct chunk *c)
     OJ_TRY(c->make(1, &a->n_met));
     OJ_TRY(c->clear(&a->n_met, "starting answers"));
     OJ_TRY(c->clear(&a->lock, "starting answers"));
-    if (n == 0)
-        return OJ_OK;
-    start_answers<<<oj_blocks(n, TILE), TILE, 0, c->stream>>>(
-        n, a->distance.data, a->rank.data);
-    OJ_CUDA_TRY_LAUNCH("starting answers", c->err);
-    return OJ_OK;
+    double *distance = a->distance.data;
+    int32_t *rank = a->rank.data;
+    return oj_cuda_each(
+        c->stream, n,
+        [=] __device__(int64_t i)
+        {
+            distance[i] = INFINITY;
+            rank[i] = INT32_MAX;
+        },
+        "starting answers", c->err);
 }
 
 static oj_status refine_slice(struct chunk *c)
@@ -1006,63 +955,42 @@ static oj_status refine_slice(struct chunk *c)
     return OJ_OK;
 }
 
-static __global__ void clear_rows(int64_t n, int32_t *row, double *measure)
-{
-    int64_t i = (int64_t)blockIdx.x * TILE + threadIdx.x;
-    if (i >= n)
-        return;
-    row[i] = -1;
-    measure[i] = NAN;
-}
-
-static __global__ void
-answer_rows(const __grid_constant__ struct quadrant_chunk c)
-{
-    int64_t p = (int64_t)blockIdx.x * TILE + threadIdx.x;
-    const int32_t *ordinal_of = c.layer.ordinal_of.data;
-    int32_t best;
-    uint32_t row;
-    if (p >= c.quadrants.n_points || c.answers.rank.data[p] == INT32_MAX)
-        return;
-    best = c.answers.rank.data[p];
-    row = c.quadrants.row.data[p];
-    c.row.data[row] = ordinal_of != NULL ? ordinal_of[best] : best;
-    c.measure.data[row] = c.answers.distance.data[p];
-}
-
 static oj_status answer_all(struct chunk *c)
 {
-    int64_t n = c->quadrants.n_points;
-    clear_rows<<<oj_blocks(c->n, TILE), TILE, 0, c->stream>>>(c->n, c->row.data,
-                                                              c->measure.data);
-    if (n > 0)
-        answer_rows<<<oj_blocks(n, TILE), TILE, 0, c->stream>>>(*c);
-    OJ_CUDA_TRY_LAUNCH("answering", c->err);
-    return OJ_OK;
+    const struct quadrant_chunk chunk = *c;
+    OJ_TRY(oj_cuda_each(
+        c->stream, c->n,
+        [=] __device__(int64_t i)
+        {
+            chunk.row.data[i] = -1;
+            chunk.measure.data[i] = NAN;
+        },
+        "answering", c->err));
+    return oj_cuda_each(
+        c->stream, c->quadrants.n_points,
+        [=] __device__(int64_t p)
+        {
+            const int32_t *ordinal_of = chunk.layer.ordinal_of.data;
+            int32_t best = chunk.answers.rank.data[p];
+            int32_t row = chunk.quadrants.row.data[p];
+            if (best == INT32_MAX)
+                return;
+            chunk.row.data[row] = ordinal_of != NULL ? ordinal_of[best] : best;
+            chunk.measure.data[row] = chunk.answers.distance.data[p];
+        },
+        "answering", c->err);
 }
 
 /* --- batches ----------------------------------------------------------- */
 
-static oj_status start_clock(struct chunk *c)
+/* Waits for what is enqueued, which adds to *seconds. */
+static oj_status end_stage(struct chunk *c, double *seconds)
 {
-    OJ_TRY(oj_check_cancel(c->self->device.cancel, c->err));
-    OJ_CUDA_TRY(cudaEventRecord(c->self->begin, c->stream), "taking the time",
-                c->err);
-    return OJ_OK;
-}
-
-/* Adds the device's time since start_clock(); waits for the stream. */
-static oj_status stop_clock(struct chunk *c, double *seconds)
-{
-    float milliseconds = 0.0f;
-    OJ_CUDA_TRY(cudaEventRecord(c->self->end, c->stream), "taking the time",
-                c->err);
-    OJ_CUDA_TRY(cudaEventSynchronize(c->self->end), "joining", c->err);
-    OJ_CUDA_TRY(
-        cudaEventElapsedTime(&milliseconds, c->self->begin, c->self->end),
-        "taking the time", c->err);
-    *seconds += 1e-3 * (double)milliseconds;
-    return OJ_OK;
+    double start = c->stage_start;
+    OJ_CUDA_TRY(cudaStreamSynchronize(c->stream), "joining", c->err);
+    c->stage_start = oj_clock_seconds();
+    *seconds += c->stage_start - start;
+    return oj_check_cancel(c->self->device.cancel, c->err);
 }
 
 static oj_status load(struct chunk *c, const double *x, const double *y)
@@ -1082,9 +1010,8 @@ static oj_status group(struct chunk *c)
 {
     struct oj_gpu_quadrant_index *self = c->self;
     int64_t size = self->options.quadrant_size;
-    OJ_TRY(start_clock(c));
     OJ_TRY(make_quadrants(c, size > 0 ? size : default_size));
-    return stop_clock(c, &c->sort_s);
+    return end_stage(c, &c->sort_s);
 }
 
 /* Room for as many pairs as there is memory for, up to n. *got: how many. */
@@ -1109,14 +1036,12 @@ static oj_status make_room(struct chunk *c)
 
 static oj_status run_slice(struct chunk *c, int64_t most)
 {
-    OJ_TRY(start_clock(c));
     OJ_TRY(next_slice(c, most));
     OJ_TRY(make_room(c));
     OJ_TRY(list_pairs(c));
-    OJ_TRY(stop_clock(c, &c->filter_s));
-    OJ_TRY(start_clock(c));
+    OJ_TRY(end_stage(c, &c->filter_s));
     OJ_TRY(refine_slice(c));
-    return stop_clock(c, &c->refine_s);
+    return end_stage(c, &c->refine_s);
 }
 
 static oj_status meet(struct chunk *c)
@@ -1124,9 +1049,8 @@ static oj_status meet(struct chunk *c)
     int64_t most = 0;
     if (c->quadrants.n == 0 || c->grid.n_entries == 0)
         return OJ_OK;
-    OJ_TRY(start_clock(c));
     OJ_TRY(count_all_pairs(c));
-    OJ_TRY(stop_clock(c, &c->filter_s));
+    OJ_TRY(end_stage(c, &c->filter_s));
     if (c->pairs.n == 0)
         return OJ_OK;
     OJ_TRY(hold_pairs(c, c->pairs.n, &most));
@@ -1139,9 +1063,8 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
 {
     unsigned long long n_met = 0;
     size_t n = (size_t)c->n;
-    OJ_TRY(start_clock(c));
     OJ_TRY(answer_all(c));
-    OJ_TRY(stop_clock(c, &c->refine_s));
+    OJ_TRY(end_stage(c, &c->refine_s));
     OJ_CUDA_TRY(cudaMemcpyAsync(row, c->row.data, n * sizeof *row,
                                 cudaMemcpyDeviceToHost, c->stream),
                 "copying answers", c->err);
@@ -1172,6 +1095,7 @@ static void drop_chunk(struct chunk *c)
 static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
                            int32_t *row, double *measure)
 {
+    c->stage_start = oj_clock_seconds();
     OJ_TRY(load(c, x, y));
     OJ_TRY(group(c));
     OJ_TRY(make_answers(c));
@@ -1255,8 +1179,6 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
         ordinal++;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
                         &self->device, err));
-    OJ_CUDA_TRY(cudaEventCreate(&self->begin), "taking the time", err);
-    OJ_CUDA_TRY(cudaEventCreate(&self->end), "taking the time", err);
     OJ_TRY(oj_cuda_layer_make(&self->device, join_side, NULL, tie_rank,
                               &self->layer, err));
     return make_grid(&self->device, &self->layer, reach, &self->grid, err);
@@ -1304,10 +1226,6 @@ static void free_aside(void *user)
     if (self->device.stream == NULL)
         return;
     (void)cudaSetDevice(self->device.ordinal);
-    if (self->begin != NULL)
-        (void)cudaEventDestroy(self->begin);
-    if (self->end != NULL)
-        (void)cudaEventDestroy(self->end);
     oj_cuda_drop(&self->device, self->device.stream, &self->grid.box,
                  &self->grid.cell, &self->grid.feature, &self->grid.first,
                  &self->grid.flag);

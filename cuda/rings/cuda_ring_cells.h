@@ -2,7 +2,27 @@
 #ifndef CUDA_RING_CELLS_H
 #define CUDA_RING_CELLS_H
 
-#include "cuda_ring_tree.h"
+#include "../device/oj_cuda.h"
+#include "oj_ring_tree.h"
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_cuda_ring_cells
+{
+    /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)
+     *  (parts) or oj_ring_tree_find() and oj_ring_tree_next(). A tree
+     *  without polygons answers too: nothing. */
+    struct oj_ring_tree tree;
+
+    int64_t n_slots, n_leaves, n_records, n_edges;
+    int n_levels;
+    struct oj_cuda_array<uint32_t> directory;
+    struct oj_cuda_array<uint16_t> occupied;
+    struct oj_cuda_array<uint32_t> slot;
+    struct oj_cuda_array<struct oj_ring_leaf> leaf;
+    struct oj_cuda_array<struct oj_ring_record> record;
+    struct oj_cuda_array<struct oj_ring_edge16> edge;
+    struct oj_cuda_array<uint32_t> edge_segment;
+};
 
 /** Builds the tree of all polygons of layer, which outlives it, on
  *  device->stream.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are

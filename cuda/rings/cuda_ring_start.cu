@@ -1,7 +1,4 @@
-#include "cuda_ring_start.h"
-
-#include "../device/cuda_cub.cuh"
-#include "cuda_ring_windows.cuh"
+#include "cuda_ring_levels.cuh"
 
 #include <string.h>
 
@@ -16,6 +13,11 @@
 
 /* Fragments that a number of 32 bits has room for beside one of 16 cells. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
+
+static __device__ int64_t at_thread(void)
+{
+    return (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+}
 
 /* --- units ---------------------------------------------------------------- */
 
@@ -113,7 +115,6 @@ struct ring_start_work
 {
     struct oj_cuda_array<unsigned long long> fragments, edges; /* starts */
     struct oj_cuda_array<uint32_t> window;
-    struct oj_cuda_array<uint8_t> scratch;
     struct oj_cuda_ring_level windows;
     struct oj_cuda_ring_marks marks;
     struct oj_cuda_array<unsigned long long> place;   /* [fragments + 1] */
@@ -121,13 +122,13 @@ struct ring_start_work
     struct oj_cuda_array<unsigned long long> put;     /* [items + 1] */
 };
 
-static void drop_working(struct oj_cuda_device *device,
+static void drop_working(struct oj_cuda_ring_making *m,
                          struct ring_start_work *w)
 {
-    oj_cuda_drop(device, device->stream, &w->fragments, &w->edges, &w->window,
-                 &w->scratch, &w->place, &w->item[0], &w->item[1], &w->put);
-    oj_cuda_ring_level_drop(device, &w->windows);
-    oj_cuda_ring_marks_drop(device, &w->marks);
+    m->drop(&w->fragments, &w->edges, &w->window, &w->place, &w->item[0],
+            &w->item[1], &w->put);
+    oj_cuda_ring_level_drop(m, &w->windows);
+    oj_cuda_ring_marks_drop(m, &w->marks);
 }
 
 static struct starts starts_of(const struct ring_start_work *w)
@@ -139,21 +140,16 @@ static struct starts starts_of(const struct ring_start_work *w)
 static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
                          struct ring_start_work *w, struct all_units *all)
 {
-    cudaStream_t stream = m->device->stream;
     unsigned long long fragments = 0, edges = 0;
     if (w->fragments.n == 0)
     {
-        OJ_TRY(oj_cuda_make(m->device, stream, u->n + 1, &w->fragments,
-                            &w->edges, m->err));
-        OJ_TRY(oj_cuda_make(m->device, stream, u->n, &w->window, m->err));
+        OJ_TRY(m->make(u->n + 1, &w->fragments, &w->edges));
+        OJ_TRY(m->make(u->n, &w->window));
     }
-    measure_units<<<oj_blocks(u->n + 1, BLOCK), BLOCK, 0, stream>>>(
-        *u, starts_of(w));
-    OJ_CUDA_TRY_LAUNCH("counting rings", m->err);
-    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->fragments.data,
-                              u->n, &fragments, "counting rings", m->err));
-    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->edges.data,
-                              u->n, &edges, "counting rings", m->err));
+    OJ_TRY(m->run(u->n + 1, "counting rings", measure_units, *u, starts_of(w)));
+    OJ_TRY(
+        m->scan_total(w->fragments.data, u->n, &fragments, "counting rings"));
+    OJ_TRY(m->scan_total(w->edges.data, u->n, &edges, "counting rings"));
     all->windows = (int64_t)(fragments >> 32);
     all->fragments = (int64_t)(fragments & 0xffffffffu);
     all->edges = (int64_t)(edges & 0xffffffffu);
@@ -208,23 +204,17 @@ static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
                            const struct ring_start_work *w, int64_t n_fragments,
                            struct oj_cuda_ring_level *root)
 {
-    cudaStream_t stream = m->device->stream;
     root->n_nodes = 1;
     root->n_fragments = n_fragments;
     root->n_edges = m->layer->n_segments;
-    OJ_TRY(oj_cuda_make(m->device, stream, 1, &root->parent, &root->replication,
-                        m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, 2, &root->node_first, m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, n_fragments, &root->fragment, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, root->n_edges, &root->edge, m->err));
-    make_root<<<oj_blocks(n_fragments + 1, BLOCK), BLOCK, 0, stream>>>(
-        *u, starts_of(w), *root);
-    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
-    count_up<<<oj_blocks(root->n_edges + 1, BLOCK), BLOCK, 0, stream>>>(
-        root->n_edges, root->edge.data);
-    OJ_CUDA_TRY_LAUNCH("making the root of rings", m->err);
-    return OJ_OK;
+    OJ_TRY(m->make(1, &root->parent, &root->replication));
+    OJ_TRY(m->make(2, &root->node_first));
+    OJ_TRY(m->make(n_fragments, &root->fragment));
+    OJ_TRY(m->make(root->n_edges, &root->edge));
+    OJ_TRY(m->run(n_fragments + 1, "making the root of rings", make_root, *u,
+                  starts_of(w), *root));
+    return m->run(root->n_edges + 1, "making the root of rings", count_up,
+                  root->n_edges, root->edge.data);
 }
 
 /* --- windows -------------------------------------------------------------- */
@@ -269,25 +259,163 @@ static oj_status fill_windows(struct oj_cuda_ring_making *m,
                               const struct all_units *all,
                               struct ring_start_work *w)
 {
-    cudaStream_t stream = m->device->stream;
     struct oj_cuda_ring_level *level = &w->windows;
     level->depth = u->level;
     level->n_nodes = all->windows;
     level->n_fragments = all->fragments;
     level->n_edges = all->edges;
-    OJ_TRY(oj_cuda_make(m->device, stream, level->n_nodes, &level->window,
-                        m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, level->n_fragments, &level->fragment,
-                        m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, level->n_edges, &level->edge, m->err));
-    make_windows<<<oj_blocks(u->n, BLOCK), BLOCK, 0, stream>>>(*u, starts_of(w),
-                                                               *level);
-    OJ_CUDA_TRY_LAUNCH("making windows of rings", m->err);
+    OJ_TRY(m->make(level->n_nodes, &level->window));
+    OJ_TRY(m->make(level->n_fragments, &level->fragment));
+    OJ_TRY(m->make(level->n_edges, &level->edge));
+    OJ_TRY(m->run(u->n, "making windows of rings", make_windows, *u,
+                  starts_of(w), *level));
     return oj_cuda_ring_mark(m, level, &w->marks);
 }
 
 /* --- from windows to cells ------------------------------------------------ */
+
+struct windows
+{
+    int level;
+    uint32_t n;
+    const uint2 *window;
+    const struct oj_ring_fragment *fragment;
+    const uint32_t *edge;
+    struct oj_cuda_ring_marks marks;
+};
+
+/* The cells of its window in which fragment k is. */
+static __device__ uint32_t cells_of(const struct windows &v, uint32_t k)
+{
+    return oj_cuda_ring_there(v.marks, k, v.fragment[k].unit);
+}
+
+struct items_of
+{
+    struct windows v;
+
+    __device__ unsigned long long operator()(ptrdiff_t k) const
+    {
+        return k < v.n ? (unsigned)__popc(cells_of(v, (uint32_t)k)) : 0;
+    }
+};
+
+/* An item: a fragment in a cell. From the lowest bit: that of the cell in its
+ * window, the fragment, the cell, which items are sorted by, the number of the
+ * fragment's edges in it, and the fragment's bit there. */
+#define ITEM_FRAGMENT 4
+#define ITEM_CELL 32
+#define ITEM_EDGES 56
+#define ITEM_INSIDE 60
+
+static __device__ uint32_t cell_of(unsigned long long item)
+{
+    return (uint32_t)(item >> ITEM_CELL) & 0xffffffu;
+}
+
+static __device__ uint32_t edges_of(unsigned long long item)
+{
+    return (uint32_t)(item >> ITEM_EDGES) & 15u;
+}
+
+/* Items of a block go out side by side. */
+static __global__ void put_items(const __grid_constant__ struct windows v,
+                                 const unsigned long long *place,
+                                 unsigned long long *item)
+{
+    __shared__ unsigned long long made[OJ_RING_CELL_CHILDREN * BLOCK];
+    uint32_t k = (uint32_t)at_thread(), first = blockIdx.x * BLOCK;
+    uint32_t end = first + BLOCK < v.n ? first + BLOCK : v.n, at, n;
+    n = (uint32_t)(place[end] - place[first]);
+    if (k < v.n)
+    {
+        uint2 p = v.window[v.fragment[k].node];
+        uint32_t inside = oj_cuda_ring_inside(v.marks, k, v.fragment[k].unit);
+        at = (uint32_t)(place[k] - place[first]);
+        for (uint32_t left = cells_of(v, k); left != 0; left &= left - 1, at++)
+        {
+            uint32_t c = (uint32_t)__ffs((int)left) - 1;
+            made[at] = (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
+                       (v.marks.masks.data[k].counts >> (4 * c) & 15u)
+                           << ITEM_EDGES |
+                       oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level)
+                           << ITEM_CELL |
+                       (unsigned long long)k << ITEM_FRAGMENT | c;
+        }
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += BLOCK)
+        item[place[first] + i] = made[i];
+}
+
+static __device__ int is_first_of_group(const unsigned long long *item,
+                                        uint32_t j)
+{
+    return j == 0 || cell_of(item[j]) / 16 != cell_of(item[j - 1]) / 16;
+}
+
+/* What items, by cell, add: high half groups of 16 cells, low half edges; and
+ * nothing behind them. */
+struct put_sums
+{
+    const unsigned long long *item;
+    ptrdiff_t n;
+
+    __device__ unsigned long long operator()(ptrdiff_t i) const
+    {
+        if (i >= n)
+            return 0;
+        return (unsigned long long)is_first_of_group(item, (uint32_t)i) << 32 |
+               edges_of(item[i]);
+    }
+};
+
+static __global__ void fill_cells(const __grid_constant__ struct windows v,
+                                  uint32_t n, const unsigned long long *item,
+                                  const unsigned long long *put,
+                                  uint32_t first_group, uint32_t *slot,
+                                  struct oj_cuda_ring_level level)
+{
+    uint32_t j = (uint32_t)at_thread(), c, cell, is_first, group, node;
+    uint32_t before, to, shift = 2 * (uint32_t)v.level - 2;
+    struct oj_ring_fragment f;
+    if (j >= n)
+        return;
+    c = (uint32_t)item[j] % 16;
+    cell = cell_of(item[j]);
+    is_first = (uint32_t)is_first_of_group(item, j);
+    group = (uint32_t)(put[j] >> 32) + is_first - 1;
+    node = 16 * group + cell % 16;
+    to = (uint32_t)put[j];
+    f = v.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
+    *(uint4 *)&level.fragment.data[j] =
+        make_uint4((f.unit & ~1u) | ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
+                   to, edges_of(item[j]), node);
+    for (uint32_t e = f.first; e < f.first + f.n; e++)
+    {
+        if (v.marks.touched.data[e] >> c & 1u)
+            level.edge.data[to++] = v.edge[e];
+    }
+    before = j == 0 ? UINT32_MAX
+                    : 16 * (group - is_first) + cell_of(item[j - 1]) % 16;
+    for (uint32_t i = before + 1; i != node + 1; i++)
+        level.node_first.data[i] = j;
+    if (j == n - 1)
+    {
+        for (uint32_t i = node + 1; i <= 16 * (group + 1); i++)
+            level.node_first.data[i] = n;
+    }
+    if (is_first)
+    {
+        uint32_t parent = cell / 16;
+        level.parent.data[group] =
+            make_uint2(parent & ((1u << shift) - 1), parent >> shift);
+        level.replication.data[group] = 1.0f;
+        slot[oj_ring_directory_at(level.parent.data[group].x,
+                                  level.parent.data[group].y, v.level - 1)] =
+            oj_ring_slot_make(OJ_RING_INNER, first_group + group);
+    }
+}
 
 static struct windows view_of(const struct ring_start_work *w)
 {
@@ -297,10 +425,7 @@ static struct windows view_of(const struct ring_start_work *w)
     v.window = w->windows.window.data;
     v.fragment = w->windows.fragment.data;
     v.edge = w->windows.edge.data;
-    v.head = w->marks.head.data;
-    v.lost = w->marks.lost.data;
-    v.masks = w->marks.masks.data;
-    v.touched = w->marks.touched.data;
+    v.marks = w->marks;
     return v;
 }
 
@@ -309,31 +434,23 @@ static oj_status sort_items(struct oj_cuda_ring_making *m,
                             struct ring_start_work *w,
                             unsigned long long *n_items)
 {
-    cudaStream_t stream = m->device->stream;
     struct windows v = view_of(w);
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, (int64_t)v.n + 1, &w->place, m->err));
-    count_items<<<oj_blocks((int64_t)v.n + 1, BLOCK), BLOCK, 0, stream>>>(
-        v, w->place.data);
-    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    OJ_TRY(oj_cuda_scan_total(m->device, stream, &w->scratch, w->place.data,
-                              v.n, n_items, "filling cells of rings", m->err));
+    OJ_TRY(oj_cuda_ring_places(m, items_of{v}, v.n, &w->place, n_items,
+                               "filling cells of rings"));
     if (*n_items >= ((unsigned long long)1 << 31))
         return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
-    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)*n_items, &w->item[0],
-                        &w->item[1], m->err));
-    put_items<<<oj_blocks(v.n, BLOCK), BLOCK, 0, stream>>>(v, w->place.data,
-                                                           w->item[1].data);
-    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    return oj_cuda_with_scratch(
-        m->device, stream, &w->scratch,
+    OJ_TRY(m->make((int64_t)*n_items, &w->item[0], &w->item[1]));
+    OJ_TRY(m->run(v.n, "filling cells of rings", put_items, v, w->place.data,
+                  w->item[1].data));
+    return m->with_scratch(
         [&](void *memory, size_t &bytes)
         {
             return cub::DeviceRadixSort::SortKeys(
                 memory, bytes, w->item[1].data, w->item[0].data,
-                (int64_t)*n_items, ITEM_CELL, ITEM_CELL + 4 * v.level, stream);
+                (int64_t)*n_items, ITEM_CELL, ITEM_CELL + 4 * v.level,
+                m->stream);
         },
-        "sorting cells of rings", m->err);
+        "sorting cells of rings");
 }
 
 static oj_status fill_first(struct oj_cuda_ring_making *m,
@@ -341,48 +458,24 @@ static oj_status fill_first(struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_part *above,
                             struct oj_cuda_ring_level *first)
 {
-    cudaStream_t stream = m->device->stream;
     struct windows v = view_of(w);
     struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
     unsigned long long n = 0, all = 0;
-    int64_t n_groups;
     OJ_TRY(sort_items(m, w, &n));
-    OJ_TRY(oj_cuda_make(m->device, stream, (int64_t)n + 1, &w->put, m->err));
-    OJ_TRY(oj_cuda_with_scratch(
-        m->device, stream, &w->scratch,
-        [&](void *memory, size_t &bytes)
-        {
-            oj_cuda_computed<unsigned long long, struct put_sums> sums = {
-                {w->item[0].data, (ptrdiff_t)n}, 0};
-            return cub::DeviceScan::ExclusiveSum(
-                memory, bytes, sums, w->put.data, (int64_t)n + 1, stream);
-        },
-        "filling cells of rings", m->err));
-    OJ_TRY(oj_cuda_read(stream, w->put.data + n, (int)sizeof all, &all,
-                        "filling cells of rings", m->err));
+    OJ_TRY(oj_cuda_ring_places(m, put_sums{w->item[0].data, (ptrdiff_t)n},
+                               (int64_t)n, &w->put, &all,
+                               "filling cells of rings"));
     above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
     OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
     OJ_CUDA_TRY(
-        cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, stream),
+        cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, m->stream),
         "filling cells of rings", m->err);
-    n_groups = (int64_t)(all >> 32);
     first->depth = v.level;
-    first->n_nodes = 16 * n_groups;
-    first->n_fragments = (int64_t)n;
-    first->n_edges = (int64_t)(all & 0xffffffffu);
-    OJ_TRY(oj_cuda_make(m->device, stream, n_groups, &first->parent,
-                        &first->replication, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, first->n_nodes + 1,
-                        &first->node_first, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, first->n_fragments, &first->fragment,
-                        m->err));
-    OJ_TRY(
-        oj_cuda_make(m->device, stream, first->n_edges, &first->edge, m->err));
-    fill_cells<<<oj_blocks((int64_t)n, BLOCK), BLOCK, 0, stream>>>(
-        v, (uint32_t)n, w->item[0].data, w->put.data, above->n_slots / 16,
-        slot->data, *first);
-    OJ_CUDA_TRY_LAUNCH("filling cells of rings", m->err);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_ring_level_make(m, (int64_t)(all >> 32), n,
+                                   all & 0xffffffffu, first));
+    return m->run((int64_t)n, "filling cells of rings", fill_cells, v,
+                  (uint32_t)n, w->item[0].data, w->put.data,
+                  above->n_slots / 16, slot->data, *first);
 }
 
 /* --- the whole ------------------------------------------------------------ */
@@ -452,8 +545,8 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     if (status == OJ_ERR_NOMEM) /* the root takes less */
     {
         memset(above, 0, sizeof *above);
-        oj_cuda_ring_level_drop(m->device, first);
-        drop_working(m->device, &w);
+        oj_cuda_ring_level_drop(m, first);
+        drop_working(m, &w);
         memset(&w, 0, sizeof w);
         status = OJ_OK;
         units.level = 0;
@@ -464,6 +557,6 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
         if (status == OJ_OK)
             status = fill_root(m, &units, &w, all.fragments, first);
     }
-    drop_working(m->device, &w);
+    drop_working(m, &w);
     return status;
 }

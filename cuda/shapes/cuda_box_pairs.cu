@@ -100,17 +100,13 @@ static __global__ void descend(const __grid_constant__ struct level level,
     }
 }
 
-struct box_pairs_walk
+struct box_pairs_walk : oj_cuda_job
 {
-    struct oj_cuda_device *device;
-    cudaStream_t stream;
     struct box_question question;
     int64_t most;
     struct oj_cuda_box_pairs now, next;
     struct oj_cuda_array<uint8_t> mask;
     struct oj_cuda_array<int64_t> offset;
-    struct oj_cuda_array<uint8_t> scratch;
-    struct oj_error *err;
 };
 
 static oj_status step(struct box_pairs_walk *w, int number)
@@ -118,27 +114,21 @@ static oj_status step(struct box_pairs_walk *w, int number)
     struct level level = {w->now.row.n, w->now.row.data, w->now.feature.data,
                           number};
     int64_t total = 0;
-    OJ_TRY(oj_cuda_make(w->device, w->stream, level.n, &w->mask, w->err));
-    OJ_TRY(oj_cuda_make(w->device, w->stream, level.n + 1, &w->offset, w->err));
-    visit<<<oj_blocks(level.n + 1, BLOCK), BLOCK, 0, w->stream>>>(
-        w->question, level, w->mask.data, w->offset.data);
-    OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
-    OJ_TRY(oj_cuda_scan_total(w->device, w->stream, &w->scratch, w->offset.data,
-                              level.n, &total, "finding candidates", w->err));
+    OJ_TRY(w->make(level.n, &w->mask));
+    OJ_TRY(w->make(level.n + 1, &w->offset));
+    OJ_TRY(w->run(level.n + 1, "finding candidates", visit, w->question, level,
+                  w->mask.data, w->offset.data));
+    OJ_TRY(
+        w->scan_total(w->offset.data, level.n, &total, "finding candidates"));
     if (total > w->most)
         return oj_fail(w->err, OJ_ERR_NOMEM,
                        "more candidates than are taken at a time");
-    OJ_TRY(oj_cuda_make(w->device, w->stream, total, &w->next.row,
-                        &w->next.feature, w->err));
+    OJ_TRY(w->make(total, &w->next.row, &w->next.feature));
     if (total > 0)
-    {
-        descend<<<oj_blocks(level.n, BLOCK), BLOCK, 0, w->stream>>>(
-            level, w->mask.data, w->offset.data, w->question.order,
-            w->next.row.data, w->next.feature.data);
-        OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
-    }
-    oj_cuda_drop(w->device, w->stream, &w->mask, &w->offset);
-    oj_cuda_box_pairs_drop(w->device, w->stream, &w->now);
+        OJ_TRY(w->run(level.n, "finding candidates", descend, level,
+                      w->mask.data, w->offset.data, w->question.order,
+                      w->next.row.data, w->next.feature.data));
+    w->drop(&w->mask, &w->offset, &w->now.row, &w->now.feature);
     w->now = w->next;
     memset(&w->next, 0, sizeof w->next);
     return OJ_OK;
@@ -148,11 +138,9 @@ static oj_status find(struct box_pairs_walk *w, int64_t first, int64_t n)
 {
     if (n == 0 || w->question.tree.n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(w->device, w->stream, n, &w->now.row, &w->now.feature,
-                        w->err));
-    begin<<<oj_blocks(n, BLOCK), BLOCK, 0, w->stream>>>(
-        n, first, w->now.row.data, w->now.feature.data);
-    OJ_CUDA_TRY_LAUNCH("finding candidates", w->err);
+    OJ_TRY(w->make(n, &w->now.row, &w->now.feature));
+    OJ_TRY(w->run(n, "finding candidates", begin, n, first, w->now.row.data,
+                  w->now.feature.data));
     for (int level = w->question.tree.n_levels - 1;
          level >= 0 && w->now.row.n > 0; level--)
         OJ_TRY(step(w, level));
@@ -179,8 +167,7 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
     w.most = most;
     w.err = err;
     status = find(&w, first, n);
-    oj_cuda_drop(device, stream, &w.mask, &w.offset, &w.scratch);
-    oj_cuda_box_pairs_drop(device, stream, &w.next);
+    w.drop(&w.mask, &w.offset, &w.scratch, &w.next.row, &w.next.feature);
     if (status != OJ_OK)
     {
         oj_cuda_box_pairs_drop(device, stream, &w.now);

@@ -1,4 +1,4 @@
-#include "../device/cuda_stage.h"
+#include "../device/cuda_cub.cuh"
 #include "../index/cuda_pace.h"
 #include "cuda_meet.h"
 
@@ -276,37 +276,28 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- all pairs ------------------------------------------------------------ */
 
-struct pair_comparison
+struct pair_comparison : oj_cuda_job
 {
-    struct oj_cuda_device *device;
-    cudaStream_t stream;
     struct meet_query question;
     struct oj_cuda_array<unsigned long long> n_stretches; /* [1] */
     struct oj_cuda_array<struct segment_stretch> stretch;
-    struct oj_error *err;
 };
 
 static oj_status list_stretches(struct pair_comparison *m)
 {
     const struct meet_query *q = &m->question;
     unsigned long long n = 0;
-    OJ_TRY(oj_cuda_make(m->device, m->stream, 1, &m->n_stretches, m->err));
-    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
-                         m->err));
-    begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
-        *q, m->n_stretches.data, NULL);
-    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
-    OJ_TRY(oj_cuda_read(m->stream, m->n_stretches.data, (int)sizeof n, &n,
-                        "comparing features", m->err));
+    OJ_TRY(m->make(1, &m->n_stretches));
+    OJ_TRY(m->clear(&m->n_stretches, "comparing features"));
+    OJ_TRY(m->run(q->n, "comparing features", begin, *q, m->n_stretches.data,
+                  (struct segment_stretch *)NULL));
+    OJ_TRY(m->read(m->n_stretches.data, &n, "comparing features"));
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(m->device, m->stream, (int64_t)n, &m->stretch, m->err));
-    OJ_TRY(oj_cuda_clear(m->stream, &m->n_stretches, "comparing features",
-                         m->err));
-    begin<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(
-        *q, m->n_stretches.data, m->stretch.data);
-    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
-    return OJ_OK;
+    OJ_TRY(m->make((int64_t)n, &m->stretch));
+    OJ_TRY(m->clear(&m->n_stretches, "comparing features"));
+    return m->run(q->n, "comparing features", begin, *q, m->n_stretches.data,
+                  m->stretch.data);
 }
 
 static oj_status wait_for(struct pair_comparison *m)
@@ -324,9 +315,8 @@ static oj_status compare_large(struct pair_comparison *m)
     {
         int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
         double start = oj_clock_seconds();
-        compare_stretches<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, m->stream>>>(
-            m->question, n, m->stretch.data + first);
-        OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+        OJ_TRY(m->run(n * WARP, "comparing features", compare_stretches,
+                      m->question, n, m->stretch.data + first));
         OJ_TRY(wait_for(m));
         oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
         first += n;
@@ -338,13 +328,11 @@ static oj_status compare(struct pair_comparison *m)
 {
     const struct meet_query *q = &m->question;
     OJ_TRY(list_stretches(m));
-    compare_small<<<oj_blocks(q->n * LANES, BLOCK), BLOCK, 0, m->stream>>>(*q);
-    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    OJ_TRY(m->run(q->n * LANES, "comparing features", compare_small, *q));
     if (m->stretch.n > 0)
         OJ_TRY(wait_for(m));
     OJ_TRY(compare_large(m));
-    look_inside<<<oj_blocks(q->n, BLOCK), BLOCK, 0, m->stream>>>(*q);
-    OJ_CUDA_TRY_LAUNCH("comparing features", m->err);
+    OJ_TRY(m->run(q->n, "comparing features", look_inside, *q));
     OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
     return OJ_OK;
 }
@@ -383,6 +371,6 @@ oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
     m.question.feature = pairs->feature.data;
     m.question.said = said;
     status = compare(&m);
-    oj_cuda_drop(device, stream, &m.n_stretches, &m.stretch);
+    m.drop(&m.n_stretches, &m.stretch);
     return status;
 }

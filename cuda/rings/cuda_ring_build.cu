@@ -1,10 +1,6 @@
-#include "cuda_ring_cells.h"
-
-#include "cuda_ring_start.h"
+#include "cuda_ring_levels.cuh"
 
 #include <string.h>
-
-#define BLOCK 256
 
 /* Edges of a cell that is not split. */
 #define MOST_EDGES 12
@@ -46,7 +42,7 @@ static oj_status go_down(struct oj_cuda_ring_making *m,
         oj_cuda_ring_level_down(m, level, is_large, may_split, part, next);
     if (status != OJ_ERR_NOMEM || level->depth == 0)
         return status;
-    oj_cuda_ring_level_drop(m->device, next);
+    oj_cuda_ring_level_drop(m, next);
     *part = bases;
     return oj_cuda_ring_level_down(m, level, is_large, 0, part, next);
 }
@@ -85,10 +81,10 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
         if (status != OJ_OK)
             break;
         status = go_down(m, &level, next_part(parts), &next);
-        oj_cuda_ring_level_drop(m->device, &level);
+        oj_cuda_ring_level_drop(m, &level);
         level = next;
     }
-    oj_cuda_ring_level_drop(m->device, &level);
+    oj_cuda_ring_level_drop(m, &level);
     return status;
 }
 
@@ -111,9 +107,9 @@ static oj_status end_levels(struct oj_cuda_ring_making *m,
     cells->n_edges = (int64_t)last->first_edge + last->sums.edges;
     cells->n_levels = parts->n;
     OJ_TRY(oj_cuda_ring_extend(m, &cells->record, cells->n_records, 1));
-    end_records<<<1, 1, 0, m->device->stream>>>(
-        cells->record.data + cells->n_records, (uint32_t)cells->n_edges);
-    OJ_CUDA_TRY_LAUNCH("ending cells of rings", m->err);
+    OJ_TRY(m->run<1>(1, "ending cells of rings", end_records,
+                     cells->record.data + cells->n_records,
+                     (uint32_t)cells->n_edges));
     cells->tree = m->tree;
     cells->tree.slot = cells->slot.data;
     cells->tree.leaf = cells->leaf.data;
@@ -174,24 +170,21 @@ make_occupied(const __grid_constant__ struct oj_ring_tree tree,
 static oj_status add_directory(struct oj_cuda_ring_making *m, int top,
                                int level, struct oj_cuda_ring_cells *cells)
 {
-    cudaStream_t stream = m->device->stream;
     int64_t n = (int64_t)1 << (4 * level);
-    OJ_TRY(oj_cuda_make(m->device, stream, n, &cells->directory, m->err));
-    OJ_TRY(oj_cuda_make(m->device, stream, 16 * n, &cells->occupied, m->err));
+    OJ_TRY(m->make(n, &cells->directory));
+    OJ_TRY(m->make(16 * n, &cells->occupied));
     if (level == top)
         OJ_CUDA_TRY(cudaMemcpyAsync(cells->directory.data, cells->slot.data,
                                     4 * (size_t)n, cudaMemcpyDeviceToDevice,
-                                    stream),
+                                    m->stream),
                     "making the directory of rings", m->err);
     else
-        make_directory<<<oj_blocks(n / 16, BLOCK), BLOCK, 0, stream>>>(
-            cells->slot.data, top, level, cells->directory.data);
-    OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
+        OJ_TRY(m->run(n / 16, "making the directory of rings", make_directory,
+                      cells->slot.data, top, level, cells->directory.data));
     cells->tree.directory_level = level;
     cells->tree.directory = cells->directory.data;
-    make_occupied<<<oj_blocks(4 * n, BLOCK), BLOCK, 0, stream>>>(
-        cells->tree, cells->occupied.data);
-    OJ_CUDA_TRY_LAUNCH("making the directory of rings", m->err);
+    OJ_TRY(m->run(4 * n, "making the directory of rings", make_occupied,
+                  cells->tree, cells->occupied.data));
     cells->tree.occupied = cells->occupied.data;
     return OJ_OK;
 }
@@ -229,7 +222,9 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
         layer->n_segments > ((int64_t)1 << 31) - 16)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "polygons that CUDA kernels do not hold");
+    oj_status status;
     m.device = device;
+    m.stream = device->stream;
     m.layer = layer;
     m.cells = out;
     m.err = err;
@@ -243,7 +238,9 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    return build(&m, directory_level, &parts);
+    status = build(&m, directory_level, &parts);
+    m.drop(&m.scratch);
+    return status;
 }
 
 void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,

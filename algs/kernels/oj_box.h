@@ -1,0 +1,88 @@
+/** Boxes in the plane, and how much a filter must widen them. */
+#ifndef OJ_BOX_H
+#define OJ_BOX_H
+
+#include "oj_kernel.h"
+
+/** Closed box; empty when x0 > x1. */
+struct oj_box
+{
+    double x0, y0, x1, y1;
+};
+
+/** More than the rounding error of a distance that involved coordinates as
+ *  large as size: 32 ulp of it, where the analysis needs 7. */
+OJ_FN double oj_box_slack(double size)
+{
+    return 0x1p-47 * size;
+}
+
+/** The larger of two numbers, neither of them NaN. (fmax() is a call.) */
+OJ_FN double oj_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+OJ_FN struct oj_box oj_box_empty(void)
+{
+    struct oj_box box = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+    return box;
+}
+
+OJ_FN int oj_box_is_empty(const struct oj_box *box)
+{
+    return !(box->x0 <= box->x1);
+}
+
+OJ_FN int oj_box_intersects(const struct oj_box *a, const struct oj_box *b)
+{
+    return a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1;
+}
+
+OJ_FN int oj_box_covers(const struct oj_box *a, const struct oj_box *b)
+{
+    return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
+}
+
+OJ_FN void oj_box_add_point(struct oj_box *box, double x, double y)
+{
+    box->x0 = x < box->x0 ? x : box->x0;
+    box->y0 = y < box->y0 ? y : box->y0;
+    box->x1 = x > box->x1 ? x : box->x1;
+    box->y1 = y > box->y1 ? y : box->y1;
+}
+
+/** An empty b adds nothing. */
+OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
+{
+    box->x0 = b->x0 < box->x0 ? b->x0 : box->x0;
+    box->y0 = b->y0 < box->y0 ? b->y0 : box->y0;
+    box->x1 = b->x1 > box->x1 ? b->x1 : box->x1;
+    box->y1 = b->y1 > box->y1 ? b->y1 : box->y1;
+}
+
+/** The largest coordinate of box, without its sign. */
+OJ_FN double oj_box_size(const struct oj_box *box)
+{
+    double x = oj_larger(fabs(box->x0), fabs(box->x1));
+    double y = oj_larger(fabs(box->y0), fabs(box->y1));
+    return oj_larger(x, y);
+}
+
+/** box grown by reach (>= 0, may be INFINITY) on every side, widened against
+ *  rounding, and kept within the finite numbers. */
+OJ_FN struct oj_box oj_box_around(const struct oj_box *box, double reach)
+{
+    const double most = 1.7976931348623157e308;
+    double by = reach + oj_box_slack(oj_box_size(box) + reach);
+    struct oj_box grown = {box->x0 - by, box->y0 - by, box->x1 + by,
+                           box->y1 + by};
+    /* NaN, from infinite numbers, is the bound too */
+    grown.x0 = grown.x0 > -most ? grown.x0 : -most;
+    grown.y0 = grown.y0 > -most ? grown.y0 : -most;
+    grown.x1 = grown.x1 < most ? grown.x1 : most;
+    grown.y1 = grown.y1 < most ? grown.y1 : most;
+    return grown;
+}
+
+#endif
