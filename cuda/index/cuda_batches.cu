@@ -2,6 +2,7 @@
 #include "../device/cuda_worker_status.h"
 #include "../device/oj_streamed.h"
 #include "cuda_index.h"
+#include "cuda_listing.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -44,8 +45,10 @@ static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
     if (n <= slot->n_rows)
         return OJ_OK;
     drop_arrays(slot);
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, &slot->d_y,
-                        &slot->d_measure, &slot->d_row, err));
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, err));
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_y, err));
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_measure, err));
+    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_row, err));
     slot->n_rows = n;
     return OJ_OK;
 }
@@ -667,6 +670,19 @@ static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
     return part;
 }
 
+static oj_status enqueue_answers(struct cuda_batch_worker *w,
+                                 const struct oj_cuda_points *points)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", &w->error);
+    OJ_TRY(work.clear(slot->d_matched.data, 1));
+    OJ_TRY(b->family->join_one(w->place->of[b->number], &work, points,
+                               slot->d_row.data, slot->d_measure.data));
+    return work.run(points->n, count_matched, points->n, slot->d_row.data,
+                    slot->d_matched.data);
+}
+
 /* The stage is free for answers as soon as the points are on the device: the
  * copies out stand behind those in on the same stream. */
 static oj_status join_one(struct cuda_batch_worker *w,
@@ -685,24 +701,13 @@ static oj_status join_one(struct cuda_batch_worker *w,
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
-    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
-                               slot->d_row.data, slot->d_measure.data,
-                               &w->error));
-    count_matched<<<oj_blocks(n, BLOCK), BLOCK, 0, slot->stream>>>(
-        n, slot->d_row.data, slot->d_matched.data);
-    OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
-                                sizeof *slot->matched, cudaMemcpyDeviceToHost,
-                                slot->stream),
-                "copying answers", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(to_row, slot->d_row.data, size * sizeof *to_row,
-                                cudaMemcpyDeviceToHost, slot->stream),
-                "copying answers", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(to_measure, slot->d_measure.data,
-                                size * sizeof *to_measure,
-                                cudaMemcpyDeviceToHost, slot->stream),
-                "copying answers", &w->error);
+    OJ_TRY(enqueue_answers(w, points));
+    OJ_TRY(enqueue_out(slot, slot->matched, slot->d_matched.data,
+                       sizeof *slot->matched, &w->error));
+    OJ_TRY(enqueue_out(slot, to_row, slot->d_row.data,
+                       n * (int64_t)sizeof *to_row, &w->error));
+    OJ_TRY(enqueue_out(slot, to_measure, slot->d_measure.data,
+                       n * (int64_t)sizeof *to_measure, &w->error));
     OJ_TRY(wait_for_slot(slot, &w->error));
     if (!b->out_pinned)
     {
@@ -751,8 +756,8 @@ static oj_status join_lists(struct cuda_batch_worker *w,
         if (left <= 0)
             left = 1;
     }
-    status = b->family->join_lists(w->place->of[b->number], slot->stream,
-                                   points, left, &found, &w->error);
+    status = oj_cuda_list_pairs(w->place->of[b->number], slot->stream, points,
+                                left, &found, &w->error);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;

@@ -1,3 +1,4 @@
+#include "../device/cuda_work.cuh"
 #include "cuda_feature_sums.h"
 #include "cuda_index.h"
 
@@ -8,43 +9,38 @@
 struct counting
 {
     struct oj_gpu_index *index;
-    const struct oj_sum_request *request; /* NULL: pairs are counted */
-    const struct oj_cuda_family *family;
+    const struct oj_sum_request *request;
     int number; /* of the family */
-    struct oj_cuda_tally_words tally[OJ_GPU_MAX_DEVICES];
+    struct oj_cuda_tally tally[OJ_GPU_MAX_DEVICES];
     int64_t n_words; /* of all features */
     int64_t *host;   /* [n_words of all devices] */
 };
 
-/* Nothing but waits. */
-static oj_status finish(const struct oj_cuda_device *device,
-                        struct oj_error *err)
-{
-    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "counting pairs", err);
-    return OJ_OK;
-}
-
 static oj_status make_words(struct counting *c, int p, struct oj_error *err)
 {
-    struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
-    OJ_TRY(oj_cuda_tally_make(device, c->index->join_side->n_features,
-                              c->request, &c->tally[p], err));
-    return finish(device, err);
+    struct oj_cuda_place *place = &c->index->place[p];
+    struct oj_cuda_work work(&place->device, place->device.stream,
+                             "counting pairs", err);
+    OJ_TRY(work.check(cudaSetDevice(place->device.ordinal)));
+    OJ_TRY(oj_cuda_tally_make(&work, c->index->join_side->n_features,
+                              c->request, &c->tally[p]));
+    OJ_TRY(work.wait());
+    oj_cuda_hand_over(&work.memory, NULL, &place->tally);
+    return OJ_OK;
 }
 
 /* The chunks have been waited for. */
 static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
-    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
-    OJ_TRY(oj_cuda_tally_fold(device, &c->tally[p], err));
-    OJ_CUDA_TRY(cudaMemcpyAsync(c->host + p * c->n_words,
-                                c->tally[p].tally.words,
-                                (size_t)c->n_words * sizeof *c->host,
-                                cudaMemcpyDeviceToHost, device->stream),
-                "copying counts", err);
-    return finish(device, err);
+    struct oj_cuda_work work(device, device->stream, "counting pairs", err);
+    OJ_TRY(work.check(cudaSetDevice(device->ordinal)));
+    OJ_TRY(oj_cuda_tally_add(&work, &c->tally[p], 1, c->tally[p].words));
+    OJ_TRY(
+        work.check(cudaMemcpyAsync(c->host + p * c->n_words, c->tally[p].words,
+                                   (size_t)c->n_words * sizeof *c->host,
+                                   cudaMemcpyDeviceToHost, work.stream)));
+    return work.wait();
 }
 
 /* Runs aside. */
@@ -53,9 +49,9 @@ static void drop_all(void *user)
     struct counting *c = (struct counting *)user;
     for (int p = 0; p < c->index->n_places; p++)
     {
-        struct oj_cuda_device *device = &c->index->place[p].device;
-        (void)cudaSetDevice(device->ordinal);
-        oj_cuda_tally_drop(device, &c->tally[p]);
+        struct oj_cuda_place *place = &c->index->place[p];
+        (void)cudaSetDevice(place->device.ordinal);
+        oj_cuda_release(&place->device, place->device.stream, &place->tally);
     }
     (void)cudaGetLastError();
 }
@@ -66,13 +62,12 @@ static oj_status take_chunk(void *user, int place, struct oj_cuda_slot *slot,
                             struct oj_error *err)
 {
     const struct counting *c = (const struct counting *)user;
-    struct oj_cuda_index *index = c->index->place[place].of[c->number];
-    struct oj_cuda_tally tally = c->tally[place].tally;
-    if (c->request == NULL)
-        return c->family->count(index, slot->stream, points, tally.words, err);
+    const struct oj_cuda_index *index = c->index->place[place].of[c->number];
+    struct oj_cuda_work work(slot->device, slot->stream, "counting pairs", err);
+    struct oj_cuda_tally tally = c->tally[place];
     OJ_TRY(oj_cuda_values_load(slot->device, slot->stream, c->request, first,
                                points->n, &slot->values, &tally.request, err));
-    return c->family->sum(index, slot->stream, points, &tally, err);
+    return index->family->add(index, &work, points, &tally);
 }
 
 static oj_status count_batch(struct counting *c, const struct oj_flat *input,
@@ -90,16 +85,14 @@ static oj_status count_batch(struct counting *c, const struct oj_flat *input,
         err);
 }
 
-/* Adds to words, some for each feature, of which the first counts pairs;
- * request NULL: there is no other. */
-static oj_status count_or_sum(struct oj_gpu_index *index,
-                              const struct oj_flat *input,
-                              const struct oj_sum_request *request,
-                              int64_t *words, int64_t *n_pairs,
-                              struct oj_stats *stats, struct oj_error *err)
+oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
+                            const struct oj_flat *input,
+                            const struct oj_sum_request *request,
+                            int64_t *words, int64_t *n_pairs,
+                            struct oj_stats *stats, struct oj_error *err)
 {
     int64_t n_features = index->join_side->n_features, sum = 0;
-    int64_t n_words = request != NULL ? request->n_words : 1, n_all;
+    int64_t n_words = request->n_words, n_all;
     struct counting c = {};
     oj_status status;
     if (input->n_features == 0 || n_features == 0)
@@ -110,11 +103,10 @@ static oj_status count_or_sum(struct oj_gpu_index *index,
     c.index = index;
     c.request = request;
     OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
-    c.family = oj_cuda_family_at(c.number);
-    if (request != NULL ? c.family->sum == NULL : c.family->count == NULL)
+    if (oj_cuda_family_at(c.number)->add == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs of this join are not %s by join feature",
-                       request != NULL ? "summed" : "counted");
+                       n_words > 1 ? "summed" : "counted");
     c.n_words = n_features * n_words;
     n_all = index->n_places * c.n_words;
     c.host = (int64_t *)oj_malloc(n_all, sizeof *c.host);
@@ -141,14 +133,7 @@ oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
                               int64_t *n_pairs, struct oj_stats *stats,
                               struct oj_error *err)
 {
-    return count_or_sum(index, input, NULL, count, n_pairs, stats, err);
-}
-
-oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
-                            const struct oj_flat *input,
-                            const struct oj_sum_request *request,
-                            int64_t *words, int64_t *n_pairs,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    return count_or_sum(index, input, request, words, n_pairs, stats, err);
+    const struct oj_sum_request request = oj_cuda_only_counts();
+    return oj_cuda_sum_pairs(index, input, &request, count, n_pairs, stats,
+                             err);
 }

@@ -55,6 +55,8 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot);
 struct oj_cuda_place
 {
     struct oj_cuda_device device;
+    struct oj_cuda_memory memory; /**< of layer */
+    struct oj_cuda_memory tally;  /**< of a batch that is summed */
     struct oj_cuda_layer layer;
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
 };
@@ -73,18 +75,20 @@ struct oj_gpu_index
     struct oj_error why_refused; /**< of the first; status OJ_OK: none was */
 };
 
-/** The family that answers such a join, or NULL; input NULL: any layer of
- *  points. refused: bit i: not family i. *number: its place among the families;
- *  may be NULL. */
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            unsigned refused, int *number);
+/** The number of the family that answers such a join, or -1; input NULL: any
+ *  layer of points. refused: bit i: not family i. */
+int oj_cuda_choose(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, const struct oj_flat *input,
+                   unsigned refused);
 
 /** The same for an index, which may know that a family cannot. */
-const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
-                                            const struct oj_flat *input,
-                                            int *number);
+int oj_cuda_chosen(const struct oj_gpu_index *index,
+                   const struct oj_flat *input);
+
+/** Copies the join side to a place that has no layer. */
+OJ_MUST_USE oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
+                                         struct oj_cuda_place *place,
+                                         struct oj_error *err);
 
 /** The number of the family that answers, with its index made on every device,
  *  side by side; one that cannot hold the join side or lacks the memory is

@@ -4,7 +4,7 @@
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
-#include "../device/cuda_parallel_for.cuh"
+#include "../device/cuda_work.cuh"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256
@@ -234,15 +234,14 @@ static inline oj_status make_doubts(struct oj_cuda_work *work,
 /* Runs slice(q, first) for the points of all, slice by slice, each with no
  * doubts yet. */
 template <typename Slice>
-static oj_status each_slice(const struct points_in_rings_query *all,
-                            cudaStream_t stream, Slice slice,
-                            struct oj_error *err)
+static oj_status each_slice(struct oj_cuda_work *work,
+                            const struct points_in_rings_query *all,
+                            Slice slice)
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
         struct points_in_rings_query q = slice_of(*all, first);
-        OJ_CUDA_TRY(cudaMemsetAsync(q.n_doubts, 0, sizeof *q.n_doubts, stream),
-                    "finding polygons of points", err);
+        OJ_TRY(work->clear(q.n_doubts, 1));
         OJ_TRY(slice(q, first));
     }
     return OJ_OK;
@@ -250,13 +249,12 @@ static oj_status each_slice(const struct points_in_rings_query *all,
 
 /* The same with room for doubts as long as it takes. */
 template <typename Slice>
-static oj_status ask_slices(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct points_in_rings_query q, Slice slice,
-                            struct oj_error *err)
+static oj_status ask_slices(struct oj_cuda_work *work,
+                            struct points_in_rings_query q, Slice slice)
 {
-    struct oj_cuda_work work(device, stream, err);
-    OJ_TRY(make_doubts(&work, &q));
-    return each_slice(&q, stream, slice, err);
+    struct oj_cuda_work own(work);
+    OJ_TRY(make_doubts(&own, &q));
+    return each_slice(&own, &q, slice);
 }
 
 #endif
