@@ -29,11 +29,9 @@ set(OJ_CUDA_SOURCES
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu
   cuda/points/cuda_near_points.cu
-  cuda/device/cuda_values.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_feature_sums.cu
-  cuda/index/cuda_counts.cu
   cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 

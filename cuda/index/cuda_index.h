@@ -5,7 +5,6 @@
 
 #include "../device/cuda_stage.h"
 #include "../device/cuda_threads.h"
-#include "../device/cuda_values.h"
 #include "cuda_family.h"
 #include "cuda_pace.h"
 
@@ -30,19 +29,20 @@ struct oj_cuda_slot
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    int64_t n_rows; /**< room in the arrays */
-    struct oj_cuda_array<double> d_x, d_y, d_measure;
-    struct oj_cuda_array<int32_t> d_row;
+    struct oj_cuda_memory memory; /**< of all arrays */
+    int64_t n_rows;               /**< room in the arrays */
+    double *d_x, *d_y, *d_measure;
+    int32_t *d_row;
 
-    /* Columns of the points, where the join looks at them. */
-    struct oj_cuda_array<int64_t> d_fid;
-    struct oj_cuda_array<int32_t> d_on_class, d_exclude_class;
-    struct oj_cuda_array<double> d_max_distance;
-    struct oj_cuda_values values; /**< to be summed */
+    /* Columns of the points, where the join looks at them, else NULL. */
+    int64_t *d_fid;
+    int32_t *d_on_class, *d_exclude_class;
+    double *d_max_distance;
 
-    struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
-    unsigned long long *matched; /**< pinned, [1], borrowed from stage */
+    unsigned long long *d_matched; /**< [1] */
+    unsigned long long *matched;   /**< pinned, [1], borrowed from stage */
     struct oj_cuda_stage stage;
+    struct oj_cuda_stage value_stage; /**< for values that are summed */
 
     int family; /**< which was asked last, from one batch to the next */
     struct oj_cuda_pace pace; /**< of it */

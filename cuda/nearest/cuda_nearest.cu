@@ -310,13 +310,9 @@ static oj_status find_around(const struct near_index *self,
                              struct oj_cuda_work *work,
                              const struct oj_cuda_points *points, int32_t *rank)
 {
-    struct points_in_rings_query all = {};
-    all.tree = self->rings.tree;
-    all.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-    all.n = points->n;
-    all.x = points->x;
-    all.y = points->y;
-    return ask_slices(work, all,
+    return ask_slices(work,
+                      query_of(self->rings.tree,
+                               1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY, points),
                       [&](const struct points_in_rings_query &q, int64_t first)
                       {
                           return self->all_ties

@@ -149,7 +149,7 @@ static oj_status make_all_entries(struct close_index *self,
 {
     const struct oj_cuda_layer *layer = self->layer;
     struct oj_cuda_work work(keep);
-    int32_t *order;
+    int32_t *order = NULL;
     OJ_TRY(order_by_place(&work, self->side, layer->n_segments,
                           &layer->segment.data->ax, &layer->segment.data->ay,
                           sizeof(struct oj_cuda_segment) / sizeof(double),

@@ -37,25 +37,15 @@ static oj_status make_places(struct oj_cuda_work *keep,
     struct oj_cuda_work work(keep);
     const struct oj_cuda_segment *segment = layer->segment.data;
     const int32_t *feature = layer->segment_feature.data, *order;
-    int64_t n = layer->n_segments;
-    struct oj_tree_box *box;
     struct oj_point_place *place;
     int32_t *rank;
-    OJ_TRY(work.make(n, &box));
-    OJ_TRY(work.each(n,
-                     [=] __device__(int64_t i)
-                     {
-                         box[i].x0 = box[i].x1 = segment[i].ax;
-                         box[i].y0 = box[i].y1 = segment[i].ay;
-                     }));
-    OJ_TRY(oj_cuda_tree_build(keep, layer, n, box, tree));
-    keep->hand_over(tree->order, &work);
+    OJ_TRY(oj_cuda_tree_of_segments(keep, &work, layer, tree));
+    OJ_TRY(keep->make(layer->n_segments, &place, &rank));
     order = tree->order;
-    OJ_TRY(keep->make(n, &place, &rank));
     others->tree = tree->tree;
     others->place = place;
     others->rank = rank;
-    return work.each(n,
+    return work.each(layer->n_segments,
                      [=] __device__(int64_t i)
                      {
                          place[i].x = segment[order[i]].ax;

@@ -115,6 +115,21 @@ oj_status oj_cuda_rings_make(struct oj_cuda_work *work,
 
 /* --- the join side -------------------------------------------------------- */
 
+oj_status oj_cuda_tree_of_segments(struct oj_cuda_work *keep,
+                                   struct oj_cuda_work *work,
+                                   const struct oj_cuda_layer *layer,
+                                   struct oj_cuda_tree *out)
+{
+    const struct oj_tree_segment *from = segments_of(layer);
+    struct oj_tree_box *box;
+    OJ_TRY(work->make(layer->n_segments, &box));
+    OJ_TRY(work->each(layer->n_segments, [=] __device__(int64_t i)
+                      { box[i] = oj_tree_reach_box(&from[i]); }));
+    OJ_TRY(oj_cuda_tree_build(keep, layer, layer->n_segments, box, out));
+    keep->hand_over(out->order, work);
+    return OJ_OK;
+}
+
 static oj_status make_segments(struct oj_cuda_work *keep,
                                const struct oj_cuda_layer *layer,
                                struct oj_cuda_tree *tree,
@@ -123,21 +138,15 @@ static oj_status make_segments(struct oj_cuda_work *keep,
     struct oj_cuda_work work(keep);
     const struct oj_tree_segment *from = segments_of(layer);
     const int32_t *feature = layer->segment_feature.data, *order;
-    int64_t n = layer->n_segments;
     struct oj_tree_segment *segment;
-    struct oj_tree_box *box;
     int32_t *rank;
-    OJ_TRY(work.make(n, &box));
-    OJ_TRY(work.each(n, [=] __device__(int64_t i)
-                     { box[i] = oj_tree_reach_box(&from[i]); }));
-    OJ_TRY(oj_cuda_tree_build(keep, layer, n, box, tree));
-    keep->hand_over(tree->order, &work);
+    OJ_TRY(oj_cuda_tree_of_segments(keep, &work, layer, tree));
+    OJ_TRY(keep->make(layer->n_segments, &segment, &rank));
     order = tree->order;
-    OJ_TRY(keep->make(n, &segment, &rank));
     side->segments = tree->tree;
     side->segment = segment;
     side->rank = rank;
-    return work.each(n,
+    return work.each(layer->n_segments,
                      [=] __device__(int64_t i)
                      {
                          segment[i] = from[order[i]];

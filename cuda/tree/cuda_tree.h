@@ -23,6 +23,11 @@ OJ_MUST_USE oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                                          const struct oj_tree_box *box,
                                          struct oj_cuda_tree *out);
 
+/** That of all segments of layer; its order is work's. */
+OJ_MUST_USE oj_status oj_cuda_tree_of_segments(
+    struct oj_cuda_work *keep, struct oj_cuda_work *work,
+    const struct oj_cuda_layer *layer, struct oj_cuda_tree *out);
+
 /** order [points->n]: the points in Morton order of their places in the tree's
  *  extent, for kernels whose neighbouring threads should walk the same way.
  *  NULL, which stands for the order of the points, where they are few or

@@ -5,6 +5,7 @@
 #define CUDA_POINT_QUERY_CUH
 
 #include "../device/cuda_work.cuh"
+#include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256
@@ -210,6 +211,21 @@ static inline int64_t chunks_of(int64_t n)
 static inline unsigned blocks_of_chunks(int64_t n_chunks)
 {
     return oj_blocks(n_chunks * LANES, BLOCK);
+}
+
+/* accepted: of parts and features that hold a point, bits 1 << enum
+ * oj_location. */
+static inline struct points_in_rings_query
+query_of(const struct oj_ring_tree &tree, unsigned accepted,
+         const struct oj_cuda_points *points)
+{
+    struct points_in_rings_query q = {};
+    q.tree = tree;
+    q.accepted = accepted;
+    q.n = points->n;
+    q.x = points->x;
+    q.y = points->y;
+    return q;
 }
 
 /* The slice of points from first on. */

@@ -30,18 +30,13 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 /* --- points through the tree ---------------------------------------------- */
 
 static struct points_in_rings_query
-query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
+query_for(const struct oj_cuda_index *index,
+          const struct oj_cuda_points *points)
 {
     const struct polygons_index *self = (const struct polygons_index *)index;
-    struct points_in_rings_query q;
-    q.tree = self->cells.tree;
-    q.accepted = self->accepted;
-    q.n = points->n;
-    q.x = points->x;
-    q.y = points->y;
+    struct points_in_rings_query q =
+        query_of(self->cells.tree, self->accepted, points);
     q.ordinal_of = index->layer->ordinal_of.data;
-    q.doubt = NULL;
-    q.n_doubts = NULL;
     return q;
 }
 
@@ -116,7 +111,7 @@ static oj_status join_one(const struct oj_cuda_index *index,
                           double *d_measure)
 {
     return ask_slices(
-        work, query_of(index, points),
+        work, query_for(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             double *measure = d_measure != NULL ? d_measure + first : NULL;
@@ -381,7 +376,7 @@ static oj_status count_all(struct oj_cuda_work *work,
 static oj_status list(const struct oj_cuda_index *index,
                       struct oj_cuda_listing *l)
 {
-    struct points_in_rings_query q = query_of(index, l->points);
+    struct points_in_rings_query q = query_for(index, l->points);
     struct chunk_pair_counts found;
     int64_t n = l->points->n, n_chunks = chunks_of(n);
     int64_t *offset = l->out.offset.data;
@@ -645,7 +640,7 @@ static oj_status add(const struct oj_cuda_index *index,
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally)
 {
-    return ask_slices(work, query_of(index, points),
+    return ask_slices(work, query_for(index, points),
                       [&](const struct points_in_rings_query &q, int64_t first)
                       {
                           if (tally->request.n_words == 1)
