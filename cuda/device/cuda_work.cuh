@@ -3,31 +3,7 @@
 #ifndef CUDA_WORK_CUH
 #define CUDA_WORK_CUH
 
-#include "cuda_cub.cuh"
-
-#define OJ_CUDA_EACH_BLOCK 256
-
-template <typename Body>
-static __global__ void oj_cuda_each_of(int64_t n,
-                                       const __grid_constant__ Body body)
-{
-    int64_t i = (int64_t)blockIdx.x * OJ_CUDA_EACH_BLOCK + threadIdx.x;
-    if (i < n)
-        body(i);
-}
-
-template <typename K, typename Key> struct oj_cuda_key_writer
-{
-    Key key_of;
-    K *key;
-    int32_t *number;
-
-    __device__ void operator()(int64_t i) const
-    {
-        key[i] = key_of(i);
-        number[i] = (int32_t)i;
-    }
-};
+#include "cuda_parallel_for.cuh"
 
 /** All is done in order of the stream. A failure of CUDA is one of `doing`. */
 struct oj_cuda_work
@@ -142,9 +118,7 @@ struct oj_cuda_work
      *  pointer to memory of the host in it. */
     template <typename Body> OJ_MUST_USE oj_status each(int64_t n, Body body)
     {
-        return n == 0
-                   ? OJ_OK
-                   : run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_each_of<Body>, n, body);
+        return oj_cuda_each(stream, n, body, doing, err);
     }
 
     /* --- calls of CUB ----------------------------------------------------- */
@@ -176,22 +150,13 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status order_by(int64_t n, int bits, Key key_of,
                                    int32_t **order)
     {
-        struct oj_cuda_work own(this);
-        K *key[2];
-        int32_t *number[2];
-        OJ_TRY(own.make(n, &key[0], &number[0], &key[1], &number[1]));
-        OJ_TRY(
-            own.each(n, oj_cuda_key_writer<K, Key>{key_of, key[0], number[0]}));
-        cub::DoubleBuffer<K> keys(key[0], key[1]);
-        cub::DoubleBuffer<int32_t> numbers(number[0], number[1]);
-        OJ_TRY(own.with_scratch(
-            [&](void *room, size_t &bytes)
-            {
-                return cub::DeviceRadixSort::SortPairs(
-                    room, bytes, keys, numbers, (int)n, 0, bits, own.stream);
-            }));
-        *order = numbers.Current();
-        own.hand_over(*order, this);
+        struct oj_cuda_array<int32_t> made =
+        {
+        };
+        OJ_TRY(oj_cuda_order_by<K>(device, stream, n, bits, key_of, &made,
+                                   doing, err));
+        oj_cuda_adopt(&memory, &made);
+        *order = made.data;
         return OJ_OK;
     }
 };

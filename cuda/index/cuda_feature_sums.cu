@@ -102,37 +102,6 @@ static void drop_all(void *user)
 
 /* --- values of points ----------------------------------------------------- */
 
-/* Where values are loaded: rows, and the stage's part that is still free. */
-struct loading
-{
-    struct oj_cuda_work *work;
-    int64_t first, n;
-    char *free;
-};
-
-/* Ordinary memory goes by way of the stage. */
-template <typename T>
-static oj_status load(struct loading *l, const T *host, const T **out)
-{
-    int64_t bytes = l->n * (int64_t)sizeof(T);
-    const void *from;
-    T *to;
-    *out = NULL;
-    if (host == NULL)
-        return OJ_OK;
-    from = host + l->first;
-    OJ_TRY(l->work->make(l->n, &to));
-    if (!oj_cuda_is_pinned(from, bytes))
-    {
-        memcpy(l->free, from, (size_t)bytes);
-        from = l->free;
-        l->free += (bytes + 7) / 8 * 8;
-    }
-    *out = to;
-    return l->work->check(cudaMemcpyAsync(
-        to, from, (size_t)bytes, cudaMemcpyHostToDevice, l->work->stream));
-}
-
 static int64_t stage_bytes(const struct oj_sum_request *request, int64_t n)
 {
     int64_t bytes = 0;
@@ -146,24 +115,44 @@ static int64_t stage_bytes(const struct oj_sum_request *request, int64_t n)
     return bytes;
 }
 
-/* Enqueues copies of rows first .. first + n - 1 of the columns of request, by
- * way of stage, which nothing that was enqueued before needs; *out is the same
- * request with columns on the device. */
+/* Enqueues copies of rows first .. first + n - 1 of the columns of request;
+ * *out is the same request with columns on the device.  Ordinary memory goes by
+ * way of stage, which nothing that was enqueued before needs. */
 static oj_status load_values(struct oj_cuda_work *work,
                              const struct oj_sum_request *request,
                              int64_t first, int64_t n,
                              struct oj_cuda_stage *stage,
                              struct oj_sum_request *out)
 {
-    struct loading l = {work, first, n, NULL};
+    char *free;
+    const auto load = [&](auto *host, auto *column) -> oj_status
+    {
+        size_t bytes = (size_t)n * sizeof *host;
+        const void *from;
+        void *to = NULL;
+        *column = NULL;
+        if (host == NULL)
+            return OJ_OK;
+        from = host + first;
+        OJ_TRY(oj_cuda_hold(work->device, work->stream, n, sizeof *host,
+                            &work->memory, &to, work->err));
+        if (!oj_cuda_is_pinned(from, (int64_t)bytes))
+        {
+            from = memcpy(free, from, bytes);
+            free += (bytes + 7) / 8 * 8;
+        }
+        *column = (decltype(host))to;
+        return work->check(cudaMemcpyAsync(
+            to, from, bytes, cudaMemcpyHostToDevice, work->stream));
+    };
     OJ_TRY(oj_cuda_stage_want(stage, stage_bytes(request, n), work->err));
-    l.free = stage->data;
+    free = stage->data;
     *out = *request;
     for (int c = 0; n > 0 && c < request->n_columns; c++)
     {
         const struct oj_sum_column *column = &request->column[c];
-        OJ_TRY(load(&l, column->value, &out->column[c].value));
-        OJ_TRY(load(&l, column->is_null, &out->column[c].is_null));
+        OJ_TRY(load(column->value, &out->column[c].value));
+        OJ_TRY(load(column->is_null, &out->column[c].is_null));
     }
     return OJ_OK;
 }

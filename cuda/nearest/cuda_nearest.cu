@@ -103,7 +103,7 @@ static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
     else if (parts->part[i] == PART_ASKED)
         OJ_TRY(make_asked(self, device, err));
     else
-        OJ_TRY(oj_cuda_ring_cells_build(
+        OJ_TRY(make_ring_cells(
             &work, self->layer,
             self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS, &self->rings));
     oj_cuda_hand_over(&work.memory, NULL, &parts->memory[i]);
@@ -212,9 +212,6 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 /* --- the polygons around points --------------------------------------------
  */
 
-/* Blocks for the points in doubt, which are few. */
-#define DOUBT_BLOCKS 264
-
 /* ties: 1 for OJ_RING_ALL_PARTS. */
 template <int ties> struct around_answer
 {
@@ -296,11 +293,9 @@ static oj_status ask_around(struct oj_cuda_work *work,
                             const struct points_in_rings_query &q,
                             int32_t *rank)
 {
-    typedef struct around_settler<ties> settler;
     OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
                                    ask_around_chunk<ties>, q, rank));
-    return work->run_blocks<BLOCK>(DOUBT_BLOCKS, settle_doubts<settler>, q,
-                                   settler{rank});
+    return settle(work, q, around_settler<ties>{rank});
 }
 
 /* rank [n]: of the first feature in tie order around each point, or

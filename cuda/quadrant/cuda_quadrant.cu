@@ -9,6 +9,7 @@
  *  A method to compare with, not the one to use. Source: Zhang, You, Gruenwald
  *  2012, sections 3.2 to 3.4.
  */
+#include "../device/cuda_cub.cuh"
 #include "../device/cuda_offsets.cuh"
 #include "../device/cuda_threads.h"
 #include "../device/cuda_work.cuh"

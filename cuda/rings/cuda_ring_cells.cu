@@ -1,6 +1,5 @@
 #include "cuda_ring_cells.h"
 
-#include "../device/cuda_work.cuh"
 #include "cuda_ring_start.h"
 
 #include <string.h>
@@ -215,25 +214,25 @@ static int choose_directory(int64_t n_edges)
     return fine - 1;
 }
 
-oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
+oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
                                    const struct oj_cuda_layer *layer,
                                    enum oj_ring_units units,
-                                   struct oj_cuda_ring_cells *out)
+                                   struct oj_cuda_ring_cells *out,
+                                   struct oj_error *err)
 {
     int directory_level = choose_directory(layer->n_segments);
     struct oj_cuda_ring_making m = {};
     struct parts parts = {};
-    oj_status status;
     if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||
         layer->n_rings > OJ_RING_SLOT_MAX / 2 ||
         layer->n_features > OJ_RING_SLOT_MAX ||
         layer->n_segments > ((int64_t)1 << 31) - 16)
-        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "polygons that CUDA kernels do not hold");
-    m.device = work->device;
+    m.device = device;
     m.layer = layer;
     m.cells = out;
-    m.err = work->err;
+    m.err = err;
     m.most = MOST_EDGES;
     m.fine = directory_level + 1;
     m.large = LARGE_FACTOR * layer->n_segments;
@@ -244,8 +243,5 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    status = build(&m, directory_level, &parts);
-    oj_cuda_adopt(&work->memory, &out->directory, &out->occupied, &out->slot,
-                  &out->leaf, &out->record, &out->edge, &out->edge_segment);
-    return status;
+    return build(&m, directory_level, &parts);
 }

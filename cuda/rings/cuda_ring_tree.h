@@ -7,7 +7,7 @@
 #include "../device/oj_cuda.h"
 #include "oj_ring_start.h"
 
-/** Owns its arrays while it is built; zeroed memory is a valid empty one. */
+/** Owner; zeroed memory is a valid empty one. */
 struct oj_cuda_ring_cells
 {
     /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)

@@ -15,8 +15,7 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct polygons_index *self = (struct polygons_index *)index;
     self->accepted = oj_point_locations(self->relation.op);
-    return oj_cuda_ring_cells_build(work, self->layer, OJ_RING_FEATURES,
-                                    &self->cells);
+    return make_ring_cells(work, self->layer, OJ_RING_FEATURES, &self->cells);
 }
 
 /* A first answer and an offset each, sums of blocks, and some pairs. */
@@ -93,16 +92,6 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         if (measure != NULL)
             measure[i] = nan("");
     }
-}
-
-/* The second pass, which mostly has little to do. */
-template <typename answer_t>
-static oj_status settle(struct oj_cuda_work *work,
-                        const struct points_in_rings_query &q,
-                        const answer_t &answer)
-{
-    return work->run_blocks<BLOCK>(2 * (unsigned)work->device->n_processors,
-                                   settle_doubts<answer_t>, q, answer);
 }
 
 static oj_status join_one(const struct oj_cuda_index *index,
