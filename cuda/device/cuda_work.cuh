@@ -150,9 +150,7 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status order_by(int64_t n, int bits, Key key_of,
                                    int32_t **order)
     {
-        struct oj_cuda_array<int32_t> made =
-        {
-        };
+        oj_cuda_array<int32_t> made = {NULL, 0};
         OJ_TRY(oj_cuda_order_by<K>(device, stream, n, bits, key_of, &made,
                                    doing, err));
         oj_cuda_adopt(&memory, &made);

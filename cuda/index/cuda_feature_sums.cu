@@ -124,7 +124,7 @@ static oj_status load_values(struct oj_cuda_work *work,
                              struct oj_cuda_stage *stage,
                              struct oj_sum_request *out)
 {
-    char *free;
+    char *free = NULL;
     const auto load = [&](auto *host, auto *column) -> oj_status
     {
         size_t bytes = (size_t)n * sizeof *host;
