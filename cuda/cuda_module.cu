@@ -3,10 +3,11 @@
 #include "shapes/cuda_screen.h"
 
 #include <stdio.h>
+
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return oj_cuda_choose(relation, join_side, input, 0, NULL) != NULL;
+    return oj_cuda_choose(relation, join_side, input, 0) >= 0;
 }
 
 static const char *method(const struct oj_gpu_index *index,
@@ -14,10 +15,9 @@ static const char *method(const struct oj_gpu_index *index,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input)
 {
-    const struct oj_cuda_family *family =
-        index != NULL ? oj_cuda_chosen(index, input, NULL)
-                      : oj_cuda_choose(relation, join_side, input, 0, NULL);
-    return family != NULL ? family->name : "none";
+    int family = index != NULL ? oj_cuda_chosen(index, input)
+                               : oj_cuda_choose(relation, join_side, input, 0);
+    return family >= 0 ? oj_cuda_family_at(family)->name : "none";
 }
 
 static oj_status count(int *n, struct oj_error *err)

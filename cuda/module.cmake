@@ -24,17 +24,14 @@ set(OJ_CUDA_SOURCES
   cuda/shapes/cuda_meet_prepare.cu
   cuda/shapes/cuda_meet.cu
   cuda/shapes/cuda_screen.cu
-  cuda/index/cuda_columns.cu
   cuda/index/cuda_family.cu
-  cuda/index/cuda_row_order.cu
+  cuda/index/cuda_listing.cu
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu
   cuda/points/cuda_near_points.cu
-  cuda/device/cuda_values.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_feature_sums.cu
-  cuda/index/cuda_counts.cu
   cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 

@@ -249,3 +249,49 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
     (void)cudaGetLastError();
     __atomic_sub_fetch(used_of(device), n * (int64_t)size, __ATOMIC_RELAXED);
 }
+
+oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,
+                       int64_t n, size_t size, struct oj_cuda_memory *memory,
+                       void **out, struct oj_error *err)
+{
+    if (memory->n == OJ_CUDA_MOST_HELD)
+        return oj_fail(err, OJ_ERR_INTERNAL, "too many arrays at once");
+    OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
+    if (n > 0)
+        memory->held[memory->n++] = {*out, n, size};
+    return OJ_OK;
+}
+
+void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
+                       struct oj_cuda_memory *to)
+{
+    int n_left = 0;
+    for (int i = 0; i < from->n; i++)
+    {
+        if (at == NULL || from->held[i].at == at)
+            to->held[to->n++] = from->held[i];
+        else
+            from->held[n_left++] = from->held[i];
+    }
+    from->n = n_left;
+}
+
+void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
+                     struct oj_cuda_memory *memory)
+{
+    while (memory->n > 0)
+    {
+        memory->n--;
+        oj_cuda_free_bytes(device, stream, memory->held[memory->n].at,
+                           memory->held[memory->n].n,
+                           memory->held[memory->n].size);
+    }
+}
+
+int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < memory->n; i++)
+        bytes += memory->held[i].n * (int64_t)memory->held[i].size;
+    return bytes;
+}

@@ -1,5 +1,4 @@
-/** A piece of work on a stream of a device: memory that goes back at its end
- *  whatever failed, and kernels with a thread for each of n things. */
+/** Kernels with a thread for each of n things. */
 #ifndef CUDA_PARALLEL_FOR_CUH
 #define CUDA_PARALLEL_FOR_CUH
 
@@ -66,74 +65,5 @@ OJ_MUST_USE oj_status oj_cuda_order_by(struct oj_cuda_device *device,
     oj_cuda_sorting_drop(device, stream, &s);
     return status;
 }
-
-/** Owner of up to so many arrays, which the end of its block gives back in
- *  order of stream. */
-struct oj_cuda_work
-{
-    struct oj_cuda_device *device;
-    cudaStream_t stream;
-    struct oj_error *err;
-    struct oj_cuda_array<uint8_t> scratch; /**< of calls of CUB */
-    int n_held;
-    struct
-    {
-        void *memory;
-        int64_t n;
-        size_t size;
-    } held[16];
-
-    oj_cuda_work(struct oj_cuda_device *on, cudaStream_t in,
-                 struct oj_error *error)
-        : device(on), stream(in), err(error), scratch(), n_held(0)
-    {
-    }
-    oj_cuda_work(const oj_cuda_work &) = delete;
-    ~oj_cuda_work()
-    {
-        oj_cuda_drop(device, stream, &scratch);
-        while (n_held-- > 0)
-            oj_cuda_free_bytes(device, stream, held[n_held].memory,
-                               held[n_held].n, held[n_held].size);
-    }
-
-    template <typename T> OJ_MUST_USE oj_status make(int64_t n, T **out)
-    {
-        void *memory = NULL;
-        if (n_held == (int)(sizeof held / sizeof *held))
-            return oj_fail(err, OJ_ERR_INTERNAL, "too many arrays at once");
-        OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, sizeof(T), &memory, err));
-        held[n_held].memory = memory;
-        held[n_held].n = n;
-        held[n_held++].size = sizeof(T);
-        *out = (T *)memory;
-        return OJ_OK;
-    }
-
-    /** Several of n elements each. */
-    template <typename T, typename... Rest>
-    OJ_MUST_USE oj_status make(int64_t n, T **out, Rest **...rest)
-    {
-        OJ_TRY(make(n, out));
-        return make(n, rest...);
-    }
-
-    /** One of n elements, all 0. */
-    template <typename T>
-    OJ_MUST_USE oj_status make_zeros(int64_t n, T **out, const char *doing)
-    {
-        OJ_TRY(make(n, out));
-        if (n > 0)
-            OJ_CUDA_TRY(cudaMemsetAsync(*out, 0, (size_t)n * sizeof(T), stream),
-                        doing, err);
-        return OJ_OK;
-    }
-
-    template <typename Body>
-    OJ_MUST_USE oj_status each(int64_t n, Body body, const char *doing)
-    {
-        return oj_cuda_each(stream, n, body, doing, err);
-    }
-};
 
 #endif

@@ -66,8 +66,9 @@ OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
 void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 
-/** An owned array on a device; zeroed memory is a valid empty one. It is taken
- *  and freed in order of the streams that are told. */
+/** An array on a device; zeroed memory is a valid empty one. It is owned, taken
+ *  and freed in order of the streams that are told, unless its maker says whose
+ *  it is. */
 template <typename T> struct oj_cuda_array
 {
     T *data;
@@ -138,6 +139,51 @@ int64_t oj_cuda_bytes(const struct oj_cuda_array<T> *...array)
     return ((array->n * (int64_t)sizeof(T)) + ...);
 }
 
+enum
+{
+    OJ_CUDA_MOST_HELD = 32
+};
+
+/** Owner of arrays on a device; zeroed memory has none. */
+struct oj_cuda_memory
+{
+    int n;
+    struct
+    {
+        void *at;
+        int64_t n;
+        size_t size;
+    } held[OJ_CUDA_MOST_HELD];
+};
+
+/** Takes n elements for memory, which has room; as oj_cuda_alloc_bytes(). */
+OJ_MUST_USE oj_status oj_cuda_hold(struct oj_cuda_device *device,
+                                   cudaStream_t stream, int64_t n, size_t size,
+                                   struct oj_cuda_memory *memory, void **out,
+                                   struct oj_error *err);
+
+/** The array at `at`, or where that is NULL all, goes to another owner, which
+ *  has room. */
+void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
+                       struct oj_cuda_memory *to);
+
+/** Frees all, in order of stream. */
+void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
+                     struct oj_cuda_memory *memory);
+
+int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory);
+
+/** Arrays that were owned are memory's, which has room, from now on. */
+template <typename... T>
+void oj_cuda_adopt(struct oj_cuda_memory *memory,
+                   const struct oj_cuda_array<T> *...array)
+{
+    ((array->n > 0 ? (void)(memory->held[memory->n++] = {array->data, array->n,
+                                                         sizeof(T)})
+                   : (void)0),
+     ...);
+}
+
 /** Blocks of so many threads for n of them. */
 static inline unsigned oj_blocks(int64_t n, int64_t block)
 {
@@ -150,17 +196,17 @@ struct alignas(32) oj_cuda_segment
     double ax, ay, bx, by;
 };
 
-/** Columns of the join side by rank; empty where the join does not ask. */
+/** Columns of the join side by rank, [n_features]; NULL where the join does
+ *  not ask. */
 struct oj_cuda_columns
 {
-    struct oj_cuda_array<int64_t> fid;           /**< [n_features] */
-    struct oj_cuda_array<int32_t> on_class;      /**< [n_features] */
-    struct oj_cuda_array<int32_t> exclude_class; /**< [n_features] */
+    const int64_t *fid;
+    const int32_t *on_class, *exclude_class;
 };
 
 /** The join side on the device. Points of the join side are segments whose ends
  *  are equal.  Features stand in tie order: a smaller rank wins a tie, and
- *  ordinal_of says which feature of the join layer a rank is.
+ *  ordinal_of says which feature of the join layer a rank is. Owns nothing.
  *
  *  feature (rank)   0        1    2
  *  part_offset    [ 0        2    3    3 ]
@@ -188,33 +234,24 @@ struct oj_cuda_layer
     struct oj_cuda_array<int64_t> segment_offset;  /**< [n_rings + 1] */
     struct oj_cuda_array<int32_t> ordinal_of;      /**< [n_features], empty:
                                                         rank is ordinal */
-    struct oj_cuda_columns columns; /**< oj_cuda_columns_make() */
+    struct oj_cuda_columns columns;
 };
 
-/** Copies the join side to the device.  left_out: [features] 1 for those that
- *  are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1
- *  segments. out is empty, and after an error it can be dropped. */
-OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_device *device,
+struct oj_cuda_work;
+
+/** Copies the join side to the device, with the columns that relation, if it
+ *  is not NULL, asks for; all arrays are work's.  left_out: [features] 1 for
+ *  those that are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more
+ *  than 2^31 - 1 segments. Waits for the stream. */
+OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,
                                          const int32_t *tie_rank,
-                                         struct oj_cuda_layer *out,
-                                         struct oj_error *err);
-void oj_cuda_layer_drop(struct oj_cuda_device *device,
-                        struct oj_cuda_layer *layer);
+                                         const struct oj_relation *relation,
+                                         struct oj_cuda_layer *out);
 
 /** 1 when the join asks for more of a pair than where its features are. */
 int oj_cuda_asks_columns(const struct oj_relation *relation,
                          const struct oj_flat *join_side);
-
-/** Copies the columns that relation asks for to layer, which is that of flat.
- *  Done on return. */
-OJ_MUST_USE oj_status oj_cuda_columns_make(struct oj_cuda_device *device,
-                                           const struct oj_flat *flat,
-                                           const struct oj_relation *relation,
-                                           struct oj_cuda_layer *layer,
-                                           struct oj_error *err);
-void oj_cuda_columns_drop(struct oj_cuda_device *device,
-                          struct oj_cuda_columns *columns);
 
 #endif

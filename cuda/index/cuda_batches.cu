@@ -2,6 +2,7 @@
 #include "../device/cuda_worker_status.h"
 #include "../device/oj_streamed.h"
 #include "cuda_index.h"
+#include "cuda_listing.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -30,22 +31,24 @@ enum
 
 static void drop_arrays(struct oj_cuda_slot *slot)
 {
-    oj_cuda_drop(slot->device, slot->stream, &slot->d_x, &slot->d_y,
-                 &slot->d_measure, &slot->d_row, &slot->d_fid,
-                 &slot->d_on_class, &slot->d_exclude_class,
-                 &slot->d_max_distance);
+    oj_cuda_release(slot->device, slot->stream, &slot->memory);
+    slot->d_fid = NULL;
+    slot->d_on_class = slot->d_exclude_class = NULL;
+    slot->d_max_distance = NULL;
     slot->n_rows = 0;
 }
 
 static oj_status make_arrays(struct oj_cuda_slot *slot, int64_t n,
                              struct oj_error *err)
 {
-    struct oj_cuda_device *device = slot->device;
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", err);
     if (n <= slot->n_rows)
         return OJ_OK;
     drop_arrays(slot);
-    OJ_TRY(oj_cuda_make(device, slot->stream, n, &slot->d_x, &slot->d_y,
-                        &slot->d_measure, &slot->d_row, err));
+    OJ_TRY(work.make(1, &slot->d_matched));
+    OJ_TRY(
+        work.make(n, &slot->d_x, &slot->d_y, &slot->d_measure, &slot->d_row));
+    oj_cuda_hand_over(&work.memory, NULL, &slot->memory);
     slot->n_rows = n;
     return OJ_OK;
 }
@@ -60,8 +63,6 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
         OJ_CUDA_TRY(
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
-    if (slot->d_matched.n == 0)
-        OJ_TRY(oj_cuda_make(device, slot->stream, 1, &slot->d_matched, err));
     OJ_TRY(make_arrays(slot, n_rows, err));
     OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
     slot->matched =
@@ -78,36 +79,32 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot)
     if (slot->stream != NULL)
     {
         drop_arrays(slot);
-        oj_cuda_drop(slot->device, slot->stream, &slot->d_matched);
-        oj_cuda_values_drop(slot->device, slot->stream, &slot->values);
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }
     (void)cudaGetLastError();
     oj_cuda_stage_drop(&slot->stage);
+    oj_cuda_stage_drop(&slot->value_stage);
     memset(slot, 0, sizeof *slot);
 }
 
 /* host NULL: the input has no such column. */
 template <typename T>
-static oj_status
-copy_column(struct oj_cuda_slot *slot, const T *host, int64_t first, int64_t n,
-            struct oj_cuda_array<T> *to, const T **out, struct oj_error *err)
+static oj_status copy_column(struct oj_cuda_slot *slot, const T *host,
+                             int64_t first, int64_t n, T **to, const T **out,
+                             struct oj_error *err)
 {
+    void *memory = *to;
     *out = NULL;
     if (host == NULL || n == 0)
         return OJ_OK;
-    if (to->n < n)
-    {
-        oj_cuda_drop(slot->device, slot->stream, to);
-        OJ_TRY(oj_cuda_make(slot->device, slot->stream,
-                            n > slot->n_rows ? n : slot->n_rows, to, err));
-    }
-    OJ_CUDA_TRY(cudaMemcpyAsync(to->data, host + first,
-                                (size_t)n * sizeof *host,
+    if (memory == NULL)
+        OJ_TRY(oj_cuda_hold(slot->device, slot->stream, slot->n_rows, sizeof(T),
+                            &slot->memory, &memory, err));
+    *out = *to = (T *)memory;
+    OJ_CUDA_TRY(cudaMemcpyAsync(memory, host + first, (size_t)n * sizeof(T),
                                 cudaMemcpyHostToDevice, slot->stream),
                 "copying columns of points", err);
-    *out = to->data;
     return OJ_OK;
 }
 
@@ -621,11 +618,11 @@ static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
         x = (const double *)(const void *)slot->stage.data;
         y = x + n;
     }
-    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x.data, x, bytes,
-                                cudaMemcpyHostToDevice, slot->stream),
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_x, x, bytes, cudaMemcpyHostToDevice,
+                                slot->stream),
                 "copying points", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y.data, y, bytes,
-                                cudaMemcpyHostToDevice, slot->stream),
+    OJ_CUDA_TRY(cudaMemcpyAsync(slot->d_y, y, bytes, cudaMemcpyHostToDevice,
+                                slot->stream),
                 "copying points", &w->error);
     return OJ_OK;
 }
@@ -638,8 +635,8 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
     const struct oj_relation *relation = &w->batch->index->relation;
     memset(&w->points, 0, sizeof w->points);
     w->points.n = n;
-    w->points.x = w->slot->d_x.data;
-    w->points.y = w->slot->d_y.data;
+    w->points.x = w->slot->d_x;
+    w->points.y = w->slot->d_y;
     OJ_TRY(copy_in(w, first, n));
     if (w->batch->family->knows_columns)
         OJ_TRY(copy_columns(w->slot, w->batch->input,
@@ -667,6 +664,19 @@ static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
     return part;
 }
 
+static oj_status enqueue_answers(struct cuda_batch_worker *w,
+                                 const struct oj_cuda_points *points)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const struct cuda_join_batch *b = w->batch;
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", &w->error);
+    OJ_TRY(work.clear(slot->d_matched, 1));
+    OJ_TRY(b->family->join_one(w->place->of[b->number], &work, points,
+                               slot->d_row, slot->d_measure));
+    return work.run(points->n, count_matched, points->n, slot->d_row,
+                    slot->d_matched);
+}
+
 /* The stage is free for answers as soon as the points are on the device: the
  * copies out stand behind those in on the same stream. */
 static oj_status join_one(struct cuda_batch_worker *w,
@@ -685,24 +695,13 @@ static oj_status join_one(struct cuda_batch_worker *w,
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_TRY(oj_cuda_clear(slot->stream, &slot->d_matched, "joining", &w->error));
-    OJ_TRY(b->family->join_one(w->place->of[b->number], slot->stream, points,
-                               slot->d_row.data, slot->d_measure.data,
-                               &w->error));
-    count_matched<<<oj_blocks(n, BLOCK), BLOCK, 0, slot->stream>>>(
-        n, slot->d_row.data, slot->d_matched.data);
-    OJ_CUDA_TRY_LAUNCH("counting matches", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(slot->matched, slot->d_matched.data,
-                                sizeof *slot->matched, cudaMemcpyDeviceToHost,
-                                slot->stream),
-                "copying answers", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(to_row, slot->d_row.data, size * sizeof *to_row,
-                                cudaMemcpyDeviceToHost, slot->stream),
-                "copying answers", &w->error);
-    OJ_CUDA_TRY(cudaMemcpyAsync(to_measure, slot->d_measure.data,
-                                size * sizeof *to_measure,
-                                cudaMemcpyDeviceToHost, slot->stream),
-                "copying answers", &w->error);
+    OJ_TRY(enqueue_answers(w, points));
+    OJ_TRY(enqueue_out(slot, slot->matched, slot->d_matched,
+                       sizeof *slot->matched, &w->error));
+    OJ_TRY(enqueue_out(slot, to_row, slot->d_row, n * (int64_t)sizeof *to_row,
+                       &w->error));
+    OJ_TRY(enqueue_out(slot, to_measure, slot->d_measure,
+                       n * (int64_t)sizeof *to_measure, &w->error));
     OJ_TRY(wait_for_slot(slot, &w->error));
     if (!b->out_pinned)
     {
@@ -751,8 +750,8 @@ static oj_status join_lists(struct cuda_batch_worker *w,
         if (left <= 0)
             left = 1;
     }
-    status = b->family->join_lists(w->place->of[b->number], slot->stream,
-                                   points, left, &found, &w->error);
+    status = oj_cuda_list_pairs(w->place->of[b->number], slot->stream, points,
+                                left, &found, &w->error);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;

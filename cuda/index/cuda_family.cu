@@ -1,5 +1,7 @@
 #include "cuda_family.h"
 
+#include "../device/cuda_work.cuh"
+
 #include "../../flatten/base/oj_array.h"
 
 /* In the order they are asked: the special ones first. */
@@ -24,29 +26,43 @@ oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
                                const struct oj_relation *relation,
                                struct oj_cuda_index **out, struct oj_error *err)
 {
+    struct oj_cuda_work work(device, device->stream, "indexing the join layer",
+                             err);
     struct oj_cuda_index *index =
         (struct oj_cuda_index *)oj_calloc(1, family->size);
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, family->size);
+    index->family = family;
     index->device = device;
     index->layer = layer;
     index->relation = *relation;
-    status = family->build(index, err);
+    status = family->build(index, &work);
     if (status != OJ_OK)
-        oj_cuda_family_free(family, index);
-    else
-        *out = index;
-    return status;
+    {
+        oj_cuda_family_free(index);
+        return status;
+    }
+    oj_cuda_hand_over(&work.memory, NULL, &index->memory);
+    *out = index;
+    return OJ_OK;
 }
 
-void oj_cuda_family_free(const struct oj_cuda_family *family,
-                         struct oj_cuda_index *index)
+void oj_cuda_family_free(struct oj_cuda_index *index)
 {
     if (index == NULL)
         return;
-    family->drop(index);
+    oj_cuda_release(index->device, index->device->stream, &index->memory);
+    oj_cuda_family_free(index->asked);
     oj_free(index);
+}
+
+int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index)
+{
+    if (index == NULL)
+        return 0;
+    return oj_cuda_memory_bytes(&index->memory) +
+           oj_cuda_family_bytes(index->asked);
 }
 
 struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
@@ -59,25 +75,10 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
     rule.unordered = relation->unordered_pairs;
     rule.excludes_same = relation->exclude_same_geometry;
     rule.row_fid = points->fid;
-    rule.fid = columns->fid.data;
+    rule.fid = columns->fid;
     rule.row_on_class = points->on_class;
-    rule.on_class = columns->on_class.data;
+    rule.on_class = columns->on_class;
     rule.row_exclude_class = points->exclude_class;
-    rule.exclude_class = columns->exclude_class.data;
+    rule.exclude_class = columns->exclude_class;
     return rule;
-}
-
-void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                        struct oj_cuda_pairs *pairs)
-{
-    oj_cuda_drop(device, stream, &pairs->offset, &pairs->row, &pairs->measure);
-}
-
-oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs, int64_t max_pairs,
-                            struct oj_error *err)
-{
-    if (max_pairs > 0 && n_rows > 1 && n_pairs > max_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more pairs than fit");
-    return OJ_OK;
 }

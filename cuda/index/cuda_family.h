@@ -7,13 +7,20 @@
 #include "../device/oj_cuda.h"
 #include "oj_pair_rule.h"
 
+struct oj_cuda_family;
+struct oj_cuda_listing; /* cuda_listing.cuh */
+
 /** A family's index of one layer on one device. Each family adds what is its
  *  own, all zero to begin with. */
 struct oj_cuda_index
 {
+    const struct oj_cuda_family *family;
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_relation relation;
+    struct oj_cuda_memory memory; /**< all that it has on the device */
+    struct oj_cuda_index *asked;  /**< owned; another family's that this one
+                                       asks, or NULL */
 };
 
 /** Points of a batch on the device. x is NaN where there is none. */
@@ -44,7 +51,9 @@ struct oj_pair_rule oj_cuda_pair_rule(const struct oj_relation *relation,
  *  several copies, so that features with many points are many places. */
 struct oj_cuda_tally
 {
-    struct oj_sum_request request; /**< columns: [points], on the device */
+    struct oj_sum_request request; /**< columns: [points], on the device; one
+                                        word: pairs are only counted, in one
+                                        copy */
     unsigned n_copies;             /**< a power of two */
     int64_t copy_words;            /**< features * words of each */
     unsigned long long *words;     /**< [n_copies * copy_words], a copy by
@@ -56,20 +65,11 @@ struct oj_cuda_tally
 struct oj_cuda_pairs
 {
     int64_t n_pairs;
-    struct oj_cuda_array<int64_t> offset; /**< [n + 1] */
+    struct oj_cuda_array<int64_t> offset; /**< [n + 1] and more */
     struct oj_cuda_array<int32_t> row;    /**< [n_pairs] join ordinal */
     struct oj_cuda_array<double>
         measure; /**< [n_pairs], or empty: no measure */
 };
-
-void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                        struct oj_cuda_pairs *pairs);
-
-/** OJ_ERR_TOO_MANY_PAIRS where n_pairs of a batch of n_rows are more than
- *  max_pairs (> 0; one row is never too many). */
-OJ_MUST_USE oj_status oj_cuda_pairs_fit(int64_t n_rows, int64_t n_pairs,
-                                        int64_t max_pairs,
-                                        struct oj_error *err);
 
 struct oj_cuda_family
 {
@@ -82,50 +82,38 @@ struct oj_cuda_family
 
     size_t size; /**< of its index */
 
-    /** Builds what is its own. Everything is enqueued or done on
-     *  device->stream on return. */
-    oj_status (*build)(struct oj_cuda_index *index, struct oj_error *err);
-
-    /** Drops what is its own, also where build() failed. */
-    void (*drop)(struct oj_cuda_index *index);
-    int64_t (*index_bytes)(const struct oj_cuda_index *index);
+    /** Builds what is its own; what work holds then is the index's. Everything
+     *  is enqueued or done on the device's stream on return. */
+    oj_status (*build)(struct oj_cuda_index *index, struct oj_cuda_work *work);
 
     /** Bytes of device memory that a batch of n rows needs beside its points
      *  and one-to-one answers; for choosing batch sizes. */
     int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n);
 
-    /** One-to-one joins: join ordinal or -1 and distance or NaN of each point,
-     *  in stream order; d_measure may be NULL. May be called from several
-     *  threads with different streams. NULL when the family has no such. */
-    oj_status (*join_one)(struct oj_cuda_index *index, cudaStream_t stream,
+    /** One-to-one joins: join ordinal or -1 and distance or NaN of each point;
+     *  d_measure may be NULL. May be called from several threads with different
+     *  streams. NULL when the family has no such. */
+    oj_status (*join_one)(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err);
+                          double *d_measure);
 
-    /** Joins that give lists; waits for the stream to learn the size. More
-     *  than max_pairs (> 0) in a batch of two rows or more:
+    /** Joins that give lists: makes l->out; waits for the stream to learn the
+     *  size. More than max_pairs in a batch of two rows or more:
      *  OJ_ERR_TOO_MANY_PAIRS. NULL when the family has no such. */
-    oj_status (*join_lists)(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err);
+    oj_status (*list)(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l);
 
-    /** Adds to d_count [features of the join layer, by ordinal] the pairs of
-     *  each; nothing when it returns OJ_ERR_NOMEM. NULL when the family has no
-     *  such. */
-    oj_status (*count)(struct oj_cuda_index *index, cudaStream_t stream,
-                       const struct oj_cuda_points *points,
-                       unsigned long long *d_count, struct oj_error *err);
+    /** Adds to tally the pairs of points; nothing when it returns
+     *  OJ_ERR_NOMEM. NULL when the family has no such. */
+    oj_status (*add)(const struct oj_cuda_index *index,
+                     struct oj_cuda_work *work,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally);
 
     /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
      *  distances of input features); 0: such joins do not come here. */
     int knows_columns;
-
-    /** Adds to tally the pairs of points; nothing when it returns
-     *  OJ_ERR_NOMEM. NULL when the family has no such. */
-    oj_status (*sum)(struct oj_cuda_index *index, cudaStream_t stream,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally,
-                     struct oj_error *err) = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */
@@ -136,8 +124,8 @@ OJ_MUST_USE oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
                                            struct oj_cuda_index **out,
                                            struct oj_error *err);
 /** Accepts NULL. */
-void oj_cuda_family_free(const struct oj_cuda_family *family,
-                         struct oj_cuda_index *index);
+void oj_cuda_family_free(struct oj_cuda_index *index);
+int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index);
 
 /** nearest of points: one each, any join features, or all that are as near;
  *  cuda_nearest.cu */

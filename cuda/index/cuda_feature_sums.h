@@ -4,32 +4,23 @@
 
 #include "cuda_family.h"
 
-/** Owner of a tally's words; zeroed memory is a valid empty one. */
-struct oj_cuda_tally_words
+/** What only counts pairs. */
+static inline struct oj_sum_request oj_cuda_only_counts(void)
 {
-    struct oj_cuda_array<unsigned long long> words;
-    struct oj_cuda_tally tally; /**< without the columns of points */
-};
+    struct oj_sum_request request = {};
+    request.n_words = 1;
+    return request;
+}
 
-/** All words 0, on device->stream. request NULL: pairs are counted only, in
- *  one copy. */
-OJ_MUST_USE oj_status oj_cuda_tally_make(struct oj_cuda_device *device,
+/** All words 0, in work's memory; *out is without the columns of points. */
+OJ_MUST_USE oj_status oj_cuda_tally_make(struct oj_cuda_work *work,
                                          int64_t n_features,
                                          const struct oj_sum_request *request,
-                                         struct oj_cuda_tally_words *out,
-                                         struct oj_error *err);
+                                         struct oj_cuda_tally *out);
 
-/** Adds what all copies have to to [features * words], on device->stream. */
-OJ_MUST_USE oj_status oj_cuda_tally_add(struct oj_cuda_device *device,
-                                        const struct oj_cuda_tally_words *words,
-                                        int64_t *to, struct oj_error *err);
-
-/** Adds the other copies to the first, on device->stream. */
-OJ_MUST_USE oj_status oj_cuda_tally_fold(struct oj_cuda_device *device,
-                                         struct oj_cuda_tally_words *words,
-                                         struct oj_error *err);
-
-void oj_cuda_tally_drop(struct oj_cuda_device *device,
-                        struct oj_cuda_tally_words *words);
+/** Adds what copies have, from number `first` on, to [features * words]. */
+OJ_MUST_USE oj_status oj_cuda_tally_add(struct oj_cuda_work *work,
+                                        const struct oj_cuda_tally *tally,
+                                        unsigned first, unsigned long long *to);
 
 #endif

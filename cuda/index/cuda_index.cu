@@ -1,5 +1,7 @@
 #include "cuda_index.h"
 
+#include "../device/cuda_work.cuh"
+
 #include "../../flatten/base/oj_array.h"
 
 /* What every family wants. */
@@ -22,33 +24,41 @@ static int asks_columns(const struct oj_relation *r,
              input->exclude_class != NULL));
 }
 
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            unsigned refused, int *number)
+int oj_cuda_choose(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, const struct oj_flat *input,
+                   unsigned refused)
 {
     const struct oj_cuda_family *family;
     int columns = asks_columns(relation, join_side, input);
     if (!are_points(relation, input))
-        return NULL;
+        return -1;
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
-        if ((refused >> i & 1u) != 0 || (columns && !family->knows_columns) ||
-            !family->takes(relation, join_side, input))
-            continue;
-        if (number != NULL)
-            *number = i;
-        return family;
+        if ((refused >> i & 1u) == 0 && (!columns || family->knows_columns) &&
+            family->takes(relation, join_side, input))
+            return i;
     }
-    return NULL;
+    return -1;
 }
 
-const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
-                                            const struct oj_flat *input,
-                                            int *number)
+int oj_cuda_chosen(const struct oj_gpu_index *index,
+                   const struct oj_flat *input)
 {
     return oj_cuda_choose(&index->relation, index->join_side, input,
-                          index->refused, number);
+                          index->refused);
+}
+
+oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
+                             struct oj_cuda_place *place, struct oj_error *err)
+{
+    struct oj_cuda_device *device = &place->device;
+    struct oj_cuda_work work(device, device->stream, "copying the join layer",
+                             err);
+    OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
+                              index->join_side->overlaps, index->tie_rank,
+                              &index->relation, &place->layer));
+    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
+    return OJ_OK;
 }
 
 static oj_status open_place(const struct oj_gpu_index *index,
@@ -59,11 +69,7 @@ static oj_status open_place(const struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
                         &place->device, err));
     place->device.n_threads = options->n_threads;
-    OJ_TRY(oj_cuda_layer_make(&place->device, index->join_side,
-                              index->join_side->overlaps, index->tie_rank,
-                              &place->layer, err));
-    return oj_cuda_columns_make(&place->device, index->join_side,
-                                &index->relation, &place->layer, err);
+    return oj_cuda_place_fill(index, place, err);
 }
 
 static oj_status make_family(const struct oj_gpu_index *index,
@@ -90,14 +96,6 @@ int oj_cuda_list_devices(uint64_t gpus, int *ordinal)
     if (n == 0)
         ordinal[n++] = 0;
     return n;
-}
-
-static void add_bytes(const struct oj_gpu_index *index, int family,
-                      struct oj_stats *stats)
-{
-    const struct oj_cuda_family *of = oj_cuda_family_at(family);
-    for (int p = 0; p < index->n_places; p++)
-        stats->index_bytes += of->index_bytes(index->place[p].of[family]);
 }
 
 static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
@@ -130,7 +128,7 @@ static void drop_family(void *user)
         {
             if ((index->refused >> i & 1u) == 0)
                 continue;
-            oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
+            oj_cuda_family_free(place->of[i]);
             place->of[i] = NULL;
         }
     }
@@ -152,7 +150,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
 {
     struct oj_error why = {OJ_OK, ""};
     double start = oj_clock_seconds();
-    while (oj_cuda_chosen(index, input, number) != NULL)
+    while ((*number = oj_cuda_chosen(index, input)) >= 0)
     {
         oj_status status;
         if (index->place[0].of[*number] != NULL)
@@ -165,7 +163,9 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         if (status == OJ_OK)
         {
             stats->index_s += oj_clock_seconds() - start;
-            add_bytes(index, *number, stats);
+            for (int p = 0; p < index->n_places; p++)
+                stats->index_bytes +=
+                    oj_cuda_family_bytes(index->place[p].of[*number]);
             return OJ_OK;
         }
         if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
@@ -195,7 +195,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_choose(relation, join_side, NULL, 0, NULL) == NULL)
+    if (oj_cuda_choose(relation, join_side, NULL, 0) < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
@@ -224,8 +224,8 @@ static void free_place(struct oj_cuda_place *place)
         return;
     (void)cudaSetDevice(place->device.ordinal);
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
-        oj_cuda_family_free(oj_cuda_family_at(i), place->of[i]);
-    oj_cuda_layer_drop(&place->device, &place->layer);
+        oj_cuda_family_free(place->of[i]);
+    oj_cuda_release(&place->device, place->device.stream, &place->memory);
     oj_cuda_close(&place->device);
 }
 

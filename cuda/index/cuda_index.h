@@ -5,7 +5,6 @@
 
 #include "../device/cuda_stage.h"
 #include "../device/cuda_threads.h"
-#include "../device/cuda_values.h"
 #include "cuda_family.h"
 #include "cuda_pace.h"
 
@@ -30,19 +29,20 @@ struct oj_cuda_slot
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    int64_t n_rows; /**< room in the arrays */
-    struct oj_cuda_array<double> d_x, d_y, d_measure;
-    struct oj_cuda_array<int32_t> d_row;
+    struct oj_cuda_memory memory; /**< of all arrays */
+    int64_t n_rows;               /**< room in the arrays */
+    double *d_x, *d_y, *d_measure;
+    int32_t *d_row;
 
-    /* Columns of the points, where the join looks at them. */
-    struct oj_cuda_array<int64_t> d_fid;
-    struct oj_cuda_array<int32_t> d_on_class, d_exclude_class;
-    struct oj_cuda_array<double> d_max_distance;
-    struct oj_cuda_values values; /**< to be summed */
+    /* Columns of the points, where the join looks at them, else NULL. */
+    int64_t *d_fid;
+    int32_t *d_on_class, *d_exclude_class;
+    double *d_max_distance;
 
-    struct oj_cuda_array<unsigned long long> d_matched; /**< [1] */
-    unsigned long long *matched; /**< pinned, [1], borrowed from stage */
+    unsigned long long *d_matched; /**< [1] */
+    unsigned long long *matched;   /**< pinned, [1], borrowed from stage */
     struct oj_cuda_stage stage;
+    struct oj_cuda_stage value_stage; /**< for values that are summed */
 
     int family; /**< which was asked last, from one batch to the next */
     struct oj_cuda_pace pace; /**< of it */
@@ -55,6 +55,8 @@ void oj_cuda_slot_free(struct oj_cuda_slot *slot);
 struct oj_cuda_place
 {
     struct oj_cuda_device device;
+    struct oj_cuda_memory memory; /**< of layer */
+    struct oj_cuda_memory tally;  /**< of a batch that is summed */
     struct oj_cuda_layer layer;
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
 };
@@ -73,18 +75,20 @@ struct oj_gpu_index
     struct oj_error why_refused; /**< of the first; status OJ_OK: none was */
 };
 
-/** The family that answers such a join, or NULL; input NULL: any layer of
- *  points. refused: bit i: not family i. *number: its place among the families;
- *  may be NULL. */
-const struct oj_cuda_family *oj_cuda_choose(const struct oj_relation *relation,
-                                            const struct oj_flat *join_side,
-                                            const struct oj_flat *input,
-                                            unsigned refused, int *number);
+/** The number of the family that answers such a join, or -1; input NULL: any
+ *  layer of points. refused: bit i: not family i. */
+int oj_cuda_choose(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, const struct oj_flat *input,
+                   unsigned refused);
 
 /** The same for an index, which may know that a family cannot. */
-const struct oj_cuda_family *oj_cuda_chosen(const struct oj_gpu_index *index,
-                                            const struct oj_flat *input,
-                                            int *number);
+int oj_cuda_chosen(const struct oj_gpu_index *index,
+                   const struct oj_flat *input);
+
+/** Copies the join side to a place that has no layer. */
+OJ_MUST_USE oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
+                                         struct oj_cuda_place *place,
+                                         struct oj_error *err);
 
 /** The number of the family that answers, with its index made on every device,
  *  side by side; one that cannot hold the join side or lacks the memory is

@@ -1,5 +1,7 @@
+#include "../device/cuda_stopwatch.h"
 #include "cuda_feature_sums.h"
 #include "cuda_index.h"
+#include "cuda_listing.cuh"
 
 /* Points, answers and counts that stay on the device: the index's first. */
 
@@ -7,59 +9,6 @@ static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(index->place[0].device.ordinal),
                 "choosing a device", err);
-    return OJ_OK;
-}
-
-/* Time between two points of the device's stream. */
-struct stopwatch
-{
-    cudaEvent_t begin, end;
-};
-
-static void free_watch(struct stopwatch *watch)
-{
-    if (watch->begin != NULL)
-        (void)cudaEventDestroy(watch->begin);
-    if (watch->end != NULL)
-        (void)cudaEventDestroy(watch->end);
-}
-
-static oj_status start_watch(struct stopwatch *watch, cudaStream_t stream,
-                             struct oj_error *err)
-{
-    cudaError_t error;
-    watch->begin = watch->end = NULL;
-    error = cudaEventCreate(&watch->begin);
-    if (error == cudaSuccess)
-        error = cudaEventCreate(&watch->end);
-    if (error == cudaSuccess)
-        error = cudaEventRecord(watch->begin, stream);
-    if (error == cudaSuccess)
-        return OJ_OK;
-    free_watch(watch);
-    return oj_cuda_fail(err, error, "taking the time");
-}
-
-/* Waits for the stream. *seconds may be wanted or not. Ends the watch. */
-static oj_status stop_watch(struct stopwatch *watch, cudaStream_t stream,
-                            oj_status status, double *seconds,
-                            struct oj_error *err)
-{
-    float milliseconds = 0.0f;
-    cudaError_t error = cudaEventRecord(watch->end, stream);
-    if (error == cudaSuccess)
-        error = cudaEventSynchronize(watch->end);
-    if (error == cudaSuccess)
-        error = cudaEventElapsedTime(&milliseconds, watch->begin, watch->end);
-    free_watch(watch);
-    if (status != OJ_OK)
-    {
-        (void)cudaGetLastError();
-        return status;
-    }
-    OJ_CUDA_TRY(error, "joining", err);
-    if (seconds != NULL)
-        *seconds = 1e-3 * (double)milliseconds;
     return OJ_OK;
 }
 
@@ -90,16 +39,14 @@ oj_status oj_cuda_resident_copy(struct oj_gpu_index *index, void *to,
     return OJ_OK;
 }
 
-/* The family that answers, whose index is ready. */
-static oj_status find_family(struct oj_gpu_index *index, int *number,
-                             const struct oj_cuda_family **out,
+/* The number of the family that answers, whose index is ready. */
+static oj_status find_family(const struct oj_gpu_index *index, int *number,
                              struct oj_error *err)
 {
-    const struct oj_cuda_family *family = oj_cuda_chosen(index, NULL, number);
-    if (family == NULL || index->place[0].of[*number] == NULL)
+    *number = oj_cuda_chosen(index, NULL);
+    if (*number < 0 || index->place[0].of[*number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join side is not ready on the device");
-    *out = family;
     return OJ_OK;
 }
 
@@ -130,13 +77,8 @@ static oj_status make_layer_again(struct oj_gpu_index *index,
 {
     struct oj_cuda_place *place = &index->place[0];
     oj_status status;
-    oj_cuda_layer_drop(&place->device, &place->layer);
-    status = oj_cuda_layer_make(&place->device, index->join_side,
-                                index->join_side->overlaps, index->tie_rank,
-                                &place->layer, err);
-    if (status == OJ_OK)
-        status = oj_cuda_columns_make(&place->device, index->join_side,
-                                      &index->relation, &place->layer, err);
+    oj_cuda_release(&place->device, place->device.stream, &place->memory);
+    status = oj_cuda_place_fill(index, place, err);
     if (status == OJ_OK)
         return OJ_OK;
     index->refused = ~0u;
@@ -149,12 +91,10 @@ oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
                                    double seconds[2], struct oj_error *err)
 {
     struct oj_cuda_place *place = &index->place[0];
-    struct stopwatch watch;
+    struct oj_cuda_stopwatch watch;
     int number = 0;
-    const struct oj_cuda_family *family = NULL;
     double index_s = 0.0;
-    oj_status status;
-    OJ_TRY(find_family(index, &number, &family, err));
+    OJ_TRY(find_family(index, &number, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
     {
@@ -162,40 +102,47 @@ oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
                            "the index holds more than one family's");
     }
-    oj_cuda_family_free(family, place->of[number]);
+    oj_cuda_family_free(place->of[number]);
     place->of[number] = NULL;
     OJ_TRY(make_layer_again(index, err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
-    OJ_TRY(start_watch(&watch, place->device.stream, err));
-    status = oj_cuda_family_index(family, &place->device, &place->layer,
-                                  &index->relation, &place->of[number], err);
-    OJ_TRY(stop_watch(&watch, place->device.stream, status, &index_s, err));
+    OJ_TRY(watch.start(place->device.stream, err));
+    OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(number), &place->device,
+                                &place->layer, &index->relation,
+                                &place->of[number], err));
+    OJ_TRY(watch.stop(place->device.stream, &index_s, err));
     seconds[0] = place->layer.make_s;
     seconds[1] = index_s;
     return OJ_OK;
 }
 
-/* A join of points on the device, ready to be timed. */
-struct measurement
+/* Takes the time of join(of, &work, &points) of points on the device; of: the
+ * family's index. Waits for it, also after an error. */
+template <typename Join>
+static oj_status measure(struct oj_gpu_index *index,
+                         const struct oj_gpu_points *points, double *seconds,
+                         struct oj_error *err, Join join)
 {
-    struct oj_cuda_place *place;
-    const struct oj_cuda_family *family;
-    struct oj_cuda_index *of; /* the family's */
-    struct oj_cuda_points points;
-    cudaStream_t stream;
-};
-
-static oj_status prepare(struct oj_gpu_index *index,
-                         const struct oj_gpu_points *points,
-                         struct measurement *m, struct oj_error *err)
-{
+    struct oj_cuda_device *device = &index->place[0].device;
+    struct oj_cuda_work work(device, device->stream, "joining", err);
+    struct oj_cuda_stopwatch watch;
+    struct oj_cuda_points here;
+    double unwanted = 0.0;
+    oj_status status;
     int number = 0;
-    OJ_TRY(find_family(index, &number, &m->family, err));
-    m->place = &index->place[0];
-    m->of = m->place->of[number];
-    m->stream = m->place->device.stream;
-    OJ_TRY(points_of(index, points, &m->points, err));
-    return use_first(index, err);
+    OJ_TRY(find_family(index, &number, err));
+    OJ_TRY(points_of(index, points, &here, err));
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(watch.start(work.stream, err));
+    status = join(index->place[0].of[number], &work, &here);
+    if (status != OJ_OK)
+    {
+        (void)cudaStreamSynchronize(work.stream);
+        return status;
+    }
+    if (seconds != NULL)
+        *seconds = 0.0;
+    return watch.stop(work.stream, seconds != NULL ? seconds : &unwanted, err);
 }
 
 oj_status oj_cuda_resident_join(struct oj_gpu_index *index,
@@ -203,17 +150,17 @@ oj_status oj_cuda_resident_join(struct oj_gpu_index *index,
                                 int32_t *d_row, double *d_measure,
                                 double *seconds, struct oj_error *err)
 {
-    struct measurement m;
-    struct stopwatch watch;
-    oj_status status;
-    OJ_TRY(prepare(index, points, &m, err));
-    if (m.family->join_one == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "this join gives lists, not one answer for each point");
-    OJ_TRY(start_watch(&watch, m.stream, err));
-    status =
-        m.family->join_one(m.of, m.stream, &m.points, d_row, d_measure, err);
-    return stop_watch(&watch, m.stream, status, seconds, err);
+    return measure(
+        index, points, seconds, err,
+        [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            if (of->family->join_one == NULL)
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "this join gives lists, not one answer for "
+                               "each point");
+            return of->family->join_one(of, work, here, d_row, d_measure);
+        });
 }
 
 oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
@@ -221,19 +168,49 @@ oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
                                  int64_t *n_pairs, double *seconds,
                                  struct oj_error *err)
 {
-    struct measurement m;
+    struct oj_cuda_device *device = &index->place[0].device;
     struct oj_cuda_pairs found = {};
-    struct stopwatch watch;
-    oj_status status;
-    OJ_TRY(prepare(index, points, &m, err));
-    if (m.family->join_lists == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "this join gives no lists");
-    OJ_TRY(start_watch(&watch, m.stream, err));
-    status = m.family->join_lists(m.of, m.stream, &m.points, 0, &found, err);
-    status = stop_watch(&watch, m.stream, status, seconds, err);
+    oj_status status = measure(
+        index, points, seconds, err,
+        [&](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            if (of->family->list == NULL)
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "this join gives no lists");
+            return oj_cuda_list_pairs(of, work->stream, here, 0, &found, err);
+        });
     *n_pairs = found.n_pairs;
-    oj_cuda_pairs_drop(&m.place->device, m.stream, &found);
+    oj_cuda_pairs_drop(device, device->stream, &found);
     return status;
+}
+
+/* Copies of the words are made, folded and given back as for a batch; what is
+ * only counted is added in place. */
+oj_status oj_cuda_resident_sum(struct oj_gpu_index *index,
+                               const struct oj_gpu_points *points,
+                               const struct oj_sum_request *request,
+                               int64_t *d_words, double *seconds,
+                               struct oj_error *err)
+{
+    unsigned long long *to = (unsigned long long *)(void *)d_words;
+    int64_t n_features = index->join_side->n_features;
+    return measure(
+        index, points, seconds, err,
+        [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            struct oj_cuda_tally tally = {*request, 1, n_features, to};
+            if (of->family->add == NULL)
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "pairs of this join are not %s by join feature",
+                               request->n_words > 1 ? "summed" : "counted");
+            if (request->n_words > 1)
+                OJ_TRY(oj_cuda_tally_make(work, n_features, request, &tally));
+            OJ_TRY(of->family->add(of, work, here, &tally));
+            return request->n_words > 1 ? oj_cuda_tally_add(work, &tally, 0, to)
+                                        : OJ_OK;
+        });
 }
 
 oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
@@ -241,55 +218,8 @@ oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
                                  int64_t *d_count, double *seconds,
                                  struct oj_error *err)
 {
-    struct measurement m;
-    struct stopwatch watch;
-    oj_status status;
-    OJ_TRY(prepare(index, points, &m, err));
-    if (m.family->count == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not counted by join feature");
-    OJ_TRY(start_watch(&watch, m.stream, err));
-    status = m.family->count(m.of, m.stream, &m.points,
-                             (unsigned long long *)d_count, err);
-    return stop_watch(&watch, m.stream, status, seconds, err);
-}
-
-/* Copies of the words are made, folded and given back as for a batch. */
-static oj_status sum_points(const struct measurement *m,
-                            const struct oj_sum_request *request,
-                            int64_t n_features, int64_t *d_words,
-                            struct oj_error *err)
-{
-    struct oj_cuda_device *device = &m->place->device;
-    struct oj_cuda_tally_words words = {};
-    oj_status status;
-    status = oj_cuda_tally_make(device, n_features, request, &words, err);
-    if (status == OJ_OK)
-        status =
-            m->family->sum(m->of, m->stream, &m->points, &words.tally, err);
-    if (status == OJ_OK)
-        status = oj_cuda_tally_add(device, &words, d_words, err);
-    oj_cuda_tally_drop(device, &words);
-    return status;
-}
-
-oj_status oj_cuda_resident_sum(struct oj_gpu_index *index,
-                               const struct oj_gpu_points *points,
-                               const struct oj_sum_request *request,
-                               int64_t *d_words, double *seconds,
-                               struct oj_error *err)
-{
-    struct measurement m;
-    struct stopwatch watch;
-    oj_status status;
-    OJ_TRY(prepare(index, points, &m, err));
-    if (m.family->sum == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs of this join are not summed by join feature");
-    OJ_TRY(start_watch(&watch, m.stream, err));
-    status =
-        sum_points(&m, request, index->join_side->n_features, d_words, err);
-    return stop_watch(&watch, m.stream, status, seconds, err);
+    const struct oj_sum_request request = oj_cuda_only_counts();
+    return oj_cuda_resident_sum(index, points, &request, d_count, seconds, err);
 }
 
 oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err)

@@ -1,7 +1,5 @@
 #include "cuda_cells.cuh"
 
-#include "../device/cuda_parallel_for.cuh"
-
 #include "cuda_cells_kernels.cuh"
 
 #include <string.h>
@@ -23,10 +21,9 @@ struct room
 
 struct cuda_cells_build
 {
-    struct oj_cuda_device *device;
+    struct oj_cuda_work *work; /* what stays until the end of the build */
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
-    struct oj_error *err;
     uint32_t leaf_size;
     int marks_ties;
     struct room room;
@@ -112,36 +109,25 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
 
 static oj_status read_counters(struct cuda_cells_build *b)
 {
-    return oj_cuda_read(b->device->stream, b->counters, (int)sizeof b->seen,
-                        &b->seen, "building cells", b->err);
+    return b->work->read(b->counters, &b->seen);
 }
 
-static oj_status clear_counters(struct cuda_cells_build *b)
+static oj_status find_distinct(struct cuda_cells_build *b)
 {
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(b->counters, 0, sizeof *b->counters, b->device->stream),
-        "building cells", b->err);
-    return OJ_OK;
-}
-
-/* held: owner of what is found. */
-static oj_status find_distinct(struct cuda_cells_build *b,
-                               struct oj_cuda_work *held)
-{
-    struct oj_cuda_work work(b->device, b->device->stream, b->err);
+    struct oj_cuda_work work(b->work);
     uint32_t n = (uint32_t)b->layer->n_segments, size = 1024, *table;
     while (size < 2 * (uint64_t)n && size < (1u << 31))
         size *= 2;
     if (size <= n)
         return OJ_OK;
-    OJ_TRY(held->make(n, &b->distinct));
-    OJ_TRY(work.make_zeros(size, &table, "clearing a table"));
-    OJ_TRY(clear_counters(b));
-    mark_copies<<<oj_blocks(n, BLOCK), BLOCK, 0, work.stream>>>(
-        n, b->layer->segment.data, b->layer->segment_feature.data,
-        b->marks_ties, table, size);
-    list_distinct<<<oj_blocks(size, BLOCK), BLOCK, 0, work.stream>>>(
-        size, table, b->distinct, b->counters);
+    OJ_TRY(b->work->make(n, &b->distinct));
+    OJ_TRY(work.make_zeros(size, &table));
+    OJ_TRY(work.clear(b->counters, 1));
+    OJ_TRY(work.run<BLOCK>(n, mark_copies, n, b->layer->segment.data,
+                           b->layer->segment_feature.data, b->marks_ties, table,
+                           size));
+    OJ_TRY(work.run<BLOCK>(size, list_distinct, size, table, b->distinct,
+                           b->counters));
     OJ_TRY(read_counters(b));
     b->n_roots = (int64_t)b->seen.ids.n;
     return OJ_OK;
@@ -169,9 +155,8 @@ static oj_status take_room(struct cuda_cells_build *b,
     b->n_nodes[OJ_CELLS_OF_SHORT] = headers;
     b->n_nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
     b->n_nodes[OJ_CELLS_OF_HUGE] = n_huge;
-    OJ_TRY(oj_cuda_make(b->device, work->stream, words, &cells->pool, b->err));
-    OJ_TRY(
-        oj_cuda_make(b->device, work->stream, headers, &cells->tree, b->err));
+    OJ_TRY(work->make(words, &cells->pool));
+    OJ_TRY(work->make(headers, &cells->tree));
     OJ_TRY(work->make(ids, &b->mask));
     OJ_TRY(work->make(n_huge < HUGE_NODES ? n_huge : (int64_t)HUGE_NODES,
                       &b->plan));
@@ -223,7 +208,7 @@ static oj_status run_round(struct cuda_cells_build *b,
                            const struct oj_cells_round *r,
                            const unsigned long long *n)
 {
-    cudaStream_t stream = b->device->stream;
+    cudaStream_t stream = b->work->stream;
     for (unsigned long long at = 0; at < n[OJ_CELLS_OF_HUGE]; at += HUGE_NODES)
     {
         unsigned nodes = (unsigned)least(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
@@ -244,25 +229,19 @@ static oj_status run_round(struct cuda_cells_build *b,
     if (n[OJ_CELLS_OF_SHORT] > 0)
         split_short<<<(unsigned)((n[OJ_CELLS_OF_SHORT] + GROUPS - 1) / GROUPS),
                       SHORT_BLOCK, 0, stream>>>(*r, n[OJ_CELLS_OF_SHORT]);
-    OJ_CUDA_TRY_LAUNCH("building cells", b->err);
-    return OJ_OK;
+    return b->work->check(cudaGetLastError());
 }
 
 /* Zeroes what a round adds up. */
 static oj_status clear_sums(struct cuda_cells_build *b)
 {
-    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters->ids, 0,
-                                (1 + OJ_CELLS_CLASSES) *
-                                    sizeof(struct oj_cells_counter),
-                                b->device->stream),
-                "building cells", b->err);
-    return OJ_OK;
+    return b->work->clear(&b->counters->ids, 1 + OJ_CELLS_CLASSES);
 }
 
 /* Begins with the root. */
 static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
 {
-    cudaStream_t stream = b->device->stream;
+    struct oj_cuda_work *work = b->work;
     uint32_t n_roots = (uint32_t)b->n_roots;
     int k = n_roots <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
             : n_roots <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
@@ -273,30 +252,26 @@ static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
     struct oj_near_node *root = b->node[0][k];
     struct oj_near_header *tree = b->cells->tree.data;
     uint32_t *id = b->id[0];
-    OJ_TRY(clear_counters(b));
-    OJ_CUDA_TRY(cudaMemsetAsync(&b->counters->headers, 1, 1, stream),
-                "building cells", b->err);
-    OJ_TRY(oj_cuda_each(
-        stream, b->layer->n_segments,
-        [=] __device__(int64_t i)
-        {
-            if (oj_near_is_lost(segment[i].ax, segment[i].ay, segment[i].bx,
-                                segment[i].by))
-                counters->lost.n = 1;
-        },
-        "building cells", b->err));
-    OJ_TRY(oj_cuda_each(
-        stream, n_roots,
-        [=] __device__(int64_t i)
-        {
-            id[i] = distinct != NULL ? distinct[i] : (uint32_t)i;
-            if (i > 0)
-                return;
-            *root = {0, n_roots, 0, 0, 0, 0, 0};
-            tree->first = 0;
-            tree->info = oj_near_leaf_info(0, 0, 127);
-        },
-        "building cells", b->err));
+    OJ_TRY(work->clear(b->counters, 1));
+    OJ_TRY(work->check(
+        cudaMemsetAsync(&b->counters->headers, 1, 1, work->stream)));
+    OJ_TRY(work->each(b->layer->n_segments,
+                      [=] __device__(int64_t i)
+                      {
+                          if (oj_near_is_lost(segment[i].ax, segment[i].ay,
+                                              segment[i].bx, segment[i].by))
+                              counters->lost.n = 1;
+                      }));
+    OJ_TRY(work->each(n_roots,
+                      [=] __device__(int64_t i)
+                      {
+                          id[i] = distinct != NULL ? distinct[i] : (uint32_t)i;
+                          if (i > 0)
+                              return;
+                          *root = {0, n_roots, 0, 0, 0, 0, 0};
+                          tree->first = 0;
+                          tree->info = oj_near_leaf_info(0, 0, 127);
+                      }));
     memset(n, 0, OJ_CELLS_CLASSES * sizeof *n);
     n[k] = 1;
     return OJ_OK;
@@ -398,46 +373,46 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
 }
 
 /* What is above the cells. */
-static oj_status seed_headers(const struct oj_cells_round &r, int level,
-                              cudaStream_t stream, struct oj_error *err)
+static oj_status seed_headers(struct oj_cuda_work *work,
+                              const struct oj_cells_round &r, int level)
 {
     struct oj_near_header *tree = r.tree;
     struct oj_cells_counters *counters = r.counters;
-    return oj_cuda_each(
-        stream, oj_near_seed_above(level),
-        [=] __device__(int64_t i)
-        {
-            struct oj_near_header h = oj_near_seed_header((uint32_t)i);
-            *(uint2 *)(tree + i) = make_uint2(h.first, h.info);
-            if (i == 0)
-                counters->headers.n = oj_near_seed_above(level + 2);
-        },
-        "building cells", err);
+    return work->each(oj_near_seed_above(level),
+                      [=] __device__(int64_t i)
+                      {
+                          struct oj_near_header h =
+                              oj_near_seed_header((uint32_t)i);
+                          *(uint2 *)(tree + i) = make_uint2(h.first, h.info);
+                          if (i == 0)
+                              counters->headers.n =
+                                  oj_near_seed_above(level + 2);
+                      });
 }
 
 /* Begins with the cells of a lower level; *done: 0 when that does not work. */
 static oj_status seed_cells(struct cuda_cells_build *b, int level,
                             unsigned long long *n, int *done)
 {
-    struct oj_cuda_work work(b->device, b->device->stream, b->err);
+    struct oj_cuda_work work(b->work);
     struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
-    unsigned n_blocks = oj_blocks(b->layer->n_segments, BLOCK);
+    int64_t n_segments = b->layer->n_segments;
     struct seed s;
     s.level = level;
     s.x0 = square->x0;
     s.y0 = square->y0;
     s.per_cell = ldexp(1.0, level) / square->side;
     s.widen = oj_near_seed_widen(square, level);
-    s.n = b->layer->n_segments;
+    s.n = n_segments;
     s.segment = b->layer->segment.data;
-    OJ_TRY(work.make_zeros(n_cells, &s.cursor, "building cells"));
-    OJ_TRY(clear_counters(b));
-    seed_lists<0>
-        <<<n_blocks, SEED_BLOCK, 0, work.stream>>>(s, NULL, b->counters);
-    seed_nodes<<<n_cells / SEED_BLOCK, SEED_BLOCK, 0, work.stream>>>(s, r);
-    OJ_TRY(seed_headers(r, level, work.stream, b->err));
+    OJ_TRY(work.make_zeros(n_cells, &s.cursor));
+    OJ_TRY(work.clear(b->counters, 1));
+    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<0>, s, (uint32_t *)NULL,
+                                b->counters));
+    OJ_TRY(work.run<SEED_BLOCK>(n_cells, seed_nodes, s, r));
+    OJ_TRY(seed_headers(&work, r, level));
     OJ_TRY(read_counters(b));
     *done = !b->seen.spread.n &&
             b->seen.ids.n <=
@@ -449,8 +424,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     }
     if (!*done)
         return OJ_OK;
-    seed_lists<1>
-        <<<n_blocks, SEED_BLOCK, 0, work.stream>>>(s, b->id[0], b->counters);
+    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<1>, s, b->id[0],
+                                b->counters));
     return clear_sums(b);
 }
 
@@ -473,9 +448,9 @@ static oj_status run_rounds(struct cuda_cells_build *b)
         struct oj_cells_round r = round_of(b, i & 1);
         OJ_TRY(run_round(b, &r, n));
         OJ_TRY(read_counters(b));
-        OJ_TRY(oj_check_cancel(b->device->cancel, b->err));
+        OJ_TRY(oj_check_cancel(b->work->device->cancel, b->work->err));
         if (b->seen.lost.n)
-            return oj_fail(b->err, OJ_ERR_UNSUPPORTED,
+            return oj_fail(b->work->err, OJ_ERR_UNSUPPORTED,
                            "the join layer has segments so short that their "
                            "length is lost in rounding");
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
@@ -491,10 +466,10 @@ static oj_status run_rounds(struct cuda_cells_build *b)
 
 /* --- the directory -------------------------------------------------------- */
 
-static oj_status make_directory(struct cuda_cells_build *b)
+static oj_status make_directory(struct cuda_cells_build *b,
+                                struct oj_cuda_work *keep)
 {
     struct oj_cuda_cells *cells = b->cells;
-    cudaStream_t stream = b->device->stream;
     const struct oj_near_header *tree = cells->tree.data;
     struct oj_near_header *directory;
     int64_t n_headers =
@@ -503,19 +478,18 @@ static oj_status make_directory(struct cuda_cells_build *b)
     while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * n_headers)
         level++;
     cells->directory_level = level;
-    OJ_TRY(oj_cuda_make(b->device, stream, (int64_t)1 << (2 * level),
-                        &cells->directory, b->err));
+    OJ_TRY(keep->make((int64_t)1 << (2 * level), &cells->directory));
     directory = cells->directory.data;
-    return oj_cuda_each(
-        stream, cells->directory.n,
-        [=] __device__(int64_t i)
-        {
-            uint32_t rest = (1u << level) - 1u;
-            struct oj_near_header h = oj_near_walk(tree, (uint32_t)i & rest,
-                                                   (uint32_t)i >> level, level);
-            *(uint2 *)(directory + i) = make_uint2(h.first, h.info);
-        },
-        "building cells", b->err);
+    return keep->each(cells->directory.n,
+                      [=] __device__(int64_t i)
+                      {
+                          uint32_t rest = (1u << level) - 1u;
+                          struct oj_near_header h =
+                              oj_near_walk(tree, (uint32_t)i & rest,
+                                           (uint32_t)i >> level, level);
+                          *(uint2 *)(directory + i) =
+                              make_uint2(h.first, h.info);
+                      });
 }
 
 /* --- all of it ------------------------------------------------------------ */
@@ -529,28 +503,35 @@ static void ask_for_less(struct cuda_cells_build *b)
     b->leaf_size *= 2;
 }
 
-static oj_status attempt_build(struct cuda_cells_build *b)
+/* *done: 0 where it has to be made again: b->seen says why. */
+static oj_status attempt_build(struct cuda_cells_build *b,
+                               struct oj_cuda_work *keep, int *done)
 {
-    struct oj_cuda_work work(b->device, b->device->stream, b->err);
+    struct oj_cuda_work work(keep);
     OJ_TRY(take_room(b, &work));
-    return run_rounds(b);
+    OJ_TRY(run_rounds(b));
+    *done = !b->seen.pool_full.n && !(b->seen.crowded.n && b->distinct == NULL);
+    if (*done)
+    {
+        work.hand_over(b->cells->tree.data, keep);
+        work.hand_over(b->cells->pool.data, keep);
+    }
+    return OJ_OK;
 }
 
 static oj_status try_build(struct cuda_cells_build *b,
-                           struct oj_cuda_work *held)
+                           struct oj_cuda_work *keep)
 {
     for (int attempt = 0;; attempt++)
     {
-        oj_status status = attempt_build(b);
-        if (status == OJ_OK && !b->seen.pool_full.n &&
-            !(b->seen.crowded.n && b->distinct == NULL))
+        int done = 0;
+        oj_status status = attempt_build(b, keep, &done);
+        if (done)
             return OJ_OK;
-        oj_cuda_drop(b->device, b->device->stream, &b->cells->tree,
-                     &b->cells->pool);
         if (status != OJ_OK && (status != OJ_ERR_NOMEM || attempt == 12))
             return status;
         if (attempt == 12)
-            return oj_fail(b->err, OJ_ERR_NOMEM,
+            return oj_fail(keep->err, OJ_ERR_NOMEM,
                            "the join layer needs more memory than the GPU has");
         if (status == OJ_ERR_NOMEM)
             ask_for_less(b);
@@ -558,34 +539,32 @@ static oj_status try_build(struct cuda_cells_build *b,
             b->room.words *= 2.0;
         else
         {
-            OJ_TRY(find_distinct(b, held));
+            OJ_TRY(find_distinct(b));
             b->room.ids *= 2.0;
         }
     }
 }
 
-oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
+oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
                               const struct oj_cuda_layer *layer, double reach,
-                              int marks_ties, struct oj_cuda_cells *out,
-                              struct oj_error *err)
+                              int marks_ties, struct oj_cuda_cells *out)
 {
-    struct oj_cuda_work held(device, device->stream, err);
+    struct oj_cuda_work work(keep);
     struct cuda_cells_build b = {};
     if (layer->n_segments == 0)
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more segments than cells can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &out->square))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
                        "small for cells");
-    b.device = device;
+    b.work = &work;
     b.layer = layer;
     b.cells = out;
-    b.err = err;
     b.marks_ties = marks_ties;
     /* Short lists answer faster and take longer to make: measured with lots
      * (4 million segments) and streets (118,000) under 170 million points. */
@@ -597,22 +576,9 @@ oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
     b.room.headers = 36.0 / (double)b.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
     b.n_roots = layer->n_segments;
-    OJ_TRY(held.make(1, &b.counters));
-    OJ_TRY(try_build(&b, &held));
-    return make_directory(&b);
-}
-
-void oj_cuda_cells_drop(struct oj_cuda_device *device,
-                        struct oj_cuda_cells *cells)
-{
-    oj_cuda_drop(device, device->stream, &cells->tree, &cells->directory,
-                 &cells->pool);
-    memset(cells, 0, sizeof *cells);
-}
-
-int64_t oj_cuda_cells_bytes(const struct oj_cuda_cells *cells)
-{
-    return oj_cuda_bytes(&cells->tree, &cells->directory, &cells->pool);
+    OJ_TRY(work.make(1, &b.counters));
+    OJ_TRY(try_build(&b, keep));
+    return make_directory(&b, keep);
 }
 
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,

@@ -13,10 +13,11 @@
 #ifndef CUDA_CELLS_CUH
 #define CUDA_CELLS_CUH
 
-#include "../device/oj_cuda.h"
+#include "../device/cuda_work.cuh"
 
 #include "cuda_near_cell_split.cuh"
 
+/** Owns nothing. */
 struct oj_cuda_cells
 {
     struct oj_near_square square;
@@ -25,20 +26,15 @@ struct oj_cuda_cells
     struct oj_cuda_array<uint64_t> pool;
 };
 
-/** Builds the cells of layer for distances up to reach.  marks_ties: 1 where
- *  oj_near_one() is asked for ties.  OJ_ERR_UNSUPPORTED
- *  where cells do not work: segments whose length is lost in rounding, numbers
- *  of extreme size.  A layer without segments gives no tree. */
-OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_device *device,
+/** Builds the cells of layer for distances up to reach; their arrays are
+ *  work's.  marks_ties: 1 where oj_near_one() is asked for ties.
+ *  OJ_ERR_UNSUPPORTED where cells do not work: segments whose length is lost in
+ *  rounding, numbers of extreme size.  A layer without segments gives no tree.
+ */
+OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_work *work,
                                           const struct oj_cuda_layer *layer,
                                           double reach, int marks_ties,
-                                          struct oj_cuda_cells *out,
-                                          struct oj_error *err);
-
-void oj_cuda_cells_drop(struct oj_cuda_device *device,
-                        struct oj_cuda_cells *cells);
-
-int64_t oj_cuda_cells_bytes(const struct oj_cuda_cells *cells);
+                                          struct oj_cuda_cells *out);
 
 /** What kernels read; memory of the device. */
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,

@@ -22,27 +22,13 @@ enum
 
 struct near_segments_index : oj_cuda_index
 {
-    struct oj_cuda_tree_side side;
+    struct oj_tree_side side;
 };
 
-static void drop(struct oj_cuda_index *index)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
-    oj_cuda_tree_side_drop(index->device,
-                           &((struct near_segments_index *)index)->side);
-}
-
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
-{
-    return oj_cuda_tree_side_build(index->device, index->layer, 0, 0,
-                                   &((struct near_segments_index *)index)->side,
-                                   err);
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
-{
-    const struct near_segments_index *self =
-        (const struct near_segments_index *)wrapped;
-    return oj_cuda_tree_side_bytes(&self->side);
+    return oj_cuda_tree_side_build(
+        work, index->layer, 0, 0, &((struct near_segments_index *)index)->side);
 }
 
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
@@ -237,21 +223,20 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status join_one(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+                          double *d_measure)
 {
     const struct oj_tree_side *side =
-        &((const struct near_segments_index *)index)->side.side;
-    return visit_in_tree_order(
-        index, stream, points, &side->segments,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            find_nearest<<<oj_blocks(points->n, BLOCK * GROUPS), BLOCK, 0,
-                           stream>>>(
-                *side, point_batch_of(index, points, order), d_row, d_measure);
-        },
-        "joining", err);
+        &((const struct near_segments_index *)index)->side;
+    int32_t *order;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_point_order(work, &side->segments, points, &order));
+    return work->run_blocks<BLOCK>(
+        oj_blocks(points->n, BLOCK * GROUPS), find_nearest, *side,
+        point_batch_of(index, points, order), d_row, d_measure);
 }
 
 const struct oj_cuda_family oj_cuda_near_segments = {
@@ -259,8 +244,6 @@ const struct oj_cuda_family oj_cuda_near_segments = {
     NULL, /* nobody asks it but cuda_nearest.cu, about joins that that takes */
     sizeof(struct near_segments_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     join_one,
     NULL,

@@ -15,19 +15,13 @@
  * cells half as much again. */
 #define REACH_OF_MEANS 4.0
 
-/* What answers the rows that the cells leave open. */
-struct asked
-{
-    const struct oj_cuda_family *family;
-    struct oj_cuda_index *index; /* of the family; NULL: nothing is open */
-    int knows_distance; /* 1: measures of open rows go along, as their own
-                           greatest distances; NaN: they match nothing */
-};
-
+/* asked: what answers the rows that the cells leave open; NULL: there are
+ * none. */
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    struct asked asked;
+    int knows_distance; /* 1: measures of open rows go along, as their own
+                           greatest distances; NaN: they match nothing */
     int at_any_distance, all_ties;
     int has_rings; /* distances to the interior of polygons */
     struct oj_cuda_ring_cells rings;
@@ -51,14 +45,6 @@ static int takes(const struct oj_relation *relation,
             (oj_flat_is_points(input) && input->max_distance == NULL));
 }
 
-static void drop(struct oj_cuda_index *index)
-{
-    struct near_index *self = (struct near_index *)index;
-    oj_cuda_cells_drop(self->device, &self->cells);
-    oj_cuda_ring_cells_drop(self->device, &self->rings);
-    oj_cuda_family_free(self->asked.family, self->asked.index);
-}
-
 static double mean_distance(const struct oj_cuda_layer *layer)
 {
     double width = layer->x1 - layer->x0, height = layer->y1 - layer->y0;
@@ -80,11 +66,10 @@ static double reach_of(const struct oj_relation *relation,
 static oj_status make_asked(struct near_index *self,
                             struct oj_cuda_device *device, struct oj_error *err)
 {
-    self->asked.family =
-        self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments;
-    OJ_TRY(oj_cuda_family_index(self->asked.family, device, self->layer,
-                                &self->relation, &self->asked.index, err));
-    self->asked.index->device = self->device;
+    OJ_TRY(oj_cuda_family_index(
+        self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments, device,
+        self->layer, &self->relation, &self->asked, err));
+    self->asked->device = self->device;
     return OJ_OK;
 }
 
@@ -101,47 +86,67 @@ struct near_parts
 {
     struct near_index *self;
     int part[N_PARTS], n;
+    struct oj_cuda_memory memory[N_PARTS]; /* of each */
 };
 
 static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
                             struct oj_error *err)
 {
-    const struct near_parts *parts = (const struct near_parts *)user;
+    struct near_parts *parts = (struct near_parts *)user;
     struct near_index *self = parts->self;
+    struct oj_cuda_work work(device, device->stream, "indexing the join layer",
+                             err);
     if (parts->part[i] == PART_CELLS)
-        return oj_cuda_cells_build(device, self->layer,
+        OJ_TRY(oj_cuda_cells_build(&work, self->layer,
                                    reach_of(&self->relation, self->layer),
-                                   self->all_ties, &self->cells, err);
-    if (parts->part[i] == PART_ASKED)
-        return make_asked(self, device, err);
-    return oj_cuda_ring_cells_build(
-        device, self->layer, self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS,
-        &self->rings, err);
+                                   self->all_ties, &self->cells));
+    else if (parts->part[i] == PART_ASKED)
+        OJ_TRY(make_asked(self, device, err));
+    else
+        OJ_TRY(make_ring_cells(
+            &work, self->layer,
+            self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS, &self->rings));
+    oj_cuda_hand_over(&work.memory, NULL, &parts->memory[i]);
+    return OJ_OK;
 }
 
 /* Side by side, and where there is not memory enough for that, one after the
  * other. */
-static oj_status build_parts(struct near_index *self, struct oj_error *err)
+static oj_status make_parts(struct near_parts *parts, struct oj_error *err)
 {
-    struct near_parts parts = {self, {PART_CELLS}, 1};
+    struct near_index *self = parts->self;
     oj_status status = OJ_ERR_NOMEM;
+    if (parts->n > 1)
+        status =
+            oj_cuda_build_parts(self->device, parts->n, build_part, parts, err);
+    if (status != OJ_ERR_NOMEM)
+        return status;
+    for (int i = 0; i < parts->n; i++)
+        oj_cuda_release(self->device, self->device->stream, &parts->memory[i]);
+    oj_cuda_family_free(self->asked);
+    self->asked = NULL;
+    self->cells = {};
+    self->rings = {};
+    for (int i = 0; i < parts->n; i++)
+        OJ_TRY(build_part(i, self->device, parts, err));
+    return OJ_OK;
+}
+
+static oj_status build_parts(struct near_index *self, struct oj_cuda_work *work)
+{
+    struct near_parts parts = {self, {PART_CELLS}, 1, {}};
+    oj_status status;
     if (self->all_ties || self->at_any_distance)
         parts.part[parts.n++] = PART_ASKED;
     if (self->has_rings)
         parts.part[parts.n++] = PART_RINGS;
-    if (parts.n > 1)
-        status =
-            oj_cuda_build_parts(self->device, parts.n, build_part, &parts, err);
-    if (status != OJ_ERR_NOMEM)
-        return status;
-    drop(self);
-    self->asked.index = NULL;
+    status = make_parts(&parts, work->err);
     for (int i = 0; i < parts.n; i++)
-        OJ_TRY(build_part(i, self->device, &parts, err));
-    return OJ_OK;
+        oj_cuda_hand_over(&parts.memory[i], NULL, &work->memory);
+    return status;
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct near_index *self = (struct near_index *)index;
     const struct oj_relation *relation = &self->relation;
@@ -151,29 +156,19 @@ static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
     self->has_rings =
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     if (self->all_ties && layer->n_features >= OJ_NEAR_TIED)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "the join layer has more features than cells can tell "
                        "apart");
-    OJ_TRY(build_parts(self, err));
-    if (self->asked.index == NULL && self->cells.square.has_outside)
-        OJ_TRY(make_asked(self, self->device, err));
+    OJ_TRY(build_parts(self, work));
+    if (self->asked == NULL && self->cells.square.has_outside)
+        OJ_TRY(make_asked(self, self->device, work->err));
     /* How far the features of a tie are is known, unless a point may be too far
      * for the cells: all within that distance are asked for, then. */
-    self->asked.knows_distance = self->all_ties && !self->at_any_distance &&
-                                 !self->cells.square.has_outside;
-    if (self->asked.knows_distance)
-        self->asked.index->relation.op = OJ_OP_DWITHIN;
+    self->knows_distance = self->all_ties && !self->at_any_distance &&
+                           !self->cells.square.has_outside;
+    if (self->knows_distance)
+        self->asked->relation.op = OJ_OP_DWITHIN;
     return OJ_OK;
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *index)
-{
-    const struct near_index *self = (const struct near_index *)index;
-    int64_t bytes = oj_cuda_cells_bytes(&self->cells) +
-                    oj_cuda_ring_cells_bytes(&self->rings);
-    if (self->asked.index != NULL)
-        bytes += self->asked.family->index_bytes(self->asked.index);
-    return bytes;
 }
 
 /* One row of so many is open, as a rule. */
@@ -205,9 +200,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
     int64_t bytes = 0, n_open = n / OPEN_OF;
     if (self->has_rings)
         bytes += (n < SLICE ? n : SLICE) * (int64_t)sizeof(struct doubt) + 4096;
-    if (self->asked.index != NULL)
-        bytes += n_open * 32 +
-                 self->asked.family->batch_bytes(self->asked.index, n_open);
+    if (self->asked != NULL)
+        bytes +=
+            n_open * 32 + self->asked->family->batch_bytes(self->asked, n_open);
     if (self->all_ties) /* offsets, pairs and scans, ties, rows and measures */
         bytes +=
             n * (24 + 8 + 12) + room_for_ties(n) * (int64_t)sizeof(struct tie);
@@ -216,9 +211,6 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 
 /* --- the polygons around points --------------------------------------------
  */
-
-/* Blocks for the points in doubt, which are few. */
-#define DOUBT_BLOCKS 264
 
 /* ties: 1 for OJ_RING_ALL_PARTS. */
 template <int ties> struct around_answer
@@ -297,39 +289,31 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 }
 
 template <int ties>
-static oj_status ask_around(cudaStream_t stream,
+static oj_status ask_around(struct oj_cuda_work *work,
                             const struct points_in_rings_query &q,
-                            int32_t *rank, struct oj_error *err)
+                            int32_t *rank)
 {
-    typedef struct around_settler<ties> settler;
-    ask_around_chunk<ties>
-        <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(q, rank);
-    settle_doubts<settler><<<DOUBT_BLOCKS, BLOCK, 0, stream>>>(q, {rank});
-    OJ_CUDA_TRY_LAUNCH("joining", err);
-    return OJ_OK;
+    OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
+                                   ask_around_chunk<ties>, q, rank));
+    return settle(work, q, around_settler<ties>{rank});
 }
 
 /* rank [n]: of the first feature in tie order around each point, or
  * OJ_RING_NONE; with OJ_NEAR_TIED where there may be others, in a join with all
  * ties. */
-static oj_status find_around(const struct near_index *self, cudaStream_t stream,
-                             const struct oj_cuda_points *points, int32_t *rank,
-                             struct oj_error *err)
+static oj_status find_around(const struct near_index *self,
+                             struct oj_cuda_work *work,
+                             const struct oj_cuda_points *points, int32_t *rank)
 {
-    struct points_in_rings_query all = {};
-    all.tree = self->rings.tree;
-    all.accepted = 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY;
-    all.n = points->n;
-    all.x = points->x;
-    all.y = points->y;
-    return ask_slices(
-        self->device, stream, all,
-        [&](const struct points_in_rings_query &q, int64_t first)
-        {
-            return self->all_ties ? ask_around<1>(stream, q, rank + first, err)
-                                  : ask_around<0>(stream, q, rank + first, err);
-        },
-        err);
+    return ask_slices(work,
+                      query_of(self->rings.tree,
+                               1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY, points),
+                      [&](const struct points_in_rings_query &q, int64_t first)
+                      {
+                          return self->all_ties
+                                     ? ask_around<1>(work, q, rank + first)
+                                     : ask_around<0>(work, q, rank + first);
+                      });
 }
 
 /* --- what the cells know ----------------------------------------------------
@@ -378,27 +362,22 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 template <int ties>
-static oj_status ask_cells(const struct near_index *self, cudaStream_t stream,
-                           const struct oj_cuda_points *points,
-                           const struct near_batch &batch, struct oj_error *err)
+static oj_status
+ask_cells(const struct near_index *self, struct oj_cuda_work *work,
+          const struct oj_cuda_points *points, const struct near_batch &batch)
 {
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
-    unsigned n_blocks = oj_blocks(points->n, BLOCK);
     if (!self->has_rings)
-        find_nearest<ties, 0><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
-    else
-    {
-        OJ_TRY(find_around(self, stream, points, batch.row, err));
-        find_nearest<ties, 1><<<n_blocks, BLOCK, 0, stream>>>(view, batch);
-    }
-    OJ_CUDA_TRY_LAUNCH("joining", err);
-    return OJ_OK;
+        return work->run<BLOCK>(points->n, find_nearest<ties, 0>, view, batch);
+    OJ_TRY(find_around(self, work, points, batch.row));
+    return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
 /* What the cells know of each point. */
-static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
+static oj_status find_rows(const struct near_index *self,
+                           struct oj_cuda_work *work,
                            const struct oj_cuda_points *points, int32_t *d_row,
-                           double *d_measure, struct oj_error *err)
+                           double *d_measure)
 {
     struct near_batch batch;
     batch.n = points->n;
@@ -407,16 +386,14 @@ static oj_status find_rows(const struct near_index *self, cudaStream_t stream,
     batch.ordinal_of = self->layer->ordinal_of.data;
     batch.row = d_row;
     batch.measure = d_measure;
-    batch.keeps_open = self->asked.index != NULL;
+    batch.keeps_open = self->asked != NULL;
     batch.none_is_open = self->at_any_distance;
     if (self->layer->n_segments > 0)
-        return self->all_ties ? ask_cells<1>(self, stream, points, batch, err)
-                              : ask_cells<0>(self, stream, points, batch, err);
+        return self->all_ties ? ask_cells<1>(self, work, points, batch)
+                              : ask_cells<0>(self, work, points, batch);
     batch.none_is_open = 0;
-    return oj_cuda_each(
-        stream, batch.n,
-        [=] __device__(int64_t i) { answer(batch, i, OJ_NEAR_NONE, NAN); },
-        "joining", err);
+    return work->each(batch.n, [=] __device__(int64_t i)
+                      { answer(batch, i, OJ_NEAR_NONE, NAN); });
 }
 
 /* --- rows that the cells leave open -----------------------------------------
@@ -474,12 +451,10 @@ static oj_status find_open(struct oj_cuda_work *work,
     unsigned long long n = 0;
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(work->make_zeros(1, &open->count, "joining"));
-    count_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, work->stream>>>(
-        points->n, row, open->count);
-    OJ_CUDA_TRY_LAUNCH("joining", work->err);
-    OJ_TRY(oj_cuda_read(work->stream, open->count, (int)sizeof n, &n, "joining",
-                        work->err));
+    OJ_TRY(work->make_zeros(1, &open->count));
+    OJ_TRY(
+        work->run<BLOCK>(points->n, count_open, points->n, row, open->count));
+    OJ_TRY(work->read(open->count, &n));
     open->n = (int64_t)n;
     if (n == 0)
         return OJ_OK;
@@ -487,11 +462,8 @@ static oj_status find_open(struct oj_cuda_work *work,
     OJ_TRY(work->make(open->n, &open->x, &open->y));
     if (measure != NULL)
         OJ_TRY(work->make(open->n, &open->measure));
-    OJ_TRY(work->make_zeros(1, &open->count, "joining"));
-    list_open<<<oj_blocks(points->n, BLOCK), BLOCK, 0, work->stream>>>(
-        *points, row, measure, *open);
-    OJ_CUDA_TRY_LAUNCH("joining", work->err);
-    return OJ_OK;
+    OJ_TRY(work->clear(open->count, 1));
+    return work->run<BLOCK>(points->n, list_open, *points, row, measure, *open);
 }
 
 static struct oj_cuda_points points_of(const struct open_rows &open)
@@ -506,49 +478,48 @@ static struct oj_cuda_points points_of(const struct open_rows &open)
 
 /* Completes row and measure, which may be NULL. Waits for the stream to learn
  * how many are open. */
-static oj_status answer_open(const struct near_index *self, cudaStream_t stream,
+static oj_status answer_open(const struct near_index *self,
+                             struct oj_cuda_work *work,
                              const struct oj_cuda_points *points, int32_t *row,
-                             double *measure, struct oj_error *err)
+                             double *measure)
 {
-    struct oj_cuda_work work(self->device, stream, err);
     struct open_rows open = {};
     struct oj_cuda_points its;
     int32_t *its_row = NULL;
     double *its_measure = NULL;
-    OJ_TRY(find_open(&work, points, row, NULL, &open));
+    OJ_TRY(find_open(work, points, row, NULL, &open));
     if (open.n == 0)
         return OJ_OK;
     its = points_of(open);
-    OJ_TRY(work.make(open.n, &its_row));
+    OJ_TRY(work->make(open.n, &its_row));
     if (measure != NULL)
-        OJ_TRY(work.make(open.n, &its_measure));
-    OJ_TRY(self->asked.family->join_one(self->asked.index, stream, &its,
-                                        its_row, its_measure, err));
-    return work.each(
-        open.n,
-        [=] __device__(int64_t i)
-        {
-            row[open.at[i]] = its_row[i];
-            if (measure != NULL)
-                measure[open.at[i]] = its_measure[i];
-        },
-        "joining");
+        OJ_TRY(work->make(open.n, &its_measure));
+    OJ_TRY(self->asked->family->join_one(self->asked, work, &its, its_row,
+                                         its_measure));
+    return work->each(open.n,
+                      [=] __device__(int64_t i)
+                      {
+                          row[open.at[i]] = its_row[i];
+                          if (measure != NULL)
+                              measure[open.at[i]] = its_measure[i];
+                      });
 }
 
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status join_one(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+                          double *d_measure)
 {
     const struct near_index *self = (const struct near_index *)index;
     if (self->all_ties)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(find_rows(self, stream, points, d_row, d_measure, err));
-    if (self->asked.index != NULL)
-        return answer_open(self, stream, points, d_row, d_measure, err);
-    return OJ_OK;
+    OJ_TRY(find_rows(self, work, points, d_row, d_measure));
+    return self->asked != NULL
+               ? answer_open(self, work, points, d_row, d_measure)
+               : OJ_OK;
 }
 
 /* --- lists ------------------------------------------------------------------
@@ -563,29 +534,28 @@ struct found_rows
 };
 
 /* Room for the pairs, and those of the rows that have one each. */
-static oj_status put_single(struct point_lists *l,
+static oj_status put_single(struct oj_cuda_listing *l,
                             const struct found_rows &found)
 {
     const int64_t *offset = l->out.offset.data;
     int32_t *row;
     double *measure;
-    OJ_TRY(make_pairs(l, 1));
+    OJ_TRY(l->make_pairs(1));
     row = l->out.row.data;
     measure = l->out.measure.data;
-    return l->each(
-        l->out.n_pairs == 0 ? 0 : l->points->n,
-        [=] __device__(int64_t i)
-        {
-            if (found.row[i] < 0)
-                return;
-            row[offset[i]] = found.row[i];
-            measure[offset[i]] = found.measure[i];
-        },
-        "joining");
+    return l->each(l->out.n_pairs == 0 ? 0 : l->points->n,
+                   [=] __device__(int64_t i)
+                   {
+                       if (found.row[i] < 0)
+                           return;
+                       row[offset[i]] = found.row[i];
+                       measure[offset[i]] = found.measure[i];
+                   });
 }
 
 /* Pairs of the single rows, and of the open rows' lists. */
-static oj_status put_lists(struct point_lists *l, const struct open_rows &open,
+static oj_status put_lists(struct oj_cuda_listing *l,
+                           const struct open_rows &open,
                            const struct found_rows &found,
                            const struct oj_cuda_pairs *lists)
 {
@@ -595,50 +565,45 @@ static oj_status put_lists(struct point_lists *l, const struct open_rows &open,
     const double *its_measure = lists->measure.data;
     int32_t *row;
     double *measure;
-    OJ_TRY(l->each(
-        n + 1,
-        [=] __device__(int64_t i) { offset[i] = i < n && found.row[i] >= 0; },
-        "joining"));
-    OJ_TRY(l->each(
-        open.n,
-        [=] __device__(int64_t i)
-        { offset[open.at[i]] = its_offset[i + 1] - its_offset[i]; },
-        "joining"));
-    OJ_TRY(sum_pairs(l));
+    OJ_TRY(l->each(n + 1, [=] __device__(int64_t i)
+                   { offset[i] = i < n && found.row[i] >= 0; }));
+    OJ_TRY(
+        l->each(open.n, [=] __device__(int64_t i)
+                { offset[open.at[i]] = its_offset[i + 1] - its_offset[i]; }));
+    OJ_TRY(l->sum_pairs());
     OJ_TRY(put_single(l, found));
     row = l->out.row.data;
     measure = l->out.measure.data;
     /* a warp for each open row, which may have many */
-    return l->each(
-        l->out.n_pairs == 0 ? 0 : LANES * open.n,
-        [=] __device__(int64_t t)
-        {
-            int64_t i = t / LANES, to = offset[open.at[i]] - its_offset[i];
-            for (int64_t j = its_offset[i] + t % LANES; j < its_offset[i + 1];
-                 j += LANES)
-            {
-                row[to + j] = its_row[j];
-                measure[to + j] = its_measure[j];
-            }
-        },
-        "joining");
+    return l->each(l->out.n_pairs == 0 ? 0 : LANES * open.n,
+                   [=] __device__(int64_t t)
+                   {
+                       int64_t i = t / LANES,
+                               to = offset[open.at[i]] - its_offset[i];
+                       for (int64_t j = its_offset[i] + t % LANES;
+                            j < its_offset[i + 1]; j += LANES)
+                       {
+                           row[to + j] = its_row[j];
+                           measure[to + j] = its_measure[j];
+                       }
+                   });
 }
 
 /* Asks what knows every case about the open rows. */
 static oj_status list_open_rows(const struct near_index *self,
-                                struct point_lists *l,
+                                struct oj_cuda_listing *l,
                                 const struct found_rows &found)
 {
     struct oj_cuda_pairs lists = {};
     struct open_rows open = {};
     oj_status status = OJ_OK;
     OJ_TRY(find_open(l, l->points, found.row,
-                     self->asked.knows_distance ? found.measure : NULL, &open));
+                     self->knows_distance ? found.measure : NULL, &open));
     if (open.n > 0)
     {
         struct oj_cuda_points its = points_of(open);
-        OJ_TRY(self->asked.family->join_lists(
-            self->asked.index, l->stream, &its, l->max_pairs, &lists, l->err));
+        OJ_TRY(oj_cuda_list_pairs(self->asked, l->stream, &its, l->max_pairs,
+                                  &lists, l->err));
     }
     status = put_lists(l, open, found, &lists);
     oj_cuda_pairs_drop(l->device, l->stream, &lists);
@@ -658,7 +623,8 @@ struct tie_counts
     unsigned long long n_large; /* that do not fit */
 };
 
-static_assert(sizeof(struct tie_counts) == SPARE_COUNTS * sizeof(int64_t),
+static_assert(sizeof(struct tie_counts) ==
+                  OJ_CUDA_SPARE_COUNTS * sizeof(int64_t),
               "counts of ties have room behind the offsets");
 
 struct tie_batch
@@ -705,7 +671,7 @@ static __global__ void __launch_bounds__(TIE_BLOCK)
 /* A pair for each row that has one; lists the open rows, in any order, and
  * finds their ties. */
 static oj_status count_ties(const struct near_index *self,
-                            struct point_lists *l,
+                            struct oj_cuda_listing *l,
                             const struct found_rows &found,
                             struct tie_batch *out)
 {
@@ -719,35 +685,31 @@ static oj_status count_ties(const struct near_index *self,
     b.counts = (struct tie_counts *)(void *)(b.count + n + 1);
     b.room = room_for_ties(n);
     OJ_TRY(l->make(b.room, &b.tie));
-    OJ_CUDA_TRY(cudaMemsetAsync(b.counts, 0, sizeof *b.counts, l->stream),
-                "joining", l->err);
-    OJ_TRY(l->each(
-        n + 1,
-        [=] __device__(int64_t i)
-        {
-            int32_t row = i < n ? found.row[i] : -1;
-            unsigned long long at;
-            b.count[i] = row >= 0;
-            if (row != OJ_NEAR_OPEN)
-                return;
-            at = atomicAdd(&b.counts->n_ties, 1ull);
-            if ((int64_t)at < b.room)
-                b.tie[at].row = (int32_t)i;
-        },
-        "joining"));
+    OJ_TRY(l->clear(b.counts, 1));
+    OJ_TRY(l->each(n + 1,
+                   [=] __device__(int64_t i)
+                   {
+                       int32_t row = i < n ? found.row[i] : -1;
+                       unsigned long long at;
+                       b.count[i] = row >= 0;
+                       if (row != OJ_NEAR_OPEN)
+                           return;
+                       at = atomicAdd(&b.counts->n_ties, 1ull);
+                       if ((int64_t)at < b.room)
+                           b.tie[at].row = (int32_t)i;
+                   }));
     n_blocks = oj_blocks(b.room, TIE_BLOCK);
     if (n_blocks > TIE_BLOCKS)
         n_blocks = TIE_BLOCKS;
-    find_ties<<<n_blocks, TIE_BLOCK, 0, l->stream>>>(
-        b, *oj_cuda_tree_joins_side(self->asked.index),
-        self->layer->ordinal_of.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
     *out = b;
-    return OJ_OK;
+    return l->run_blocks<TIE_BLOCK>(n_blocks, find_ties, b,
+                                    *oj_cuda_tree_joins_side(self->asked),
+                                    self->layer->ordinal_of.data);
 }
 
 /* *fits: 0 where ties are not few and small; then there are no pairs yet. */
-static oj_status list_ties(const struct near_index *self, struct point_lists *l,
+static oj_status list_ties(const struct near_index *self,
+                           struct oj_cuda_listing *l,
                            const struct found_rows &found, int *fits)
 {
     struct tie_batch b = {};
@@ -760,15 +722,13 @@ static oj_status list_ties(const struct near_index *self, struct point_lists *l,
         struct tie_counts counts;
     } seen;
     OJ_TRY(count_ties(self, l, found, &b));
-    OJ_TRY(oj_cuda_scan(l->device, l->stream, &l->scratch, b.count, n,
-                        "summing counts", l->err));
-    OJ_TRY(oj_cuda_read(l->stream, b.count + n, (int)sizeof seen, &seen,
-                        "joining", l->err));
+    OJ_TRY(l->scan(b.count, n));
+    OJ_TRY(l->read(b.count + n, &seen));
     *fits = seen.counts.n_large == 0 && (int64_t)seen.counts.n_ties <= b.room;
     if (!*fits)
         return OJ_OK;
     l->out.n_pairs = seen.n_pairs;
-    OJ_TRY(oj_cuda_pairs_fit(n, seen.n_pairs, l->max_pairs, l->err));
+    OJ_TRY(l->fits());
     OJ_TRY(put_single(l, found));
     row = l->out.row.data;
     measure = l->out.measure.data;
@@ -782,35 +742,23 @@ static oj_status list_ties(const struct near_index *self, struct point_lists *l,
                            row[first + j] = tie->ordinal[j];
                            measure[first + j] = b.measure[tie->row];
                        }
-                   },
-                   "joining");
+                   });
 }
 
-static oj_status list_rows(const struct near_index *self, struct point_lists *l)
+static oj_status list(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l)
 {
+    const struct near_index *self = (const struct near_index *)index;
     int64_t n = l->points->n;
     struct found_rows found;
     int fits = 0;
     OJ_TRY(l->make(n, &found.row));
     OJ_TRY(l->make(n, &found.measure));
     if (n > 0)
-        OJ_TRY(find_rows(self, l->stream, l->points, found.row, found.measure,
-                         l->err));
-    if (self->asked.knows_distance)
+        OJ_TRY(find_rows(self, l, l->points, found.row, found.measure));
+    if (self->knows_distance)
         OJ_TRY(list_ties(self, l, found, &fits));
     return fits ? OJ_OK : list_open_rows(self, l, found);
-}
-
-static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err)
-{
-    return make_lists(
-        index, stream, points, max_pairs,
-        [&](struct point_lists *l)
-        { return list_rows((const struct near_index *)index, l); },
-        out, err);
 }
 
 const struct oj_cuda_family oj_cuda_nearest = {
@@ -818,11 +766,9 @@ const struct oj_cuda_family oj_cuda_nearest = {
     takes,
     sizeof(struct near_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     join_one,
-    join_lists,
+    list,
     NULL,
     0,
 };

@@ -14,9 +14,6 @@
 struct close_index : oj_cuda_index
 {
     struct oj_close_side side;
-    struct oj_cuda_array<uint32_t> start;
-    struct oj_cuda_array<struct oj_close_place> entry;
-    struct oj_cuda_array<int32_t> rank;
     struct oj_cuda_columns columns; /* of entries, as far as asked for */
     int is_near;                    /* pairs have distances */
     int64_t most_pairs;             /* that fit into the memory of the device */
@@ -58,87 +55,57 @@ static int takes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void drop(struct oj_cuda_index *index)
-{
-    struct close_index *self = (struct close_index *)index;
-    oj_cuda_drop(self->device, self->device->stream, &self->start, &self->entry,
-                 &self->rank);
-    oj_cuda_columns_drop(self->device, &self->columns);
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *index)
-{
-    const struct close_index *self = (const struct close_index *)index;
-    const struct oj_cuda_columns *columns = &self->columns;
-    return oj_cuda_bytes(&self->entry, &self->start, &self->rank, &columns->fid,
-                         &columns->on_class, &columns->exclude_class);
-}
-
 /* order [n]: points by the place of their cell. */
-static oj_status order_by_place(struct oj_cuda_device *device,
-                                cudaStream_t stream,
+static oj_status order_by_place(struct oj_cuda_work *work,
                                 const struct oj_close_side side, int64_t n,
                                 const double *x, const double *y, int step,
-                                struct oj_cuda_array<int32_t> *order,
-                                struct oj_error *err)
+                                int32_t **order)
 {
     int bits = side.column_bits;
     for (uint32_t mask = side.row_mask; mask != 0; mask >>= 1)
         bits++;
-    return oj_cuda_order_by<uint32_t>(
-        device, stream, n, bits,
+    return work->order_by<uint32_t>(
+        n, bits,
         [=] __device__(int64_t i)
         { return oj_close_place_of(&side, x[i * step], y[i * step]); },
-        order, "ordering points", err);
+        order);
 }
 
 template <typename T>
-static oj_status make_column(struct close_index *self,
-                             const struct oj_cuda_array<T> *from,
-                             const int32_t *rank, struct oj_cuda_array<T> *out,
-                             struct oj_error *err)
+static oj_status make_column(struct oj_cuda_work *work, int64_t n,
+                             const T *value, const int32_t *rank, const T **out)
 {
-    const T *value = from->data;
     T *to;
-    if (from->n == 0)
+    if (value == NULL)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(self->device, self->device->stream, self->side.n, out,
-                        err));
-    to = out->data;
-    return oj_cuda_each(
-        self->device->stream, self->side.n,
-        [=] __device__(int64_t i) { to[i] = value[rank[i]]; },
-        "gathering points", err);
+    OJ_TRY(work->make(n, &to));
+    *out = to;
+    return work->each(n, [=] __device__(int64_t i) { to[i] = value[rank[i]]; });
 }
 
-static oj_status make_entries(struct close_index *self, const int32_t *order,
-                              struct oj_error *err)
+static oj_status make_entries(struct close_index *self,
+                              struct oj_cuda_work *work, const int32_t *order)
 {
-    const struct oj_cuda_layer *layer = self->layer;
-    const struct oj_cuda_segment *segment = layer->segment.data;
-    const int32_t *feature = layer->segment_feature.data;
-    cudaStream_t stream = self->device->stream;
+    const struct oj_cuda_columns *from = &self->layer->columns;
+    const struct oj_cuda_segment *segment = self->layer->segment.data;
+    const int32_t *feature = self->layer->segment_feature.data;
+    int64_t n = self->side.n;
     struct oj_close_place *entry;
     int32_t *rank;
-    OJ_TRY(oj_cuda_make(self->device, stream, self->side.n, &self->entry,
-                        &self->rank, err));
-    self->side.entry = entry = self->entry.data;
-    self->side.rank = rank = self->rank.data;
-    OJ_TRY(oj_cuda_each(
-        stream, self->side.n,
-        [=] __device__(int64_t i)
-        {
-            entry[i].x = segment[order[i]].ax;
-            entry[i].y = segment[order[i]].ay;
-            rank[i] = feature[order[i]];
-        },
-        "gathering points", err));
-    OJ_TRY(
-        make_column(self, &layer->columns.fid, rank, &self->columns.fid, err));
-    OJ_TRY(make_column(self, &layer->columns.on_class, rank,
-                       &self->columns.on_class, err));
-    return make_column(self, &layer->columns.exclude_class, rank,
-                       &self->columns.exclude_class, err);
+    OJ_TRY(work->make(n, &entry, &rank));
+    self->side.entry = entry;
+    self->side.rank = rank;
+    OJ_TRY(work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          entry[i].x = segment[order[i]].ax;
+                          entry[i].y = segment[order[i]].ay;
+                          rank[i] = feature[order[i]];
+                      }));
+    OJ_TRY(make_column(work, n, from->fid, rank, &self->columns.fid));
+    OJ_TRY(make_column(work, n, from->on_class, rank, &self->columns.on_class));
+    return make_column(work, n, from->exclude_class, rank,
+                       &self->columns.exclude_class);
 }
 
 struct greatest
@@ -151,47 +118,51 @@ struct greatest
 
 /* The end of the entries of each place that has some counts until the next
  * one. */
-static oj_status make_starts(struct close_index *self, struct oj_error *err)
+static oj_status make_starts(struct close_index *self,
+                             struct oj_cuda_work *work)
 {
-    struct oj_cuda_work work(self->device, self->device->stream, err);
     const struct oj_close_side side = self->side;
     int64_t n = oj_close_n_places(&side) + 1;
     uint32_t *start;
-    OJ_TRY(oj_cuda_make(work.device, work.stream, n, &self->start, err));
-    OJ_TRY(oj_cuda_clear(work.stream, &self->start, "placing points", err));
-    self->side.start = start = self->start.data;
-    OJ_TRY(work.each(
-        side.n,
-        [=] __device__(int64_t i)
-        {
-            const struct oj_close_place *at = &side.entry[i];
-            uint32_t place = oj_close_place_of(&side, at->x, at->y);
-            if (i + 1 == side.n ||
-                oj_close_place_of(&side, at[1].x, at[1].y) != place)
-                start[(int64_t)place + 1] = (uint32_t)i + 1;
-        },
-        "placing points"));
-    return oj_cuda_with_scratch(
-        work.device, work.stream, &work.scratch,
+    OJ_TRY(work->make_zeros(n, &start));
+    self->side.start = start;
+    OJ_TRY(
+        work->each(side.n,
+                   [=] __device__(int64_t i)
+                   {
+                       const struct oj_close_place *at = &side.entry[i];
+                       uint32_t place = oj_close_place_of(&side, at->x, at->y);
+                       if (i + 1 == side.n ||
+                           oj_close_place_of(&side, at[1].x, at[1].y) != place)
+                           start[(int64_t)place + 1] = (uint32_t)i + 1;
+                   }));
+    return work->with_scratch(
         [&](void *memory, size_t &bytes)
         {
             return cub::DeviceScan::InclusiveScan(
-                memory, bytes, start, start, greatest(), (int)n, work.stream);
-        },
-        "placing points", err);
+                memory, bytes, start, start, greatest(), (int)n, work->stream);
+        });
+}
+
+static oj_status make_all_entries(struct close_index *self,
+                                  struct oj_cuda_work *keep)
+{
+    const struct oj_cuda_layer *layer = self->layer;
+    struct oj_cuda_work work(keep);
+    int32_t *order = NULL;
+    OJ_TRY(order_by_place(&work, self->side, layer->n_segments,
+                          &layer->segment.data->ax, &layer->segment.data->ay,
+                          sizeof(struct oj_cuda_segment) / sizeof(double),
+                          &order));
+    return make_entries(self, keep, order);
 }
 
 /* A feature that is a point is a segment without length. */
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct close_index *self = (struct close_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
-    struct oj_cuda_array<int32_t> order =
-    {
-        NULL, 0
-    };
     size_t free_bytes = 0, total_bytes = 0;
-    oj_status status;
     self->is_near = self->relation.op == OJ_OP_DWITHIN;
     self->most_pairs = INT64_MAX;
     if (cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess)
@@ -203,14 +174,8 @@ static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
                     self->relation.min_distance, self->relation.max_distance);
     if (layer->n_segments == 0)
         return OJ_OK;
-    OJ_TRY(order_by_place(
-        self->device, self->device->stream, self->side, layer->n_segments,
-        &layer->segment.data->ax, &layer->segment.data->ay,
-        sizeof(struct oj_cuda_segment) / sizeof(double), &order, err));
-    status = make_entries(self, order.data, err);
-    oj_cuda_drop(self->device, self->device->stream, &order);
-    OJ_TRY(status);
-    return make_starts(self, err);
+    OJ_TRY(make_all_entries(self, work));
+    return make_starts(self, work);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -227,13 +192,13 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* The rule is one of entries. */
 static struct point_batch batch_of(const struct close_index *self,
                                    const struct oj_cuda_points *points,
-                                   const struct oj_cuda_array<int32_t> &order)
+                                   const int32_t *order)
 {
     const struct oj_cuda_columns *columns = &self->columns;
     struct point_batch batch = point_batch_of(self, points, order);
-    batch.rule.fid = columns->fid.data;
-    batch.rule.on_class = columns->on_class.data;
-    batch.rule.exclude_class = columns->exclude_class.data;
+    batch.rule.fid = columns->fid;
+    batch.rule.on_class = columns->on_class;
+    batch.rule.exclude_class = columns->exclude_class;
     return batch;
 }
 
@@ -266,77 +231,41 @@ distance_of(const struct oj_close_side &side, double x, double y, int64_t entry)
     return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
-/* --- lists ---------------------------------------------------------------- */
-
 /* The points by the place of their cell, where they are many. */
 static oj_status order_points(const struct close_index *self,
-                              cudaStream_t stream,
+                              struct oj_cuda_work *work,
                               const struct oj_cuda_points *points,
-                              struct oj_cuda_array<int32_t> *order,
-                              struct oj_error *err)
+                              int32_t **order)
 {
+    *order = NULL;
     if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX ||
         self->side.n == 0)
         return OJ_OK;
-    return order_by_place(self->device, stream, self->side, points->n,
-                          points->x, points->y, 1, order, err);
+    return order_by_place(work, self->side, points->n, points->x, points->y, 1,
+                          order);
 }
 
 /* Entries at one place stand in the order of ranks. */
-static oj_status list_pairs(const struct close_index *self,
-                            struct point_lists *l)
+static oj_status list(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l)
 {
-    OJ_TRY(order_points(self, l->stream, l->points, &l->order, l->err));
-    l->batch = batch_of(self, l->points, l->order);
-    return list_found<0>(l, self->side, self->most_pairs, self->is_near,
+    const struct close_index *self = (const struct close_index *)index;
+    int32_t *order;
+    OJ_TRY(order_points(self, l, l->points, &order));
+    return list_found<0>(l, self->side, batch_of(self, l->points, order),
+                         self->most_pairs, self->is_near,
                          self->relation.any_order || !self->is_near);
 }
 
-static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err)
-{
-    return make_lists(
-        index, stream, points, max_pairs,
-        [&](struct point_lists *l)
-        { return list_pairs((struct close_index *)index, l); },
-        out, err);
-}
-
-/* --- counts and sums ------------------------------------------------------ */
-
-template <typename Add>
-static oj_status add_all(const struct oj_cuda_index *index, cudaStream_t stream,
-                         const struct oj_cuda_points *points, Add add,
-                         struct oj_error *err)
+static oj_status add(const struct oj_cuda_index *index,
+                     struct oj_cuda_work *work,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally)
 {
     const struct close_index *self = (const struct close_index *)index;
-    return visit_in_order(
-        self, stream, points,
-        [&](struct oj_cuda_array<int32_t> *order)
-        { return order_points(self, stream, points, order, err); },
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            add_pairs<0, struct oj_close_side, Add>
-                <<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                    self->side, batch_of(self, points, order), add);
-        },
-        "counting pairs", err);
-}
-
-static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
-                       const struct oj_cuda_points *points,
-                       unsigned long long *d_count, struct oj_error *err)
-{
-    return add_all(index, stream, points, add_one{d_count}, err);
-}
-
-static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally, struct oj_error *err)
-{
-    return add_all(index, stream, points, add_values{*tally}, err);
+    int32_t *order;
+    OJ_TRY(order_points(self, work, points, &order));
+    return add_found<0>(work, self->side, batch_of(self, points, order), tally);
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {
@@ -344,12 +273,9 @@ const struct oj_cuda_family oj_cuda_close_points = {
     takes,
     sizeof(struct close_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     NULL,
-    join_lists,
-    count,
+    list,
+    add,
     1,
-    sum,
 };

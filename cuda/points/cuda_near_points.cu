@@ -14,9 +14,6 @@ enum
 struct near_points_index : oj_cuda_index
 {
     struct oj_near_others others;
-    struct oj_cuda_tree tree;
-    struct oj_cuda_array<struct oj_point_place> place;
-    struct oj_cuda_array<int32_t> rank, least_rank;
 };
 
 static int takes(const struct oj_relation *relation,
@@ -31,93 +28,51 @@ static int takes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void drop(struct oj_cuda_index *index)
-{
-    struct near_points_index *self = (struct near_points_index *)index;
-    oj_cuda_tree_drop(self->device, &self->tree);
-    oj_cuda_drop(self->device, self->device->stream, &self->place, &self->rank,
-                 &self->least_rank);
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *index)
-{
-    const struct near_points_index *self =
-        (const struct near_points_index *)index;
-    return oj_cuda_bytes(&self->tree.node, &self->place, &self->rank,
-                         &self->least_rank);
-}
-
 /* A feature that is a point is a segment without length. */
-static oj_status make_places(struct near_points_index *self,
-                             struct oj_error *err)
+static oj_status make_places(struct oj_cuda_work *keep,
+                             const struct oj_cuda_layer *layer,
+                             struct oj_cuda_tree *tree,
+                             struct oj_near_others *others)
 {
-    const struct oj_cuda_layer *layer = self->layer;
-    struct oj_cuda_work work(self->device, self->device->stream, err);
+    struct oj_cuda_work work(keep);
     const struct oj_cuda_segment *segment = layer->segment.data;
     const int32_t *feature = layer->segment_feature.data, *order;
-    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
-    struct oj_cuda_array<struct oj_tree_box> boxes =
-    {
-        NULL, layer->n_segments
-    };
-    struct oj_tree_box *box;
     struct oj_point_place *place;
     int32_t *rank;
-    OJ_TRY(work.make(boxes.n, &boxes.data));
-    box = boxes.data;
-    OJ_TRY(work.each(
-        boxes.n,
-        [=] __device__(int64_t i)
-        {
-            box[i].x0 = box[i].x1 = segment[i].ax;
-            box[i].y0 = box[i].y1 = segment[i].ay;
-        },
-        "measuring points"));
-    OJ_TRY(oj_cuda_tree_build(self->device, &boxes, &extent, &self->tree, err));
-    OJ_TRY(oj_cuda_make(self->device, work.stream, boxes.n, &self->place,
-                        &self->rank, err));
-    order = self->tree.order.data;
-    place = self->place.data;
-    rank = self->rank.data;
-    OJ_TRY(work.each(
-        boxes.n,
-        [=] __device__(int64_t i)
-        {
-            place[i].x = segment[order[i]].ax;
-            place[i].y = segment[order[i]].ay;
-            rank[i] = feature[order[i]];
-        },
-        "gathering points"));
-    oj_cuda_drop(self->device, work.stream, &self->tree.order);
-    return OJ_OK;
+    OJ_TRY(oj_cuda_tree_of_segments(keep, &work, layer, tree));
+    OJ_TRY(keep->make(layer->n_segments, &place, &rank));
+    order = tree->order;
+    others->tree = tree->tree;
+    others->place = place;
+    others->rank = rank;
+    return work.each(layer->n_segments,
+                     [=] __device__(int64_t i)
+                     {
+                         place[i].x = segment[order[i]].ax;
+                         place[i].y = segment[order[i]].ay;
+                         rank[i] = feature[order[i]];
+                     });
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
-    struct near_points_index *self = (struct near_points_index *)index;
-    struct oj_cuda_device *device = self->device;
+    struct oj_near_others *out = &((struct near_points_index *)index)->others;
+    struct oj_cuda_tree tree = {};
     struct oj_near_others others;
     int32_t *least_rank;
-    if (self->layer->n_segments > 0)
-        OJ_TRY(make_places(self, err));
-    OJ_TRY(oj_cuda_make(device, device->stream, self->tree.node.n,
-                        &self->least_rank, err));
-    least_rank = self->least_rank.data;
-    others.tree = self->tree.tree;
-    others.place = self->place.data;
-    others.rank = self->rank.data;
-    others.least_rank = least_rank;
-    self->others = others;
+    if (index->layer->n_segments > 0)
+        OJ_TRY(make_places(work, index->layer, &tree, out));
+    OJ_TRY(work->make(tree.n_nodes, &least_rank));
+    out->least_rank = least_rank;
+    others = *out;
     for (int level = 0; level < others.tree.n_levels; level++)
     {
         int32_t *least = least_rank + others.tree.level_first[level];
-        OJ_TRY(oj_cuda_each(
-            device->stream, others.tree.level_n[level],
-            [=] __device__(int64_t i) {
-                least[i] =
-                    oj_near_other_least_rank(&others, level, (uint32_t)i);
-            },
-            "indexing points", err));
+        OJ_TRY(work->each(others.tree.level_n[level],
+                          [=] __device__(int64_t i) {
+                              least[i] = oj_near_other_least_rank(
+                                  &others, level, (uint32_t)i);
+                          }));
     }
     return OJ_OK;
 }
@@ -240,21 +195,20 @@ static __global__ void __launch_bounds__(BLOCK)
         answer_one(batch, i, o.rank, o.distance, row, measure);
 }
 
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status join_one(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+                          double *d_measure)
 {
     const struct oj_near_others *others =
         &((const struct near_points_index *)index)->others;
-    return visit_in_tree_order(
-        index, stream, points, &others->tree,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            find_nearest<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                *others, point_batch_of(index, points, order), d_row,
-                d_measure);
-        },
-        "joining", err);
+    int32_t *order;
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_cuda_point_order(work, &others->tree, points, &order));
+    return work->run<BLOCK>(points->n, find_nearest, *others,
+                            point_batch_of(index, points, order), d_row,
+                            d_measure);
 }
 
 const struct oj_cuda_family oj_cuda_near_points = {
@@ -262,12 +216,9 @@ const struct oj_cuda_family oj_cuda_near_points = {
     takes,
     sizeof(struct near_points_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     join_one,
     NULL,
     NULL,
     1,
-    NULL,
 };

@@ -3,9 +3,8 @@
 #ifndef CUDA_POINT_BATCH_CUH
 #define CUDA_POINT_BATCH_CUH
 
-#include "../device/cuda_parallel_for.cuh"
 #include "../index/cuda_feature_sums_add.cuh"
-#include "../index/cuda_row_order.h"
+#include "../index/cuda_listing.cuh"
 #include "../tree/cuda_tree.h"
 
 struct point_batch
@@ -22,15 +21,14 @@ struct point_batch
 
 static inline struct point_batch
 point_batch_of(const struct oj_cuda_index *index,
-               const struct oj_cuda_points *points,
-               const struct oj_cuda_array<int32_t> &order)
+               const struct oj_cuda_points *points, const int32_t *order)
 {
     const struct oj_relation *relation = &index->relation;
     struct point_batch batch;
     batch.n = points->n;
     batch.x = points->x;
     batch.y = points->y;
-    batch.order = order.data;
+    batch.order = order;
     batch.least = relation->min_distance;
     batch.most = relation->max_distance;
     batch.own_most = points->max_distance;
@@ -67,44 +65,6 @@ answer_one(const struct point_batch &batch, int64_t i, int32_t rank,
     row[i] = rank >= 0 ? ordinal_at(batch, rank) : -1;
     if (measure != NULL)
         measure[i] = rank >= 0 ? distance : NAN;
-}
-
-/* Calls launch(order) for points in the order that order_points(&order) makes,
- * in order of stream. */
-template <typename Order, typename Launch>
-static oj_status
-visit_in_order(const struct oj_cuda_index *index, cudaStream_t stream,
-               const struct oj_cuda_points *points, Order order_points,
-               Launch launch, const char *doing, struct oj_error *err)
-{
-    oj_cuda_array<int32_t> order = {NULL, 0};
-    cudaError_t error;
-    if (points->n == 0)
-        return OJ_OK;
-    OJ_TRY(order_points(&order));
-    launch(order);
-    error = cudaGetLastError();
-    oj_cuda_drop(index->device, stream, &order);
-    OJ_CUDA_TRY(error, doing, err);
-    return OJ_OK;
-}
-
-/* The same in the order of tree. */
-template <typename Launch>
-static oj_status
-visit_in_tree_order(const struct oj_cuda_index *index, cudaStream_t stream,
-                    const struct oj_cuda_points *points,
-                    const struct oj_device_tree *tree, Launch launch,
-                    const char *doing, struct oj_error *err)
-{
-    return visit_in_order(
-        index, stream, points,
-        [&](struct oj_cuda_array<int32_t> *order)
-        {
-            return oj_cuda_point_order(index->device, stream, tree, points,
-                                       order, err);
-        },
-        launch, doing, err);
 }
 
 /* --- counts and sums of pairs by feature ---------------------------------- */
@@ -149,74 +109,21 @@ struct add_values
     }
 };
 
-/* What lists are made with; all but out goes back at the end. */
-struct point_lists : oj_cuda_work
+/* Adds the pairs that look_around(side, ..) finds to tally. */
+template <int resident, typename Side>
+static oj_status add_found(struct oj_cuda_work *work, const Side &side,
+                           const struct point_batch &batch,
+                           const struct oj_cuda_tally *tally)
 {
-    const struct oj_cuda_points *points;
-    int64_t max_pairs;
-    struct point_batch batch;
-    struct oj_cuda_array<int32_t> order;
-    struct oj_cuda_pairs out;
-
-    using oj_cuda_work::oj_cuda_work;
-};
-
-/* Counts [batch.n + 1], the last one 0, become offsets; waits for their sum. */
-static inline oj_status sum_counts(struct point_lists *l, int64_t *count,
-                                   int64_t *total)
-{
-    return oj_cuda_scan_total(l->device, l->stream, &l->scratch, count,
-                              l->batch.n, total, "summing counts", l->err);
-}
-
-/* The counts in l->out.offset become offsets; OJ_ERR_TOO_MANY_PAIRS as in
- * join_lists() of struct oj_cuda_family. */
-static inline oj_status sum_pairs(struct point_lists *l)
-{
-    OJ_TRY(sum_counts(l, l->out.offset.data, &l->out.n_pairs));
-    return oj_cuda_pairs_fit(l->batch.n, l->out.n_pairs, l->max_pairs, l->err);
-}
-
-/* Room for the pairs of l->out. */
-static inline oj_status make_pairs(struct point_lists *l, int has_measure)
-{
-    struct oj_cuda_pairs *out = &l->out;
-    OJ_TRY(oj_cuda_make(l->device, l->stream, out->n_pairs, &out->row, l->err));
-    if (has_measure)
-        OJ_TRY(oj_cuda_make(l->device, l->stream, out->n_pairs, &out->measure,
-                            l->err));
-    return OJ_OK;
-}
-
-/* Words behind the counts of a batch, for what is read together with their
- * sum. */
-#define SPARE_COUNTS 2
-
-/* What make(&lists) puts into lists.out, where lists.out.offset has room for
- * counts. */
-template <typename Make>
-static oj_status
-make_lists(const struct oj_cuda_index *index, cudaStream_t stream,
-           const struct oj_cuda_points *points, int64_t max_pairs, Make make,
-           struct oj_cuda_pairs *out, struct oj_error *err)
-{
-    struct point_lists l(index->device, stream, err);
-    oj_status status;
-    l.points = points;
-    l.max_pairs = max_pairs;
-    l.batch.n = points->n;
-    l.order = {};
-    l.out = {};
-    status = oj_cuda_make(l.device, stream, points->n + 1 + SPARE_COUNTS,
-                          &l.out.offset, err);
-    if (status == OJ_OK)
-        status = make(&l);
-    oj_cuda_drop(l.device, stream, &l.order);
-    if (status != OJ_OK)
-        oj_cuda_pairs_drop(l.device, stream, &l.out);
-    else
-        *out = l.out;
-    return status;
+    if (batch.n == 0)
+        return OJ_OK;
+    if (tally->request.n_words == 1)
+        return work->run<POINT_BLOCK>(batch.n,
+                                      add_pairs<resident, Side, add_one>, side,
+                                      batch, add_one{tally->words});
+    return work->run<POINT_BLOCK>(batch.n,
+                                  add_pairs<resident, Side, add_values>, side,
+                                  batch, add_values{*tally});
 }
 
 /* --- lists of pairs that are looked for twice ----------------------------- */
@@ -282,41 +189,34 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         []() { return true; });
 }
 
-/* Lists the pairs of l->batch that look_around(side, ..) finds, once to count
- * and once to write, with what distance_of(side, ..) says where has_measure is
- * 1.  in_order: they may stay as they are found; else those of each row are put
- * in the order of ranks.  most: that fit into the memory of the device. */
+/* Lists the pairs of batch that look_around(side, ..) finds, once to count and
+ * once to write, with what distance_of(side, ..) says where has_measure is 1.
+ * in_order: they may stay as they are found; else those of each row are put in
+ * the order of ranks.  most: that fit into the memory of the device. */
 template <int resident, typename Side>
-static oj_status list_found(struct point_lists *l, const Side &side,
-                            int64_t most, int has_measure, int in_order)
+static oj_status list_found(struct oj_cuda_listing *l, const Side &side,
+                            const struct point_batch &batch, int64_t most,
+                            int has_measure, int in_order)
 {
-    int64_t n = l->batch.n;
+    int64_t n = batch.n, *offset = l->out.offset.data;
+    int64_t limit =
+        l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs : most;
     unsigned long long *total = NULL;
-    OJ_TRY(l->make_zeros(1, &total, "counting pairs"));
-    count_pairs<resident, Side>
-        <<<oj_blocks(n + 1, POINT_BLOCK), POINT_BLOCK, 0, l->stream>>>(
-            side, l->batch,
-            l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs
-                                                             : most,
-            total, l->out.offset.data);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_pairs(l));
+    OJ_TRY(l->make_zeros(1, &total));
+    OJ_TRY(l->run<POINT_BLOCK>(n + 1, count_pairs<resident, Side>, side, batch,
+                               limit, total, offset));
+    OJ_TRY(l->sum_pairs());
     if (l->out.n_pairs > most)
         return oj_fail(l->err, OJ_ERR_NOMEM,
                        "the device has no memory for %lld pairs or more",
                        (long long)l->out.n_pairs);
     if (l->out.n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(make_pairs(l, has_measure));
-    put_pairs<resident, Side>
-        <<<oj_blocks(n, POINT_BLOCK), POINT_BLOCK, 0, l->stream>>>(
-            side, l->batch, in_order, l->out.offset.data, l->out.row.data,
-            l->out.measure.data);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    if (in_order)
-        return OJ_OK;
-    return oj_cuda_order_rows(l->device, l->stream, n, l->batch.ordinal_of,
-                              &l->out, l->err);
+    OJ_TRY(l->make_pairs(has_measure));
+    OJ_TRY(l->run<POINT_BLOCK>(n, put_pairs<resident, Side>, side, batch,
+                               in_order, offset, l->out.row.data,
+                               l->out.measure.data));
+    return in_order ? OJ_OK : oj_cuda_order_rows(l, batch.ordinal_of);
 }
 
 #endif

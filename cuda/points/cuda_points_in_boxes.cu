@@ -21,8 +21,6 @@ struct envelopes
 struct pairs_index : oj_cuda_index
 {
     struct envelopes side;
-    struct oj_cuda_tree tree; /* its order is the ranks of the entries */
-    struct oj_cuda_array<struct oj_tree_box> box;
 };
 
 static int takes(const struct oj_relation *relation,
@@ -35,19 +33,6 @@ static int takes(const struct oj_relation *relation,
 }
 
 /* --- the join side -------------------------------------------------------- */
-
-static void drop(struct oj_cuda_index *index)
-{
-    struct pairs_index *self = (struct pairs_index *)index;
-    oj_cuda_tree_drop(self->device, &self->tree);
-    oj_cuda_drop(self->device, self->device->stream, &self->box);
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *index)
-{
-    const struct pairs_index *self = (const struct pairs_index *)index;
-    return oj_cuda_bytes(&self->tree.node, &self->tree.order, &self->box);
-}
 
 static __device__ double least_of_lanes(double v)
 {
@@ -95,34 +80,25 @@ make_feature_boxes(const __grid_constant__ struct oj_cuda_layer layer,
     }
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+/* The order of the tree is the ranks of the entries. */
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *keep)
 {
     struct pairs_index *self = (struct pairs_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
-    struct oj_cuda_work work(self->device, self->device->stream, err);
-    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
-    struct oj_cuda_array<struct oj_tree_box> boxes =
-    {
-        NULL, layer->n_features
-    };
-    const struct oj_tree_box *from;
+    struct oj_cuda_work work(keep);
+    struct oj_cuda_tree tree;
+    struct oj_tree_box *from, *box;
     const int32_t *order;
-    struct oj_tree_box *box;
+    int64_t n = layer->n_features;
     if (layer->n_segments == 0)
         return OJ_OK;
-    OJ_TRY(work.make(boxes.n, &boxes.data));
-    make_feature_boxes<<<oj_blocks(boxes.n * LANES, BLOCK), BLOCK, 0,
-                         work.stream>>>(*layer, boxes.data);
-    OJ_CUDA_TRY_LAUNCH("measuring features", err);
-    OJ_TRY(oj_cuda_tree_build(self->device, &boxes, &extent, &self->tree, err));
-    OJ_TRY(oj_cuda_make(self->device, work.stream, boxes.n, &self->box, err));
-    from = boxes.data;
-    self->side.rank = order = self->tree.order.data;
-    self->side.box = box = self->box.data;
-    self->side.tree = self->tree.tree;
-    return work.each(
-        boxes.n, [=] __device__(int64_t i) { box[i] = from[order[i]]; },
-        "gathering boxes");
+    OJ_TRY(work.make(n, &from));
+    OJ_TRY(work.run<BLOCK>(n * LANES, make_feature_boxes, *layer, from));
+    OJ_TRY(oj_cuda_tree_build(keep, layer, n, from, &tree));
+    OJ_TRY(keep->make(n, &box));
+    order = tree.order;
+    self->side = {tree.tree, box, order};
+    return work.each(n, [=] __device__(int64_t i) { box[i] = from[order[i]]; });
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */
@@ -165,58 +141,26 @@ static __device__ __forceinline__ double distance_of(const struct envelopes &,
     return NAN;
 }
 
-static oj_status list_pairs(const struct pairs_index *self,
-                            struct point_lists *l)
+static oj_status list(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l)
 {
-    OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.tree,
-                               l->points, &l->order, l->err));
-    l->batch = point_batch_of(self, l->points, l->order);
-    return list_found<6>(l, self->side, INT64_MAX, 0, self->relation.any_order);
+    const struct pairs_index *self = (const struct pairs_index *)index;
+    int32_t *order;
+    OJ_TRY(oj_cuda_point_order(l, &self->side.tree, l->points, &order));
+    return list_found<6>(l, self->side, point_batch_of(self, l->points, order),
+                         INT64_MAX, 0, self->relation.any_order);
 }
 
-static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err)
-{
-    return make_lists(
-        index, stream, points, max_pairs,
-        [&](struct point_lists *l)
-        { return list_pairs((struct pairs_index *)index, l); },
-        out, err);
-}
-
-/* --- counts and sums ------------------------------------------------------ */
-
-template <typename Add>
-static oj_status add_all(const struct oj_cuda_index *index, cudaStream_t stream,
-                         const struct oj_cuda_points *points, Add add,
-                         struct oj_error *err)
+static oj_status add(const struct oj_cuda_index *index,
+                     struct oj_cuda_work *work,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally)
 {
     const struct envelopes *side = &((const struct pairs_index *)index)->side;
-    return visit_in_tree_order(
-        index, stream, points, &side->tree,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            add_pairs<6, struct envelopes, Add>
-                <<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                    *side, point_batch_of(index, points, order), add);
-        },
-        "counting pairs", err);
-}
-
-static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
-                       const struct oj_cuda_points *points,
-                       unsigned long long *d_count, struct oj_error *err)
-{
-    return add_all(index, stream, points, add_one{d_count}, err);
-}
-
-static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally, struct oj_error *err)
-{
-    return add_all(index, stream, points, add_values{*tally}, err);
+    int32_t *order;
+    OJ_TRY(oj_cuda_point_order(work, &side->tree, points, &order));
+    return add_found<6>(work, *side, point_batch_of(index, points, order),
+                        tally);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
@@ -224,12 +168,9 @@ const struct oj_cuda_family oj_cuda_point_pairs = {
     takes,
     sizeof(struct pairs_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     NULL,
-    join_lists,
-    count,
+    list,
+    add,
     1,
-    sum,
 };

@@ -17,7 +17,7 @@
 
 struct tree_index : oj_cuda_index
 {
-    struct oj_cuda_tree_side side;
+    struct oj_tree_side side;
     int32_t k; /* no more than there are features */
 };
 
@@ -49,31 +49,20 @@ static int takes(const struct oj_relation *relation,
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
 
-static void drop(struct oj_cuda_index *index)
-{
-    oj_cuda_tree_side_drop(index->device, &((struct tree_index *)index)->side);
-}
-
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct tree_index *self = (struct tree_index *)index;
     int64_t k = self->relation.k, n = self->layer->n_features;
     self->k = (int32_t)(k < n ? k : n);
-    return oj_cuda_tree_side_build(self->device, self->layer,
+    return oj_cuda_tree_side_build(work, self->layer,
                                    self->relation.distance_to == OJ_TO_INTERIOR,
-                                   self->k > 1, &self->side, err);
+                                   self->k > 1, &self->side);
 }
 
 const struct oj_tree_side *
 oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
 {
-    return &((const struct tree_index *)wrapped)->side.side;
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *wrapped)
-{
-    const struct tree_index *self = (const struct tree_index *)wrapped;
-    return oj_cuda_tree_side_bytes(&self->side);
+    return &((const struct tree_index *)wrapped)->side;
 }
 
 /* Places and pairs of each point; of pairs within a distance, whose number is
@@ -124,32 +113,34 @@ static __global__ void __launch_bounds__(BLOCK)
     answer_one(batch, i, best.n > 0 ? rank : -1, distance, row, measure);
 }
 
-static struct point_batch batch_of(const struct oj_cuda_index *index,
-                                   const struct oj_cuda_points *points,
-                                   const struct oj_cuda_array<int32_t> &order)
+/* *order, of the points, is work's. */
+static oj_status make_batch(struct oj_cuda_work *work,
+                            const struct tree_index *self,
+                            const struct oj_cuda_points *points,
+                            struct point_batch *out)
 {
-    struct point_batch batch = point_batch_of(index, points, order);
-    batch.rule.excludes_same &= index->layer->only_points;
-    return batch;
+    int32_t *order;
+    OJ_TRY(oj_cuda_point_order(work, &self->side.segments, points, &order));
+    *out = point_batch_of(self, points, order);
+    out->rule.excludes_same &= self->layer->only_points;
+    return OJ_OK;
 }
 
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status join_one(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+                          double *d_measure)
 {
     const struct tree_index *self = (const struct tree_index *)index;
+    struct point_batch batch;
     if (oj_relation_gives_lists(&self->relation))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join gives lists, not one answer for each point");
-    return visit_in_tree_order(
-        self, stream, points, &self->side.segments.tree,
-        [&](const struct oj_cuda_array<int32_t> &order)
-        {
-            find_one<<<oj_blocks(points->n, BLOCK), BLOCK, 0, stream>>>(
-                self->side.side, batch_of(self, points, order), d_row,
-                d_measure);
-        },
-        "joining", err);
+    if (points->n == 0)
+        return OJ_OK;
+    OJ_TRY(make_batch(work, self, points, &batch));
+    return work->run<BLOCK>(points->n, find_one, self->side, batch, d_row,
+                            d_measure);
 }
 
 /* --- rows of many candidates ---------------------------------------------- */
@@ -188,24 +179,21 @@ static oj_status find_long(struct oj_cuda_work *work, int64_t n_rows,
     if (rows.n / SHORT_ROW == 0)
         return OJ_OK;
     OJ_TRY(work->make(rows.n / SHORT_ROW, &found->first, &found->end));
-    OJ_TRY(work->make_zeros(1, &n_long, "ordering pairs"));
+    OJ_TRY(work->make_zeros(1, &n_long));
     first = found->first;
     end = found->end;
-    OJ_TRY(work->each(
-        n_rows,
-        [=] __device__(int64_t i)
-        {
-            int64_t n = size_of_row(rows, i);
-            unsigned at;
-            if (n <= SHORT_ROW)
-                return;
-            at = atomicAdd(n_long, 1u);
-            first[at] = rows.first[i];
-            end[at] = rows.first[i] + n;
-        },
-        "ordering pairs"));
-    return oj_cuda_read(work->stream, n_long, (int)sizeof found->n, &found->n,
-                        "ordering pairs", work->err);
+    OJ_TRY(work->each(n_rows,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t n = size_of_row(rows, i);
+                          unsigned at;
+                          if (n <= SHORT_ROW)
+                              return;
+                          at = atomicAdd(n_long, 1u);
+                          first[at] = rows.first[i];
+                          end[at] = rows.first[i] + n;
+                      }));
+    return work->read(n_long, &found->n);
 }
 
 /* Sorts long rows by keys, with their values, to elsewhere. */
@@ -214,28 +202,26 @@ static oj_status sort_rows(struct oj_cuda_work *work, int64_t n,
                            const struct rows_to_sort &rows, const K *keys,
                            K *sorted_keys, const V *values, V *sorted_values)
 {
-    return oj_cuda_with_scratch(
-        work->device, work->stream, &work->scratch,
+    return work->with_scratch(
         [&](void *memory, size_t &bytes)
         {
             return cub::DeviceSegmentedSort::StableSortPairs(
                 memory, bytes, keys, sorted_keys, values, sorted_values, (int)n,
                 (int)rows.n, rows.first, rows.end, work->stream);
-        },
-        "ordering pairs", work->err);
+        });
 }
 
 /* Puts the candidates of long rows in order, by the lesser key first, then by
  * the greater one, which keeps that order; leaves the other rows. Waits for the
  * stream where rows may be long. */
-static oj_status sort_long(struct point_lists *l, enum oj_tree_order order,
+static oj_status sort_long(struct oj_cuda_listing *l, enum oj_tree_order order,
                            const struct candidates &rows)
 {
-    struct oj_cuda_work work(l->device, l->stream, l->err);
+    struct oj_cuda_work work(l);
     double *distance = rows.distance, *other_distance = NULL;
     int32_t *rank = rows.rank, *other_rank = NULL;
     struct rows_to_sort found;
-    OJ_TRY(find_long(&work, l->batch.n, rows, &found));
+    OJ_TRY(find_long(&work, l->points->n, rows, &found));
     if (found.n == 0)
         return OJ_OK;
     if (rows.n > INT32_MAX)
@@ -293,48 +279,46 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* Makes pairs of what l->out.offset counts: the first of the candidates of each
  * row, or where first is NULL of the places of each thread's point. */
-static oj_status put_pairs(struct point_lists *l, const int64_t *first,
+static oj_status put_pairs(struct oj_cuda_listing *l,
+                           const struct point_batch batch, const int64_t *first,
                            const double *distance, const int32_t *rank)
 {
-    const struct point_batch batch = l->batch;
     const int64_t *offset = l->out.offset.data;
     int32_t *row;
     double *measure;
-    OJ_TRY(sum_pairs(l));
-    OJ_TRY(make_pairs(l, 1));
+    OJ_TRY(l->sum_pairs());
+    OJ_TRY(l->make_pairs(1));
     row = l->out.row.data;
     measure = l->out.measure.data;
-    return l->each(
-        batch.n,
-        [=] __device__(int64_t t)
-        {
-            int64_t i = first != NULL ? t : point_of(batch, t);
-            int64_t from = first != NULL ? first[i] : t;
-            int64_t step = first != NULL ? 1 : batch.n;
-            for (int64_t at = offset[i]; at < offset[i + 1]; at++, from += step)
-            {
-                row[at] = ordinal_at(batch, rank[from]);
-                measure[at] = distance[from];
-            }
-        },
-        "joining");
+    return l->each(batch.n,
+                   [=] __device__(int64_t t)
+                   {
+                       int64_t i = first != NULL ? t : point_of(batch, t);
+                       int64_t from = first != NULL ? first[i] : t;
+                       int64_t step = first != NULL ? 1 : batch.n;
+                       for (int64_t at = offset[i]; at < offset[i + 1];
+                            at++, from += step)
+                       {
+                           row[at] = ordinal_at(batch, rank[from]);
+                           measure[at] = distance[from];
+                       }
+                   });
 }
 
 /* With ties only the reach of each point is wanted of its places. */
 static oj_status list_nearest(const struct tree_index *self,
-                              struct point_lists *l, double *reach)
+                              struct oj_cuda_listing *l,
+                              const struct point_batch &batch, double *reach)
 {
-    struct oj_cuda_work work(l->device, l->stream, l->err);
-    int64_t n = l->batch.n;
+    struct oj_cuda_work work(l);
     double *distance;
     int32_t *rank;
-    OJ_TRY(work.make(n * self->k, &distance));
-    OJ_TRY(work.make(n * self->k, &rank));
-    find_nearest<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, self->k, distance, rank,
-        reach != NULL ? NULL : l->out.offset.data, reach);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
-    return reach != NULL ? OJ_OK : put_pairs(l, NULL, distance, rank);
+    OJ_TRY(work.make(batch.n * self->k, &distance));
+    OJ_TRY(work.make(batch.n * self->k, &rank));
+    OJ_TRY(work.run<BLOCK>(batch.n + 1, find_nearest, self->side, batch,
+                           self->k, distance, rank,
+                           reach != NULL ? NULL : l->out.offset.data, reach));
+    return reach != NULL ? OJ_OK : put_pairs(l, batch, NULL, distance, rank);
 }
 
 /* Candidates of each point: counted, where distance is NULL, else put behind
@@ -368,30 +352,27 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 /* Each row's pairs first among its candidates, and their number in
  * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
-static oj_status settle(struct point_lists *l, enum oj_tree_order order,
-                        struct candidates rows)
+static oj_status settle(struct oj_cuda_listing *l, enum oj_tree_order order,
+                        double least, struct candidates rows)
 {
-    int64_t *count = l->out.offset.data, n_rows = l->batch.n;
-    double least = l->batch.least;
+    int64_t *count = l->out.offset.data, n_rows = l->points->n;
     OJ_TRY(sort_long(l, OJ_TREE_BY_RANK, rows));
-    OJ_TRY(l->each(
-        n_rows + 1,
-        [=] __device__(int64_t i)
-        {
-            int64_t n = i < n_rows ? size_of_row(rows, i) : 0;
-            double *distance = rows.distance + rows.first[i];
-            int32_t *rank = rows.rank + rows.first[i];
-            if (n > SHORT_ROW)
-            {
-                n = oj_tree_fold(least, n, distance, rank);
-                if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
-                    oj_tree_sort(order, n, distance, rank);
-            }
-            else if (n > 0)
-                n = oj_tree_settle(order, least, n, distance, rank);
-            count[i] = n;
-        },
-        "ordering pairs"));
+    OJ_TRY(l->each(n_rows + 1,
+                   [=] __device__(int64_t i)
+                   {
+                       int64_t n = i < n_rows ? size_of_row(rows, i) : 0;
+                       double *distance = rows.distance + rows.first[i];
+                       int32_t *rank = rows.rank + rows.first[i];
+                       if (n > SHORT_ROW)
+                       {
+                           n = oj_tree_fold(least, n, distance, rank);
+                           if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
+                               oj_tree_sort(order, n, distance, rank);
+                       }
+                       else if (n > 0)
+                           n = oj_tree_settle(order, least, n, distance, rank);
+                       count[i] = n;
+                   }));
     if (order == OJ_TREE_BY_RANK)
         return OJ_OK;
     rows.count = count;
@@ -400,58 +381,46 @@ static oj_status settle(struct point_lists *l, enum oj_tree_order order,
 
 /* reach: of each point, or NULL. */
 static oj_status list_within(const struct tree_index *self,
-                             struct point_lists *l, const double *reach)
+                             struct oj_cuda_listing *l,
+                             const struct point_batch &batch,
+                             const double *reach)
 {
-    int64_t n = l->batch.n;
+    int64_t n = batch.n;
     struct candidates rows = {};
     OJ_TRY(l->make(n + 1, &rows.first));
-    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, reach, rows.first, NULL, NULL);
-    OJ_CUDA_TRY_LAUNCH("counting pairs", l->err);
-    OJ_TRY(sum_counts(l, rows.first, &rows.n));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
+                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->scan_total(rows.first, n, &rows.n));
     if (rows.n == 0)
-        return oj_cuda_clear(l->stream, &l->out.offset, "joining", l->err);
+        return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
     OJ_TRY(l->make(rows.n, &rows.rank));
-    find_within<<<oj_blocks(n + 1, BLOCK), BLOCK, 0, l->stream>>>(
-        self->side.side, l->batch, reach, rows.first, rows.distance, rows.rank);
-    OJ_CUDA_TRY_LAUNCH("joining", l->err);
+    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
+                         rows.first, rows.distance, rows.rank));
     OJ_TRY(settle(l,
                   self->relation.op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
                                                      : OJ_TREE_BY_RANK,
-                  rows));
-    return put_pairs(l, rows.first, rows.distance, rows.rank);
+                  batch.least, rows));
+    return put_pairs(l, batch, rows.first, rows.distance, rows.rank);
 }
 
-static oj_status list_pairs(const struct tree_index *self,
-                            struct point_lists *l)
+static oj_status list(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l)
 {
+    const struct tree_index *self = (const struct tree_index *)index;
     int all = self->relation.ties == OJ_TIES_ALL;
+    struct point_batch batch;
     double *reach = NULL;
-    OJ_TRY(oj_cuda_point_order(l->device, l->stream, &self->side.segments.tree,
-                               l->points, &l->order, l->err));
-    l->batch = batch_of(self, l->points, l->order);
+    OJ_TRY(make_batch(l, self, l->points, &batch));
     if (self->relation.op == OJ_OP_NEAREST)
     {
         if (all)
-            OJ_TRY(l->make(l->batch.n, &reach));
-        OJ_TRY(list_nearest(self, l, reach));
+            OJ_TRY(l->make(batch.n, &reach));
+        OJ_TRY(list_nearest(self, l, batch, reach));
         if (!all)
             return OJ_OK;
     }
-    return list_within(self, l, reach);
-}
-
-static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err)
-{
-    return make_lists(
-        index, stream, points, max_pairs,
-        [&](struct point_lists *l)
-        { return list_pairs((struct tree_index *)index, l); },
-        out, err);
+    return list_within(self, l, batch, reach);
 }
 
 const struct oj_cuda_family oj_cuda_tree_joins = {
@@ -459,11 +428,9 @@ const struct oj_cuda_family oj_cuda_tree_joins = {
     takes,
     sizeof(struct tree_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     join_one,
-    join_lists,
+    list,
     NULL,
     1,
 };

@@ -12,6 +12,7 @@
 #include "../device/cuda_offsets.cuh"
 #include "../device/cuda_parallel_for.cuh"
 #include "../device/cuda_threads.h"
+#include "../device/cuda_work.cuh"
 #include "cuda_quadrant.h"
 
 #include "../../algs/kernels/oj_quadrant.h"
@@ -107,6 +108,7 @@ struct oj_gpu_quadrant_index
     struct oj_options options;
     int interior;
     struct oj_cuda_device device;
+    struct oj_cuda_memory memory; /**< of layer */
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
 };
@@ -1179,8 +1181,11 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
         ordinal++;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
                         &self->device, err));
-    OJ_TRY(oj_cuda_layer_make(&self->device, join_side, NULL, tie_rank,
-                              &self->layer, err));
+    struct oj_cuda_work work(&self->device, self->device.stream,
+                             "copying the layer", err);
+    OJ_TRY(oj_cuda_layer_make(&work, join_side, NULL, tie_rank, NULL,
+                              &self->layer));
+    oj_cuda_hand_over(&work.memory, NULL, &self->memory);
     return make_grid(&self->device, &self->layer, reach, &self->grid, err);
 }
 
@@ -1229,7 +1234,7 @@ static void free_aside(void *user)
     oj_cuda_drop(&self->device, self->device.stream, &self->grid.box,
                  &self->grid.cell, &self->grid.feature, &self->grid.first,
                  &self->grid.flag);
-    oj_cuda_layer_drop(&self->device, &self->layer);
+    oj_cuda_release(&self->device, self->device.stream, &self->memory);
     oj_cuda_close(&self->device);
     (void)cudaGetLastError();
 }

@@ -242,20 +242,3 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_device *device,
     m.drop(&m.scratch);
     return status;
 }
-
-void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
-                             struct oj_cuda_ring_cells *cells)
-{
-    cudaStream_t stream = device->stream;
-    oj_cuda_drop(device, stream, &cells->directory, &cells->occupied,
-                 &cells->slot, &cells->leaf, &cells->record, &cells->edge,
-                 &cells->edge_segment);
-    memset(cells, 0, sizeof *cells);
-}
-
-int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells)
-{
-    return oj_cuda_bytes(&cells->directory, &cells->occupied, &cells->slot,
-                         &cells->leaf, &cells->record, &cells->edge,
-                         &cells->edge_segment);
-}

@@ -26,16 +26,11 @@ struct oj_cuda_ring_cells
 
 /** Builds the tree of all polygons of layer, which outlives it, on
  *  device->stream.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are
- *  not exact, or more rings than 2^30: the CPU has to answer. out is empty, and
- *  after an error it can be dropped. */
+ *  not exact, or more rings than 2^30: the CPU has to answer. out is empty;
+ *  its arrays are the caller's, also after an error. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
     struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
     enum oj_ring_units units, struct oj_cuda_ring_cells *out,
     struct oj_error *err);
-
-void oj_cuda_ring_cells_drop(struct oj_cuda_device *device,
-                             struct oj_cuda_ring_cells *cells);
-
-int64_t oj_cuda_ring_cells_bytes(const struct oj_cuda_ring_cells *cells);
 
 #endif

@@ -160,7 +160,7 @@ oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
     w.device = device;
     w.stream = stream;
     w.question.tree = tree->tree;
-    w.question.order = tree->order.data;
+    w.question.order = tree->order;
     w.question.features = features;
     w.question.rows = rows;
     w.question.test = test;

@@ -343,8 +343,8 @@ static struct side_view view_of(const struct oj_cuda_meet_side *side)
     view.feature = side->feature.data;
     view.image = side->image.data;
     view.chain = side->chain.data;
-    view.segment = side->rings.rings.segment;
-    view.rings = side->rings.rings;
+    view.segment = side->rings.segment;
+    view.rings = side->rings;
     return view;
 }
 

@@ -15,7 +15,8 @@ struct oj_cuda_meet_side
     /* Only for meeting. Images are relative to one origin for all sides. */
     struct oj_cuda_array<struct oj_meet_image> image; /**< [segments] */
     struct oj_cuda_array<struct oj_meet_image> chain; /**< of 32 segments */
-    struct oj_cuda_rings rings;
+    struct oj_tree_rings rings;
+    struct oj_cuda_memory chains; /**< of rings */
 };
 
 /** Looks at the features of layer, which outlives the side, on stream. */

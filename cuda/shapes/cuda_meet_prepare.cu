@@ -1,3 +1,4 @@
+#include "../device/cuda_work.cuh"
 #include "cuda_meet.h"
 
 #include <math.h>
@@ -172,19 +173,22 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
         n, segments_of(*side->layer), x0, y0, side->image.data,
         side->chain.data);
     OJ_CUDA_TRY_LAUNCH("measuring segments", err);
-    return oj_cuda_rings_make(device, stream, side->layer, &side->rings, err);
+    struct oj_cuda_work work(device, stream, "measuring rings", err);
+    OJ_TRY(oj_cuda_rings_make(&work, side->layer, &side->rings));
+    oj_cuda_hand_over(&work.memory, NULL, &side->chains);
+    return OJ_OK;
 }
 
 void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
                             struct oj_cuda_meet_side *side)
 {
     oj_cuda_drop(device, stream, &side->feature, &side->image, &side->chain);
-    oj_cuda_rings_drop(device, stream, &side->rings);
+    oj_cuda_release(device, stream, &side->chains);
     memset(side, 0, sizeof *side);
 }
 
 int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
 {
     return oj_cuda_bytes(&side->feature, &side->image, &side->chain) +
-           oj_cuda_rings_bytes(&side->rings);
+           oj_cuda_memory_bytes(&side->chains);
 }

@@ -9,6 +9,7 @@
 #include "../device/cuda_copy.h"
 #include "../device/cuda_cub.cuh"
 #include "../device/cuda_threads.h"
+#include "../device/cuda_work.cuh"
 #include "../device/cuda_worker_status.h"
 #include "../index/cuda_index.h"
 #include "cuda_meet.h"
@@ -21,6 +22,7 @@
 struct screen_place
 {
     struct oj_cuda_device device;
+    struct oj_cuda_memory memory; /* of layer and tree */
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side;
     struct oj_cuda_tree tree; /**< of the features' boxes */
@@ -187,6 +189,7 @@ struct screen_search : oj_cuda_job
 {
     const struct screen_place *place;
     const struct oj_screen_rule *rule;
+    struct oj_cuda_memory memory; /* of layer */
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side;
     struct oj_cuda_box_pairs pairs;
@@ -263,7 +266,9 @@ static oj_status look_at_rows(struct screen_search *s,
                               const struct oj_flat *rows)
 {
     const struct oj_device_tree *tree = &s->place->tree.tree;
-    OJ_TRY(oj_cuda_layer_make(s->device, rows, NULL, NULL, &s->layer, s->err));
+    struct oj_cuda_work work(s->device, s->stream, "copying the layer", s->err);
+    OJ_TRY(oj_cuda_layer_make(&work, rows, NULL, NULL, NULL, &s->layer));
+    oj_cuda_hand_over(&work.memory, NULL, &s->memory);
     OJ_TRY(check_coordinates(&s->layer, s->err));
     OJ_TRY(oj_cuda_meet_side_make(s->device, s->stream, &s->layer, &s->side,
                                   s->err));
@@ -329,7 +334,7 @@ static oj_status screen_rows(const struct screen_place *place,
     oj_cuda_drop(device, stream, &s.place_of, &s.scratch, &s.said);
     oj_cuda_box_pairs_drop(device, stream, &s.pairs);
     oj_cuda_meet_side_drop(device, stream, &s.side);
-    oj_cuda_layer_drop(device, &s.layer);
+    oj_cuda_release(device, stream, &s.memory);
     if (status != OJ_OK)
     {
         /* the stage may still be read */
@@ -352,21 +357,31 @@ static __global__ void take_boxes(int64_t n,
         box[i] = feature[i].box;
 }
 
-static oj_status build_tree(struct screen_place *place, struct oj_error *err)
+static oj_status build_tree(struct screen_place *place,
+                            struct oj_cuda_work *keep)
+{
+    struct oj_cuda_work work(keep);
+    int64_t n = place->layer.n_features;
+    struct oj_tree_box *box;
+    OJ_TRY(work.make(n, &box));
+    OJ_TRY(work.run<BLOCK>(n, take_boxes, n, place->side.feature.data, box));
+    return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
+}
+
+static oj_status make_layer(struct screen_place *place,
+                            const struct oj_flat *join_side,
+                            struct oj_error *err)
 {
     struct oj_cuda_device *device = &place->device;
-    const struct oj_cuda_layer *layer = &place->layer;
-    struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
-    oj_cuda_array<struct oj_tree_box> box = {NULL, 0};
-    int64_t n = layer->n_features;
-    oj_status status;
-    OJ_TRY(oj_cuda_make(device, device->stream, n, &box, err));
-    take_boxes<<<oj_blocks(n, BLOCK), BLOCK, 0, device->stream>>>(
-        n, place->side.feature.data, box.data);
-    status = oj_cuda_tree_build(device, &box, &extent, &place->tree, err);
-    oj_cuda_drop(device, device->stream, &box);
-    OJ_TRY(status);
-    OJ_CUDA_TRY_LAUNCH("indexing boxes", err);
+    struct oj_cuda_work work(device, device->stream, "indexing boxes", err);
+    OJ_TRY(
+        oj_cuda_layer_make(&work, join_side, NULL, NULL, NULL, &place->layer));
+    OJ_TRY(check_coordinates(&place->layer, err));
+    OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
+                                  &place->side, err));
+    if (place->layer.n_segments > 0)
+        OJ_TRY(build_tree(place, &work));
+    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }
 
@@ -379,13 +394,7 @@ static oj_status prepare(const struct oj_gpu_screen *screen,
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
                         err));
     device->n_threads = options->n_threads;
-    OJ_TRY(
-        oj_cuda_layer_make(device, join_side, NULL, NULL, &place->layer, err));
-    OJ_TRY(check_coordinates(&place->layer, err));
-    OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
-                                  &place->side, err));
-    if (place->layer.n_segments > 0)
-        OJ_TRY(build_tree(place, err));
+    OJ_TRY(make_layer(place, join_side, err));
     if (screen->rule.asks_meeting)
         OJ_TRY(oj_cuda_meet_side_add_edges(
             device, device->stream, place->tree.tree.x0, place->tree.tree.y0,
@@ -401,9 +410,8 @@ static void free_place(struct screen_place *place)
     if (device->stream == NULL)
         return;
     (void)cudaSetDevice(device->ordinal);
-    oj_cuda_tree_drop(device, &place->tree);
     oj_cuda_meet_side_drop(device, device->stream, &place->side);
-    oj_cuda_layer_drop(device, &place->layer);
+    oj_cuda_release(device, device->stream, &place->memory);
     oj_cuda_close(device);
 }
 
@@ -447,7 +455,8 @@ static oj_status make_places(struct oj_gpu_screen *screen,
 static int64_t index_bytes(const struct screen_place *place)
 {
     return oj_cuda_meet_side_bytes(&place->side) +
-           oj_cuda_bytes(&place->tree.node, &place->tree.order);
+           place->tree.n_nodes * (int64_t)sizeof *place->tree.tree.node +
+           place->tree.tree.n * (int64_t)sizeof *place->tree.order;
 }
 
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,

@@ -4,7 +4,8 @@
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
-#include "../device/cuda_parallel_for.cuh"
+#include "../device/cuda_work.cuh"
+#include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256
@@ -212,6 +213,34 @@ static inline unsigned blocks_of_chunks(int64_t n_chunks)
     return oj_blocks(n_chunks * LANES, BLOCK);
 }
 
+/* The tree of all polygons of layer; its arrays are work's. */
+static inline oj_status make_ring_cells(struct oj_cuda_work *work,
+                                        const struct oj_cuda_layer *layer,
+                                        enum oj_ring_units units,
+                                        struct oj_cuda_ring_cells *out)
+{
+    oj_status status =
+        oj_cuda_ring_cells_build(work->device, layer, units, out, work->err);
+    oj_cuda_adopt(&work->memory, &out->directory, &out->occupied, &out->slot,
+                  &out->leaf, &out->record, &out->edge, &out->edge_segment);
+    return status;
+}
+
+/* accepted: of parts and features that hold a point, bits 1 << enum
+ * oj_location. */
+static inline struct points_in_rings_query
+query_of(const struct oj_ring_tree &tree, unsigned accepted,
+         const struct oj_cuda_points *points)
+{
+    struct points_in_rings_query q = {};
+    q.tree = tree;
+    q.accepted = accepted;
+    q.n = points->n;
+    q.x = points->x;
+    q.y = points->y;
+    return q;
+}
+
 /* The slice of points from first on. */
 static inline struct points_in_rings_query
 slice_of(const struct points_in_rings_query &all, int64_t first)
@@ -231,18 +260,27 @@ static inline oj_status make_doubts(struct oj_cuda_work *work,
     return work->make(1, &q->n_doubts);
 }
 
+/* The second pass, which mostly has little to do. */
+template <typename answer_t>
+static oj_status settle(struct oj_cuda_work *work,
+                        const struct points_in_rings_query &q,
+                        const answer_t &answer)
+{
+    return work->run_blocks<BLOCK>(2 * (unsigned)work->device->n_processors,
+                                   settle_doubts<answer_t>, q, answer);
+}
+
 /* Runs slice(q, first) for the points of all, slice by slice, each with no
  * doubts yet. */
 template <typename Slice>
-static oj_status each_slice(const struct points_in_rings_query *all,
-                            cudaStream_t stream, Slice slice,
-                            struct oj_error *err)
+static oj_status each_slice(struct oj_cuda_work *work,
+                            const struct points_in_rings_query *all,
+                            Slice slice)
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
         struct points_in_rings_query q = slice_of(*all, first);
-        OJ_CUDA_TRY(cudaMemsetAsync(q.n_doubts, 0, sizeof *q.n_doubts, stream),
-                    "finding polygons of points", err);
+        OJ_TRY(work->clear(q.n_doubts, 1));
         OJ_TRY(slice(q, first));
     }
     return OJ_OK;
@@ -250,13 +288,12 @@ static oj_status each_slice(const struct points_in_rings_query *all,
 
 /* The same with room for doubts as long as it takes. */
 template <typename Slice>
-static oj_status ask_slices(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct points_in_rings_query q, Slice slice,
-                            struct oj_error *err)
+static oj_status ask_slices(struct oj_cuda_work *work,
+                            struct points_in_rings_query q, Slice slice)
 {
-    struct oj_cuda_work work(device, stream, err);
-    OJ_TRY(make_doubts(&work, &q));
-    return each_slice(&q, stream, slice, err);
+    struct oj_cuda_work own(work);
+    OJ_TRY(make_doubts(&own, &q));
+    return each_slice(&own, &q, slice);
 }
 
 #endif

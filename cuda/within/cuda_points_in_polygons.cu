@@ -1,5 +1,6 @@
 #include "../../algs/relation/oj_point_rule.h"
 #include "../index/cuda_feature_sums_add.cuh"
+#include "../index/cuda_listing.cuh"
 #include "cuda_point_query.cuh"
 
 struct polygons_index : oj_cuda_index
@@ -10,24 +11,11 @@ struct polygons_index : oj_cuda_index
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status build(struct oj_cuda_index *index, struct oj_error *err)
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct polygons_index *self = (struct polygons_index *)index;
     self->accepted = oj_point_locations(self->relation.op);
-    return oj_cuda_ring_cells_build(self->device, self->layer, OJ_RING_FEATURES,
-                                    &self->cells, err);
-}
-
-static void drop(struct oj_cuda_index *index)
-{
-    oj_cuda_ring_cells_drop(index->device,
-                            &((struct polygons_index *)index)->cells);
-}
-
-static int64_t index_bytes(const struct oj_cuda_index *index)
-{
-    return oj_cuda_ring_cells_bytes(
-        &((const struct polygons_index *)index)->cells);
+    return make_ring_cells(work, self->layer, OJ_RING_FEATURES, &self->cells);
 }
 
 /* A first answer and an offset each, sums of blocks, and some pairs. */
@@ -41,18 +29,13 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 /* --- points through the tree ---------------------------------------------- */
 
 static struct points_in_rings_query
-query_of(const struct oj_cuda_index *index, const struct oj_cuda_points *points)
+query_for(const struct oj_cuda_index *index,
+          const struct oj_cuda_points *points)
 {
     const struct polygons_index *self = (const struct polygons_index *)index;
-    struct points_in_rings_query q;
-    q.tree = self->cells.tree;
-    q.accepted = self->accepted;
-    q.n = points->n;
-    q.x = points->x;
-    q.y = points->y;
+    struct points_in_rings_query q =
+        query_of(self->cells.tree, self->accepted, points);
     q.ordinal_of = index->layer->ordinal_of.data;
-    q.doubt = NULL;
-    q.n_doubts = NULL;
     return q;
 }
 
@@ -111,31 +94,21 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Blocks of the second pass, which mostly has little to do. */
-static unsigned settling_blocks(const struct oj_cuda_index *index)
-{
-    return 2 * (unsigned)index->device->n_processors;
-}
-
-static oj_status join_one(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status join_one(const struct oj_cuda_index *index,
+                          struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure, struct oj_error *err)
+                          double *d_measure)
 {
     return ask_slices(
-        index->device, stream, query_of(index, points),
+        work, query_for(index, points),
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             double *measure = d_measure != NULL ? d_measure + first : NULL;
-            find_first<<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
-                q, d_row + first, measure);
-            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-            settle_doubts<struct first_settler>
-                <<<settling_blocks(index), BLOCK, 0, stream>>>(q,
-                                                               {d_row + first});
-            OJ_CUDA_TRY_LAUNCH("finding polygons of points", err);
-            return OJ_OK;
-        },
-        err);
+            OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
+                                           find_first, q, d_row + first,
+                                           measure));
+            return settle(work, q, first_settler{d_row + first});
+        });
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -371,84 +344,52 @@ put_several(const __grid_constant__ struct points_in_rings_query q,
 }
 
 /* SLICE is of whole chunks. */
-static oj_status count_all(struct oj_cuda_index *index, cudaStream_t stream,
+static oj_status count_all(struct oj_cuda_work *work,
                            const struct points_in_rings_query *all,
-                           const struct chunk_pair_counts *to,
-                           struct oj_error *err)
+                           const struct chunk_pair_counts *to)
 {
     return each_slice(
-        all, stream,
+        work, all,
         [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
         {
             int64_t n_chunks = chunks_of(q.n);
             struct chunk_pair_counts here = {to->some + first / LANES,
                                              to->few + first,
                                              to->sum + first / CHUNK};
-            count_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-                q, n_chunks, here);
-            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-            settle_doubts<struct few_settler>
-                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, {here});
-            OJ_CUDA_TRY_LAUNCH("counting polygons of points", err);
-            return OJ_OK;
-        },
-        err);
+            OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(n_chunks),
+                                           count_pairs, q, n_chunks, here));
+            return settle(work, q, few_settler{here});
+        });
 }
 
-static oj_status list_pairs(struct oj_cuda_index *index,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_work *work,
-                            struct oj_cuda_pairs *out)
+static oj_status list(const struct oj_cuda_index *index,
+                      struct oj_cuda_listing *l)
 {
-    struct oj_cuda_device *device = index->device;
-    cudaStream_t stream = work->stream;
-    struct oj_error *err = work->err;
-    struct points_in_rings_query q = query_of(index, points);
+    struct points_in_rings_query q = query_for(index, l->points);
     struct chunk_pair_counts found;
-    int64_t n = points->n, n_chunks = chunks_of(n);
+    int64_t n = l->points->n, n_chunks = chunks_of(n);
+    int64_t *offset = l->out.offset.data;
     struct several several;
-    unsigned long long n_pairs = 0;
-    OJ_TRY(oj_cuda_make(device, stream, n + 1, &out->offset, err));
     if (n == 0)
-        return oj_cuda_clear(stream, &out->offset, "listing polygons of points",
-                             err);
-    OJ_TRY(work->make(n_chunks * ROUNDS, &found.some));
-    OJ_TRY(work->make(n_chunks * CHUNK, &found.few));
-    OJ_TRY(work->make(n_chunks + 1, &found.sum));
-    OJ_TRY(work->make(n_chunks, &several.chunk));
-    OJ_TRY(work->make_zeros(1, &several.n, "listing polygons of points"));
-    OJ_CUDA_TRY(cudaMemsetAsync(found.sum + n_chunks, 0, 8, stream),
-                "listing polygons of points", err);
-    OJ_TRY(make_doubts(work, &q));
-    OJ_TRY(count_all(index, stream, &q, &found, err));
-    OJ_TRY(oj_cuda_scan_total(device, stream, &work->scratch, found.sum,
-                              n_chunks, &n_pairs, "counting polygons of points",
-                              err));
-    out->n_pairs = (int64_t)n_pairs;
-    OJ_TRY(oj_cuda_pairs_fit(n, out->n_pairs, max_pairs, err));
-    OJ_TRY(oj_cuda_make(device, stream, out->n_pairs, &out->row, err));
-    put_pairs<<<blocks_of_chunks(n_chunks), BLOCK, 0, stream>>>(
-        q, n_chunks, found, out->offset.data, out->row.data, several);
-    OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
-    put_several<<<settling_blocks(index), BLOCK, 0, stream>>>(
-        q, found, out->offset.data, out->row.data, several);
-    OJ_CUDA_TRY_LAUNCH("listing polygons of points", err);
-    return OJ_OK;
-}
-
-static oj_status join_lists(struct oj_cuda_index *index, cudaStream_t stream,
-                            const struct oj_cuda_points *points,
-                            int64_t max_pairs, struct oj_cuda_pairs *out,
-                            struct oj_error *err)
-{
-    struct oj_cuda_work work(index->device, stream, err);
-    struct oj_cuda_pairs pairs = {};
-    oj_status status = list_pairs(index, points, max_pairs, &work, &pairs);
-    if (status != OJ_OK)
-        oj_cuda_pairs_drop(index->device, stream, &pairs);
-    else
-        *out = pairs;
-    return status;
+        return l->clear(offset, 1);
+    OJ_TRY(l->make(n_chunks * ROUNDS, &found.some));
+    OJ_TRY(l->make(n_chunks * CHUNK, &found.few));
+    OJ_TRY(l->make(n_chunks + 1, &found.sum));
+    OJ_TRY(l->make(n_chunks, &several.chunk));
+    OJ_TRY(l->make_zeros(1, &several.n));
+    OJ_TRY(l->clear(found.sum + n_chunks, 1));
+    OJ_TRY(make_doubts(l, &q));
+    OJ_TRY(count_all(l, &q, &found));
+    OJ_TRY(l->scan(found.sum, n_chunks));
+    OJ_TRY(l->read(found.sum + n_chunks, &l->out.n_pairs));
+    OJ_TRY(l->fits());
+    OJ_TRY(l->make_pairs(0));
+    OJ_TRY(l->run_blocks<BLOCK>(blocks_of_chunks(n_chunks), put_pairs, q,
+                                n_chunks, found, offset, l->out.row.data,
+                                several));
+    return l->run_blocks<BLOCK>(2 * (unsigned)l->device->n_processors,
+                                put_several, q, found, offset, l->out.row.data,
+                                several);
 }
 
 /* --- pairs added up by feature, without writing them ---------------------- */
@@ -654,54 +595,48 @@ struct sum_answer : adding_answer<sum_answer>
     }
 };
 
-static oj_status count(struct oj_cuda_index *index, cudaStream_t stream,
-                       const struct oj_cuda_points *points,
-                       unsigned long long *d_count, struct oj_error *err)
+static oj_status count(struct oj_cuda_work *work, int64_t n_features,
+                       const struct points_in_rings_query &q,
+                       unsigned long long *d_count)
 {
-    int64_t n_features = index->layer->n_features;
-    int64_t most = 4 * RESIDENT * (int64_t)index->device->n_processors;
-    return ask_slices(
-        index->device, stream, query_of(index, points),
-        [&](const struct points_in_rings_query &q, int64_t) -> oj_status
-        {
-            count_all_answer answer(q.ordinal_of, d_count);
-            int64_t n_chunks = chunks_of(q.n);
-            int64_t blocks = blocks_of_chunks(n_chunks);
-            if (n_features <= SHARED_COUNTS)
-                count_by_few<<<(unsigned)(blocks < most ? blocks : most), BLOCK,
-                               0, stream>>>(q, (int32_t)n_features, n_chunks,
-                                            d_count);
-            else
-                add_by_feature<RESIDENT, count_all_answer>
-                    <<<(unsigned)blocks, BLOCK, 0, stream>>>(q, answer);
-            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-            settle_doubts<count_all_answer>
-                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, answer);
-            OJ_CUDA_TRY_LAUNCH("counting points of polygons", err);
-            return OJ_OK;
-        },
-        err);
+    count_all_answer answer(q.ordinal_of, d_count);
+    int64_t n_chunks = chunks_of(q.n), blocks = blocks_of_chunks(n_chunks);
+    int64_t most = 4 * RESIDENT * (int64_t)work->device->n_processors;
+    if (n_features <= SHARED_COUNTS)
+        OJ_TRY(work->run_blocks<BLOCK>(
+            (unsigned)(blocks < most ? blocks : most), count_by_few, q,
+            (int32_t)n_features, n_chunks, d_count));
+    else
+        OJ_TRY(work->run_blocks<BLOCK>(
+            (unsigned)blocks, add_by_feature<RESIDENT, count_all_answer>, q,
+            answer));
+    return settle(work, q, answer);
 }
 
-static oj_status sum(struct oj_cuda_index *index, cudaStream_t stream,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally, struct oj_error *err)
+static oj_status sum(struct oj_cuda_work *work,
+                     const struct points_in_rings_query &q,
+                     const struct oj_cuda_tally &tally)
 {
-    return ask_slices(
-        index->device, stream, query_of(index, points),
-        [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
-        {
-            struct sum_answer answer(tally_from(*tally, first));
-            add_by_feature<SUMS_RESIDENT, struct sum_answer>
-                <<<blocks_of_chunks(chunks_of(q.n)), BLOCK, 0, stream>>>(
-                    q, answer);
-            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
-            settle_doubts<struct sum_answer>
-                <<<settling_blocks(index), BLOCK, 0, stream>>>(q, answer);
-            OJ_CUDA_TRY_LAUNCH("summing points of polygons", err);
-            return OJ_OK;
-        },
-        err);
+    struct sum_answer answer(tally);
+    OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
+                                   add_by_feature<SUMS_RESIDENT, sum_answer>, q,
+                                   answer));
+    return settle(work, q, answer);
+}
+
+static oj_status add(const struct oj_cuda_index *index,
+                     struct oj_cuda_work *work,
+                     const struct oj_cuda_points *points,
+                     const struct oj_cuda_tally *tally)
+{
+    return ask_slices(work, query_for(index, points),
+                      [&](const struct points_in_rings_query &q, int64_t first)
+                      {
+                          if (tally->request.n_words == 1)
+                              return count(work, index->layer->n_features, q,
+                                           tally->words);
+                          return sum(work, q, tally_from(*tally, first));
+                      });
 }
 
 const struct oj_cuda_family oj_cuda_points_in_polygons = {
@@ -709,11 +644,9 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     oj_is_points_in_polygons,
     sizeof(struct polygons_index),
     build,
-    drop,
-    index_bytes,
     batch_bytes,
     join_one,
-    join_lists,
-    count,
+    list,
+    add,
     0,
-    sum};
+};
