@@ -389,12 +389,12 @@ static oj_status add_as_read(struct join_stream *s, struct array_column *column,
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     int64_t place = s->place.row, fid = batch->flat.fid[place], n_without;
-    const struct oj_arrow_slice *slice = &batch->attributes->slice;
+    const struct oj_slice *slice = &batch->attributes->slice;
     OGRGeometryH geometry;
     if (slice->chunk != NULL && !shape->multi)
     {
         size_t n = 0;
-        const uint8_t *wkb = oj_arrow_wkb(slice, place, &n);
+        const uint8_t *wkb = oj_slice_wkb(slice, place, &n);
         if (wkb != NULL && oj_wkb_is_iso(wkb, n))
             return copy_bytes(column, row, 1, wkb, (int64_t)n, fits, err);
     }
