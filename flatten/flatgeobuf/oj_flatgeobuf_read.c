@@ -328,7 +328,7 @@ oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
 /* ---- chunks -------------------------------------------------------------- */
 
 /* One column of a chunk while rows come. */
-struct values
+struct chunk_column
 {
     uint8_t *bits;
     void *values;
@@ -337,15 +337,15 @@ struct values
     int n_null;
 };
 
-struct memory
+struct chunk_memory
 {
     int n;
-    struct values column[]; /* OJ_CHUNK_FIELDS and the fields */
+    struct chunk_column column[]; /* OJ_CHUNK_FIELDS and the fields */
 };
 
 static void free_memory(void *owner)
 {
-    struct memory *memory = owner;
+    struct chunk_memory *memory = owner;
     for (int c = 0; c < memory->n; c++)
     {
         oj_free(memory->column[c].bits);
@@ -365,8 +365,8 @@ static size_t value_size(char format)
     return format == 'i' ? 4 : format == 'F' ? sizeof(OGRField) : 8;
 }
 
-static oj_status init_column(struct values *column, char format, int64_t n_rows,
-                             struct oj_error *err)
+static oj_status init_column(struct chunk_column *column, char format,
+                             int64_t n_rows, struct oj_error *err)
 {
     OJ_NEW_ZEROED(column->bits, (n_rows + 7) / 8, err);
     column->values = oj_malloc(n_rows + 1, value_size(format));
@@ -387,11 +387,11 @@ static char format_of(const struct oj_flatgeobuf_reader *r, int column)
 }
 
 static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
-                             struct memory **out, struct oj_error *err)
+                             struct chunk_memory **out, struct oj_error *err)
 {
     int n = OJ_CHUNK_FIELDS + r->n_fields;
-    size_t size = sizeof **out + (size_t)n * sizeof(struct values);
-    struct memory *memory = oj_calloc(1, size);
+    size_t size = sizeof **out + (size_t)n * sizeof(struct chunk_column);
+    struct chunk_memory *memory = oj_calloc(1, size);
     oj_status status = OJ_OK;
     if (memory == NULL)
         return oj_fail_nomem(err, 1, size);
@@ -409,12 +409,12 @@ static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
     return status;
 }
 
-static void mark(struct values *column, int64_t row)
+static void mark(struct chunk_column *column, int64_t row)
 {
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-static oj_status add_bytes(struct values *column, int64_t row,
+static oj_status add_bytes(struct chunk_column *column, int64_t row,
                            const uint8_t *bytes, int64_t n,
                            struct oj_error *err)
 {
@@ -427,7 +427,7 @@ static oj_status add_bytes(struct values *column, int64_t row,
     return OJ_OK;
 }
 
-static void add_number(struct values *column, int64_t row, int type,
+static void add_number(struct chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
     union
@@ -481,8 +481,8 @@ static void add_number(struct values *column, int64_t row, int type,
 }
 
 /* A text that is no time leaves the row without a value, as in GDAL. */
-static void add_time(struct values *column, int64_t row, const uint8_t *at,
-                     int64_t n)
+static void add_time(struct chunk_column *column, int64_t row,
+                     const uint8_t *at, int64_t n)
 {
     char text[MOST_TIME + 1];
     OGRField *field = (OGRField *)column->values + row;
@@ -495,12 +495,12 @@ static void add_time(struct values *column, int64_t row, const uint8_t *at,
 
 /* The value of a property at at, *n bytes of it; *fits is 0 when it is not
  * whole, or set for the second time. */
-static oj_status add_value(struct memory *memory,
+static oj_status add_value(struct chunk_memory *memory,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
                            int *fits, struct oj_error *err)
 {
-    struct values *column = &memory->column[OJ_CHUNK_FIELDS + from->to];
+    struct chunk_column *column = &memory->column[OJ_CHUNK_FIELDS + from->to];
     int64_t size = types[from->type].size;
     *n = size;
     *fits = left >= (size > 0 ? size : 4);
@@ -527,7 +527,7 @@ static oj_status add_value(struct memory *memory,
 }
 
 static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
-                                struct memory *memory, int64_t row,
+                                struct chunk_memory *memory, int64_t row,
                                 const uint8_t *at, int64_t n, int *fits,
                                 struct oj_error *err)
 {
@@ -549,7 +549,7 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
 }
 
 static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
-                              struct values *column, int64_t row,
+                              struct chunk_column *column, int64_t row,
                               struct oj_flatbuffer *feature, int64_t at,
                               int *fits, struct oj_error *err)
 {
@@ -574,12 +574,12 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
 }
 
 /* Columns of bytes, where the row has no value, end where they did. */
-static void end_row(const struct oj_flatgeobuf_reader *r, struct memory *memory,
-                    int64_t row)
+static void end_row(const struct oj_flatgeobuf_reader *r,
+                    struct chunk_memory *memory, int64_t row)
 {
     for (int c = OJ_CHUNK_GEOMETRY; c < memory->n; c++)
     {
-        struct values *column = &memory->column[c];
+        struct chunk_column *column = &memory->column[c];
         if (column->bits == NULL ||
             (column->bits[row >> 3] >> (row & 7) & 1) != 0)
             continue;
@@ -594,7 +594,7 @@ static void end_row(const struct oj_flatgeobuf_reader *r, struct memory *memory,
 }
 
 static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
-                             struct memory *memory, int64_t row,
+                             struct chunk_memory *memory, int64_t row,
                              struct oj_flatbuffer *feature, int *fits,
                              struct oj_error *err)
 {
@@ -625,7 +625,7 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
 /* Up to batch_rows features; *fits is 0 when what follows the *n_rows is left
  * to GDAL. */
 static oj_status read_features(struct oj_flatgeobuf_reader *r,
-                               struct memory *memory, int64_t *n_rows,
+                               struct chunk_memory *memory, int64_t *n_rows,
                                int *fits, struct oj_error *err)
 {
     *fits = 1;
@@ -653,11 +653,12 @@ static oj_status read_features(struct oj_flatgeobuf_reader *r,
 }
 
 static void view_columns(const struct oj_flatgeobuf_reader *r,
-                         const struct memory *memory, struct oj_chunk *chunk)
+                         const struct chunk_memory *memory,
+                         struct oj_chunk *chunk)
 {
     for (int c = 0; c < memory->n; c++)
     {
-        const struct values *from = &memory->column[c];
+        const struct chunk_column *from = &memory->column[c];
         struct oj_column_view *view = &chunk->column[c];
         view->format = format_of(r, c);
         view->bits = from->n_null > 0 ? from->bits : NULL;
@@ -670,7 +671,7 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
                       struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
-    struct memory *memory = NULL;
+    struct chunk_memory *memory = NULL;
     int64_t n_rows;
     int fits;
     oj_status status;

@@ -235,6 +235,164 @@ TEST_LOOP(property_broken_bytes, 0, 4)
     VSIUnlink(FILE_NAME);
 }
 
+/* ---- writing ---------------------------------------------------------------
+ */
+
+#define OUT_FOLDER "test_flatgeobuf_out"
+
+/* The layer to a file, by GDAL or by rows of our own; opened again. NULL where
+ * the driver refuses a row, or the file cannot be opened. */
+static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
+                               int has_index, int by_rows, oj_status *status)
+{
+    const char *path[] = {OUT_FOLDER "/gdal.fgb", OUT_FOLDER "/ours.fgb"};
+    const char *const *index = index_options[has_index];
+    const struct oj_flatgeobuf_file file = {path[1], (char **)index, NULL};
+    GDALDatasetH to =
+        make_layer("FlatGeobuf", by_rows ? OUT_FOLDER "/empty.fgb" : path[0],
+                   N_FGB_FIELDS, type, index);
+    struct oj_column columns[N_FIELDS + 8];
+    struct oj_write_options options = writing(from, columns);
+    struct oj_read_options read_options = reading(from, 1, 50);
+    struct oj_layer_reader *reader;
+    struct oj_layer_writer *writer;
+    struct oj_batch batch = {0};
+    struct oj_matches matches = {0};
+    int has_file = 0;
+    struct oj_error err;
+    options.file = by_rows ? &file : NULL;
+    ck_assert_int_eq(oj_layer_reader_open(from, &read_options, &reader, &err),
+                     OJ_OK);
+    ck_assert_int_eq(
+        oj_layer_writer_open(first_layer(to), &options, &writer, &err), OJ_OK);
+    do
+    {
+        ck_assert_int_eq(oj_layer_reader_next(reader, &batch, &err), OJ_OK);
+        no_matches(&matches, batch.n_rows);
+        *status =
+            oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err);
+    } while (*status == OJ_OK && batch.n_rows > 0);
+    if (*status == OJ_OK)
+        ck_assert_int_eq(oj_layer_writer_finish(writer, &has_file, &err),
+                         OJ_OK);
+    oj_matches_free(&matches);
+    oj_batch_free(&batch);
+    oj_layer_writer_close(writer);
+    oj_layer_reader_close(reader);
+    GDALClose(to);
+    if (*status != OJ_OK || (by_rows && !has_file))
+        return NULL;
+    return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
+}
+
+/* Rows that meet a box, and a sum over them. */
+static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
+                        double y1, GIntBig *sum)
+{
+    OGRFeatureH feature;
+    int n = 0;
+    OGR_L_SetSpatialFilterRect(layer, x0, y0, x1, y1);
+    OGR_L_ResetReading(layer);
+    *sum = 0;
+    while ((feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        *sum += OGR_F_GetFieldAsInteger64(feature, 2);
+        OGR_F_Destroy(feature);
+        n++;
+    }
+    OGR_L_SetSpatialFilter(layer, NULL);
+    return n;
+}
+
+/* The files say the same: rows in the same order where nothing sorts them, and
+ * the same rows in every box. */
+static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
+{
+    OGREnvelope a, b;
+    ck_assert_int_eq(OGR_L_GetFeatureCount(gdal, 1),
+                     OGR_L_GetFeatureCount(ours, 1));
+    ck_assert_int_eq(OGR_L_GetGeomType(gdal), OGR_L_GetGeomType(ours));
+    if (OGR_L_GetExtent(gdal, &a, 1) == OGRERR_NONE)
+    {
+        ck_assert_int_eq(OGR_L_GetExtent(ours, &b, 1), OGRERR_NONE);
+        ck_assert(a.MinX == b.MinX && a.MaxX == b.MaxX && a.MinY == b.MinY &&
+                  a.MaxY == b.MaxY);
+    }
+    for (int i = 0; i < 60; i++)
+    {
+        GIntBig sums[2];
+        double x = i % 10 * 40 - 5, y = i / 10 * 30 - 5, w = 1 << i % 9;
+        ck_assert_int_eq(count_in_box(gdal, x, y, x + w, y + w, &sums[0]),
+                         count_in_box(ours, x, y, x + w, y + w, &sums[1]));
+        ck_assert_int_eq(sums[0], sums[1]);
+    }
+    if (!has_index)
+        same_layers(gdal, ours, 1, 1);
+}
+
+/* Moved, so that rows lie at places of their own, if the type is plain. */
+static OGRGeometryH shifted(const char *wkt, int i)
+{
+    char *text = CPLStrdup(wkt), *at = text;
+    OGRGeometryH geometry;
+    ck_assert_int_eq(OGR_G_CreateFromWkt(&at, NULL, &geometry), OGRERR_NONE);
+    CPLFree(text);
+    if (OGR_GT_Flatten(OGR_G_GetGeometryType(geometry)) == wkbPoint &&
+        !OGR_G_IsEmpty(geometry))
+    {
+        int has_z = OGR_G_Is3D(geometry), has_m = OGR_G_IsMeasured(geometry);
+        OGR_G_SetPoint_2D(geometry, 0, i * 37 % 400, i * 91 % 170);
+        OGR_G_Set3D(geometry, has_z);
+        OGR_G_SetMeasured(geometry, has_m);
+    }
+    return geometry;
+}
+
+/* Every shape in a layer of its type and of any type, some rows without
+ * geometry: the file of rows of our own and GDAL's say the same, and both
+ * refuse the same layers. */
+TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
+{
+    const char *wkt = test_shapes[_i / 4];
+    OGRGeometryH geometry = shifted(wkt, 0);
+    OGRwkbGeometryType type = OGR_G_GetGeometryType(geometry);
+    int has_index = _i % 2;
+    GDALDatasetH in = make_layer("Memory", "", N_FGB_FIELDS, type, NULL),
+                 out[2];
+    oj_status status[2];
+    if (_i % 4 < 2)
+        type = OGR_GT_SetModifier(wkbUnknown, OGR_GT_HasZ(type),
+                                  OGR_GT_HasM(type));
+    for (int i = 0; i < 300; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(first_layer(in)));
+        for (int f = 0; f < OGR_F_GetFieldCount(feature); f++)
+            set_value(feature, f, i);
+        if (has_index || i % 9 != 4)
+            OGR_F_SetGeometryDirectly(feature, shifted(wkt, i));
+        ck_assert_int_eq(OGR_L_CreateFeature(first_layer(in), feature),
+                         OGRERR_NONE);
+        OGR_F_Destroy(feature);
+    }
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    VSIRmdirRecursive(OUT_FOLDER); /* of a test that failed */
+    VSIMkdir(OUT_FOLDER, 0755);
+    for (int by_rows = 0; by_rows < 2; by_rows++)
+        out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
+                                  &status[by_rows]);
+    ck_assert_int_eq(status[0], status[1]);
+    ck_assert_int_eq(status[0] == OJ_OK && !OGR_G_IsEmpty(geometry),
+                     out[1] != NULL || _i / 4 >= FIRST_CURVE);
+    if (out[1] != NULL)
+        same_files(first_layer(out[0]), first_layer(out[1]), has_index);
+    CPLPopErrorHandler();
+    GDALClose(out[0]);
+    GDALClose(out[1]);
+    GDALClose(in);
+    OGR_G_DestroyGeometry(geometry);
+    VSIRmdirRecursive(OUT_FOLDER);
+}
+
 /* ---- memory ----------------------------------------------------------------
  */
 
