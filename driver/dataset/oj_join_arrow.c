@@ -4,10 +4,8 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/read/oj_attributes.h"
-#include "../../flatten/write/oj_layer_shape.h"
+#include "../../flatten/write/oj_row_wkb.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

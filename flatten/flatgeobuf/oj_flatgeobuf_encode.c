@@ -109,13 +109,13 @@ int oj_fgb_wkb_type(const uint8_t *wkb)
 }
 
 /* A place in WKB, and what the vertices there hold. */
-struct wkb
+struct wkb_place
 {
     const uint8_t *at;
     int type, n_values, has_z, has_m;
 };
 
-static void enter(struct wkb *wkb)
+static void enter(struct wkb_place *wkb)
 {
     int type = oj_fgb_wkb_type(wkb->at);
     wkb->type = type % 1000;
@@ -125,7 +125,7 @@ static void enter(struct wkb *wkb)
     wkb->at += 5;
 }
 
-static int64_t take_count(struct wkb *wkb)
+static int64_t take_count(struct wkb_place *wkb)
 {
     int64_t n = oj_le32(wkb->at);
     wkb->at += 4;
@@ -146,10 +146,10 @@ static double double_at(const uint8_t *at)
 }
 
 /* Vertices of the geometry at wkb, which goes behind it. */
-static int64_t skip(struct wkb *wkb)
+static int64_t skip(struct wkb_place *wkb)
 {
     int64_t n = 0, n_members = 1;
-    struct wkb member;
+    struct wkb_place member;
     enter(wkb);
     if (wkb->type == POINT)
     {
@@ -181,7 +181,7 @@ static int64_t skip(struct wkb *wkb)
 
 static int64_t n_vertices_of(const uint8_t *at)
 {
-    struct wkb wkb = {.at = at};
+    struct wkb_place wkb = {.at = at};
     return skip(&wkb);
 }
 
@@ -221,14 +221,15 @@ static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
 }
 
 /* Where the vertices of one geometry go. */
-struct vertices
+struct vertex_target
 {
     struct oj_fgb_feature *feature;
     int64_t xy, z, m, ends; /* the next of each */
     int64_t n;              /* so far */
 };
 
-static void put_vertices(struct vertices *v, struct wkb *wkb, int64_t n)
+static void put_vertices(struct vertex_target *v, struct wkb_place *wkb,
+                         int64_t n)
 {
     uint8_t *to = v->feature->bytes.at;
     double *box = v->feature->box;
@@ -251,7 +252,7 @@ static void put_vertices(struct vertices *v, struct wkb *wkb, int64_t n)
     v->n += n;
 }
 
-static void put_run(struct vertices *v, struct wkb *wkb)
+static void put_run(struct vertex_target *v, struct wkb_place *wkb)
 {
     put_vertices(v, wkb, take_count(wkb));
     if (v->ends == 0)
@@ -261,11 +262,12 @@ static void put_run(struct vertices *v, struct wkb *wkb)
 }
 
 /* Those of a geometry without parts, whose count was taken. */
-static void put_members(struct vertices *v, struct wkb *wkb, int64_t n)
+static void put_members(struct vertex_target *v, struct wkb_place *wkb,
+                        int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
     {
-        struct wkb member = {.at = wkb->at};
+        struct wkb_place member = {.at = wkb->at};
         if (wkb->type == POLYGON || wkb->type == TRIANGLE)
         {
             put_run(v, wkb);
@@ -290,9 +292,9 @@ static void put_members(struct vertices *v, struct wkb *wkb, int64_t n)
 }
 
 /* Members that are not empty; rings of a polygon all count. */
-static int64_t count_members(const struct wkb *wkb, int64_t n)
+static int64_t count_members(const struct wkb_place *wkb, int64_t n)
 {
-    struct wkb member = {.at = wkb->at};
+    struct wkb_place member = {.at = wkb->at};
     int64_t n_full = 0;
     if (wkb->type == POLYGON || wkb->type == TRIANGLE)
         return n;
@@ -301,12 +303,12 @@ static int64_t count_members(const struct wkb *wkb, int64_t n)
     return n_full;
 }
 
-static oj_status put_simple(struct oj_fgb_feature *feature, struct wkb *wkb,
-                            int64_t n_vertices, const int64_t *place,
-                            int64_t n_members, int64_t n_ends,
-                            struct oj_error *err)
+static oj_status put_simple(struct oj_fgb_feature *feature,
+                            struct wkb_place *wkb, int64_t n_vertices,
+                            const int64_t *place, int64_t n_members,
+                            int64_t n_ends, struct oj_error *err)
 {
-    struct vertices v = {feature, 0, 0, 0, 0, 0};
+    struct vertex_target v = {feature, 0, 0, 0, 0, 0};
     struct oj_fgb_bytes *to = &feature->bytes;
     if (n_ends > 0)
         OJ_TRY(make_vector(to, place[ENDS], n_ends, 4, &v.ends, err));
@@ -324,19 +326,20 @@ static oj_status put_simple(struct oj_fgb_feature *feature, struct wkb *wkb,
     return OJ_OK;
 }
 
-static oj_status put_geometry(struct oj_fgb_feature *feature, struct wkb *wkb,
-                              int is_part, int64_t *table,
-                              struct oj_error *err);
+static oj_status put_geometry(struct oj_fgb_feature *feature,
+                              struct wkb_place *wkb, int is_part,
+                              int64_t *table, struct oj_error *err);
 
-static oj_status put_parts(struct oj_fgb_feature *feature, struct wkb *wkb,
-                           int64_t place, int64_t n, struct oj_error *err)
+static oj_status put_parts(struct oj_fgb_feature *feature,
+                           struct wkb_place *wkb, int64_t place, int64_t n,
+                           struct oj_error *err)
 {
     struct oj_fgb_bytes *to = &feature->bytes;
     int64_t at;
     OJ_TRY(make_vector(to, place, count_members(wkb, n), 4, &at, err));
     for (int64_t i = 0; i < n; i++)
     {
-        struct wkb part = {.at = wkb->at};
+        struct wkb_place part = {.at = wkb->at};
         int64_t table;
         if (n_vertices_of(wkb->at) == 0)
         {
@@ -352,8 +355,9 @@ static oj_status put_parts(struct oj_fgb_feature *feature, struct wkb *wkb,
 }
 
 /* One that has vertices. */
-static oj_status put_geometry(struct oj_fgb_feature *feature, struct wkb *wkb,
-                              int is_part, int64_t *table, struct oj_error *err)
+static oj_status put_geometry(struct oj_fgb_feature *feature,
+                              struct wkb_place *wkb, int is_part,
+                              int64_t *table, struct oj_error *err)
 {
     int slots[N_SLOTS], n_slots = 0, parts;
     int64_t place[N_SLOTS] = {0}, n_members = 0, n_ends = 0;
@@ -396,7 +400,7 @@ static oj_status encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
 {
     static const int fields[] = {0, 1}; /* geometry, properties */
     struct oj_fgb_bytes *to = &feature->bytes;
-    struct wkb geometry = {.at = wkb};
+    struct wkb_place geometry = {.at = wkb};
     int64_t place[2] = {0}, at, table;
     int first = feature->has_vertices ? 0 : 1;
     int n = (feature->properties.n > 0 ? 2 : 1) - first;

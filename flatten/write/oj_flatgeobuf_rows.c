@@ -2,7 +2,7 @@
 
 #include "../base/oj_array.h"
 #include "../flatgeobuf/oj_flatgeobuf_write.h"
-#include "oj_layer_shape.h"
+#include "oj_row_wkb.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef OJ_LAYER_SHAPE_H
 #define OJ_LAYER_SHAPE_H
 
-#include "oj_row_cursor.h"
+#include "oj_row_options.h"
 
 #include <ogr_api.h>
 
@@ -28,24 +28,5 @@ OJ_MUST_USE oj_status oj_row_geometry_set(OGRFeatureH feature,
                                           const struct oj_row_geometry *shape,
                                           int64_t fid, int64_t *n_without,
                                           struct oj_error *err);
-
-/** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
-struct oj_row_wkb
-{
-    OGRFeatureH scratch; /**< not owned: of the layer of the rows */
-    uint8_t *bytes;      /**< owned */
-    int64_t cap;
-};
-
-/** The geometry of a row of the cursor's answer as ISO WKB, little-endian: the
- *  bytes that OGR writes for the feature.  NULL where it has none.  Valid until
- *  the next call, and as long as the answer is. */
-OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_row_wkb *work,
-                                      const struct oj_row_cursor *cursor,
-                                      const struct oj_row_place *place,
-                                      const uint8_t **wkb, int64_t *n,
-                                      struct oj_error *err);
-
-void oj_row_wkb_free(struct oj_row_wkb *work);
 
 #endif
