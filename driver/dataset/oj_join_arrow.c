@@ -4,10 +4,8 @@
 
 #if OJ_HAVE_ARROW
 
-#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/read/oj_attributes.h"
-#include "../../flatten/write/oj_layer_shape.h"
+#include "../../flatten/write/oj_row_wkb.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -69,6 +67,7 @@ struct join_stream
     struct oj_arrow_rows rows;
     struct ArrowArrayStream generic; /* GDAL's, for its schema */
     OGRFeatureH scratch;             /* for conversions */
+    struct oj_row_wkb wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
     int n_children;
@@ -350,73 +349,15 @@ static oj_status add_value(struct array_column *column, int64_t row,
 
 /* ---- geometries --------------------------------------------------------- */
 
-static oj_status add_export(struct array_column *column, int64_t row,
-                            OGRGeometryH geometry, int64_t fid, int *fits,
-                            struct oj_error *err)
-{
-    int size = OGR_G_WkbSize(geometry);
-    void *to;
-    if (size <= 0)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the geometry of feature %lld takes more than 2 GiB as "
-                       "WKB",
-                       (long long)fid);
-    OJ_TRY(add_bytes(column, row, 1, size, &to, err));
-    *fits = to != NULL;
-    if (to != NULL && OGR_G_ExportToIsoWkb(geometry, wkbNDR, to) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO,
-                       "the geometry of feature %lld cannot be written as WKB",
-                       (long long)fid);
-    return OJ_OK;
-}
-
-/* Over OGR, unless the bytes of a stream can be taken as they are. */
-static oj_status add_as_read(struct join_stream *s, struct array_column *column,
-                             int64_t row, const struct oj_row_geometry *shape,
-                             int *fits, struct oj_error *err)
-{
-    const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
-    int64_t place = s->place.row, fid = batch->flat.fid[place], n_without;
-    const struct oj_arrow_slice *slice = &batch->attributes->slice;
-    OGRGeometryH geometry;
-    if (slice->chunk != NULL && !shape->multi)
-    {
-        size_t n = 0;
-        const uint8_t *wkb = oj_arrow_wkb(slice, place, &n);
-        if (wkb != NULL && oj_wkb_is_iso(wkb, n))
-            return copy_bytes(column, row, 1, wkb, (int64_t)n, fits, err);
-    }
-    if (slice->chunk != NULL || shape->multi)
-    {
-        OJ_TRY(oj_row_geometry_set(s->scratch, batch, place, shape, fid,
-                                   &n_without, err));
-        geometry = OGR_F_GetGeometryRef(s->scratch);
-    }
-    else
-        geometry = oj_attributes_geometry(batch->attributes, place);
-    if (geometry == NULL)
-        return copy_bytes(column, row, 0, NULL, 0, fits, err);
-    return add_export(column, row, geometry, fid, fits, err);
-}
-
 /* ISO WKB, little-endian: the bytes that OGR writes for the feature. */
 static oj_status add_geometry(struct join_stream *s,
                               struct array_column *column, int64_t row,
                               int *fits, struct oj_error *err)
 {
-    struct oj_row_geometry shape;
-    int64_t n = 0;
-    void *to;
-    oj_row_cursor_geometry(s->rows.cursor, &s->place, &shape);
-    if (shape.is_as_read)
-        return add_as_read(s, column, row, &shape, fits, err);
-    if (shape.flat != NULL)
-        n = oj_wkb_size(shape.flat, shape.feature, shape.multi);
-    OJ_TRY(add_bytes(column, row, n > 0, n, &to, err));
-    *fits = to != NULL;
-    if (to != NULL && n > 0)
-        oj_wkb_write(shape.flat, shape.feature, shape.multi, to);
-    return OJ_OK;
+    const uint8_t *wkb;
+    int64_t n;
+    OJ_TRY(oj_row_wkb_make(&s->wkb, s->rows.cursor, &s->place, &wkb, &n, err));
+    return copy_bytes(column, row, wkb != NULL, wkb, n, fits, err);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -428,6 +369,7 @@ static void close_stream(struct join_stream *s)
     for (int i = 0; s->child != NULL && i < s->n_children; i++)
         free_column(&s->child[i].column);
     oj_free(s->child);
+    oj_row_wkb_free(&s->wkb);
     if (s->scratch != NULL)
         OGR_F_Destroy(s->scratch);
     if (s->generic.release != NULL)
@@ -541,7 +483,7 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
     if (OGR_FD_GetGeomFieldCount(defn) > 1 || !options_are_known(options) ||
         generic->get_schema(generic, &schema) != 0)
         return 0;
-    s->scratch = OGR_F_Create(defn);
+    s->scratch = s->wkb.scratch = OGR_F_Create(defn);
     done = init_children(s, &schema, options) && s->scratch != NULL;
     schema.release(&schema);
     return done;

@@ -220,6 +220,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
     options.use_arrow = 1;
+    options.file = oj_source_file(source);
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
     options.cancel = oj_cancel_flag();

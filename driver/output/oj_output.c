@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Text formats are counted by reading them again; only up to so many rows. */
 enum
@@ -608,6 +609,33 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 
 /* ---- finish -------------------------------------------------------------- */
 
+int oj_output_rows_file(const struct oj_output *o, char *path, int size)
+{
+    int n;
+    if (o->kind != OJ_OUTPUT_FILE || o->n_layers != 1 ||
+        strcmp(GDALGetDescription(o->driver), "FlatGeobuf") != 0 ||
+        !CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES")))
+        return 0;
+    oj_temporary_path(&o->temporary, path, size);
+    n = (int)strlen(path);
+    return snprintf(path + n, (size_t)(size - n), ".rows") == 5;
+}
+
+/* The file with the rows in place of the one without. */
+static oj_status take_rows_file(const struct oj_output *o, struct oj_error *err)
+{
+    char rows[OJ_PATH_MAX + 8], path[OJ_PATH_MAX];
+    if (!oj_output_rows_file(o, rows, (int)sizeof rows))
+        return OJ_OK;
+    oj_temporary_path(&o->temporary, path, (int)sizeof path);
+    if (!o->layers[0].rows_in_file)
+        unlink(rows);
+    else if (rename(rows, path) != 0)
+        return oj_fail(err, OJ_ERR_IO, "cannot write %s: %s", o->asked->dst,
+                       strerror(errno));
+    return OJ_OK;
+}
+
 /* Some drivers tell of failed writes only while they close. */
 static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
 {
@@ -794,6 +822,8 @@ static oj_status finish(struct oj_output *o, struct oj_error *err)
         status = commit(o, err);
     if (status == OJ_OK)
         status = close_dataset(o, err);
+    if (status == OJ_OK)
+        status = take_rows_file(o, err);
     if (status != OJ_OK)
         return oj_output_explain(o, status, err);
     if (o->kind == OJ_OUTPUT_STREAM)

@@ -37,6 +37,9 @@ struct oj_output_layer
     int appends;         /**< rows are added to layer */
     OGRLayerH layer;     /**< set by oj_schema, or the layer added to */
     int64_t rows_before; /**< in a layer that is added to; -1 unknown */
+    int rows_in_file;    /**< 1: the rows are in oj_output_rows_file(), which
+                              takes the place of the dataset once that is closed;
+                              set by who writes */
 
     /** Set by who writes, before the output is finished. */
     int64_t n_rows, n_no_geometry;
@@ -95,6 +98,10 @@ OJ_MUST_USE oj_status oj_output_open_layer(
  *  latter layers to be replaced are deleted. */
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
+
+/** Where the rows of the only layer may be written as a file of the format, in
+ *  place of the driver's; 0: the driver writes them. */
+int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
 /** Commits, closes, checks that the rows of all layers arrived (less those
  *  without geometry that some drivers drop) and moves the dataset into place.

@@ -268,7 +268,8 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
     else
         fprintf(file, "\"invalid\": %lld, ",
                 (long long)reshape->found.n_invalid);
-    fprintf(file, "\"arrow\": %s},\n", counts->used_arrow ? "true" : "false");
+    fprintf(file, "\"lane\": \"%s\"},\n",
+            counts->lane != NULL ? counts->lane : "features");
 }
 
 static void write_number_or_null(FILE *file, const char *key, double value,

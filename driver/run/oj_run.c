@@ -118,6 +118,10 @@ static oj_status open_target(struct writing *w, struct target *target,
                              struct oj_error *err)
 {
     struct oj_write_options options = {0};
+    char path[OJ_PATH_MAX + 8];
+    const struct oj_flatgeobuf_file file = {
+        path, (char **)w->output->asked->layer_options,
+        w->pass->job.crs.output};
     if (target->at == NULL)
         return OJ_OK;
     OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output, target->at,
@@ -131,6 +135,8 @@ static oj_status open_target(struct writing *w, struct target *target,
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
+    if (oj_output_rows_file(w->output, path, (int)sizeof path))
+        options.file = &file;
     return oj_layer_writer_open(target->at->layer, &options, &target->writer,
                                 err);
 }
@@ -244,8 +250,8 @@ static void close_writers(struct writing *w)
         if (target->writer != NULL)
         {
             target->at->n_rows = oj_layer_writer_rows(target->writer);
-            target->at->n_no_geometry = oj_row_cursor_rows_without_geometry(
-                oj_layer_writer_cursor(target->writer));
+            target->at->n_no_geometry =
+                oj_layer_writer_rows_without_geometry(target->writer);
         }
         oj_layer_writer_close(target->writer);
         target->writer = NULL;
@@ -269,6 +275,13 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     double start = oj_clock_seconds();
     oj_status status = write_answers(w, &start, err);
     status = oj_pass_stop(w->pass, status, err);
+    for (int i = 0; i < N_TARGETS && status == OJ_OK; i++)
+    {
+        struct target *target = &w->target[i];
+        if (target->writer != NULL)
+            status = oj_layer_writer_finish(target->writer,
+                                            &target->at->rows_in_file, err);
+    }
     if (status != OJ_OK)
         return explain(w, status, err);
     warn_of_writing(w);

@@ -597,6 +597,19 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
+const char *oj_source_file(const struct oj_source *source)
+{
+    GDALDriverH driver =
+        source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
+    if (driver == NULL || source->is_result_set || source->has_where ||
+        source->spat != NULL ||
+        strcmp(GDALGetDescription(driver), "FlatGeobuf") != 0 ||
+        GDALDatasetGetLayerCount(source->dataset) != 1 ||
+        !CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES")))
+        return NULL;
+    return GDALGetDescription(source->dataset);
+}
+
 int oj_source_can_hold_points(const struct oj_source *source)
 {
     switch (OGR_GT_Flatten(source->type))

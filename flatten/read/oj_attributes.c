@@ -3,7 +3,7 @@
 
 void oj_attributes_clear(struct oj_attributes *attributes)
 {
-    oj_arrow_slice_free(&attributes->slice);
+    oj_slice_free(&attributes->slice);
     for (int64_t i = 0; i < attributes->n_features; i++)
         OGR_F_Destroy(attributes->feature[i]);
     attributes->n_features = 0;
@@ -37,10 +37,10 @@ OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value)
 {
-    const struct oj_arrow_slice *slice = &attributes->slice;
+    const struct oj_slice *slice = &attributes->slice;
     if (slice->chunk != NULL)
     {
-        oj_column_value(&slice->column[OJ_ARROW_FIELDS + field],
+        oj_column_value(&slice->chunk->column[OJ_CHUNK_FIELDS + field],
                         slice->first + row, value);
         return;
     }
@@ -53,12 +53,12 @@ int oj_attributes_reals(const struct oj_attributes *attributes, int field,
                         int64_t first, int64_t n, const int32_t *order,
                         double *value, uint8_t *is_null, int *any_null)
 {
-    const struct oj_arrow_slice *slice = &attributes->slice;
+    const struct oj_slice *slice = &attributes->slice;
     const struct oj_column_view *column;
     const double *from;
     if (slice->chunk == NULL)
         return 0;
-    column = &slice->column[OJ_ARROW_FIELDS + field];
+    column = &slice->chunk->column[OJ_CHUNK_FIELDS + field];
     if (column->format != 'g')
         return 0;
     from = (const double *)column->values + column->first + slice->first;

@@ -1,16 +1,16 @@
-/** What a batch carries for the writer: a slice of an Arrow stream, or OGR
- *  features. Only the reader, the writer and the table read this.
+/** What a batch carries for the writer: columns of a slice, or OGR features.
+ * Only the reader, the writer and the table read this.
  */
 #ifndef OJ_ATTRIBUTES_H
 #define OJ_ATTRIBUTES_H
 
-#include "oj_layer_arrow.h"
+#include "../arrays/oj_chunk.h"
 #include "oj_value.h"
 
 struct oj_attributes
 {
     const struct oj_fields *fields; /**< the reader's */
-    struct oj_arrow_slice slice;    /**< chunk NULL: features count */
+    struct oj_slice slice;          /**< chunk NULL: features count */
     int64_t n_features, cap_features;
     OGRFeatureH *feature; /**< [n_features], ours */
 };

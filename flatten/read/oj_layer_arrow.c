@@ -5,7 +5,6 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,18 +20,9 @@ struct arrow_column
     char format;
 };
 
-/* May be freed after the stream is closed. */
-struct oj_arrow_chunk
-{
-    atomic_int n_users;
-    struct ArrowArray array;
-    struct oj_column_view column[]; /* of the stream's columns */
-};
-
 struct oj_arrow_stream
 {
     struct ArrowArrayStream stream;
-    struct oj_arrow_slice rest; /* of the last chunk, not handed out yet */
     int n_columns;
     struct arrow_column column[];
 };
@@ -97,14 +87,14 @@ static int find_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
     for (int c = 0; c < stream->n_columns; c++)
         stream->column[c].child = -1;
     if (!find_column(schema, fid_name[0] != '\0' ? fid_name : "OGC_FID", 'l',
-                     &stream->column[OJ_ARROW_FID]))
+                     &stream->column[OJ_CHUNK_FID]))
         return 0;
     if (fields->has_geometry)
     {
         const char *name =
             OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0));
         if (!find_column(schema, name[0] != '\0' ? name : "wkb_geometry", 'z',
-                         &stream->column[OJ_ARROW_GEOMETRY]))
+                         &stream->column[OJ_CHUNK_GEOMETRY]))
             return 0;
     }
     for (int i = 0; i < fields->n; i++)
@@ -114,7 +104,7 @@ static int find_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, field->index));
         if (!field->is_skipped &&
             !find_column(schema, name, format_of(field),
-                         &stream->column[OJ_ARROW_FIELDS + i]))
+                         &stream->column[OJ_CHUNK_FIELDS + i]))
             return 0;
     }
     return 1;
@@ -152,6 +142,15 @@ static int has_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
     return has;
 }
 
+static void close_stream(void *of)
+{
+    struct oj_arrow_stream *stream = of;
+    if (stream == NULL)
+        return;
+    stream->stream.release(&stream->stream);
+    oj_free(stream);
+}
+
 oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
                         int64_t batch_rows, struct oj_arrow_stream **out,
                         struct oj_error *err)
@@ -159,7 +158,7 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
     struct oj_arrow_stream *stream;
     char rows[64];
     char *options[] = {rows, "INCLUDE_FID=YES", NULL};
-    int n_columns = OJ_ARROW_FIELDS + fields->n;
+    int n_columns = OJ_CHUNK_FIELDS + fields->n;
     size_t size = sizeof *stream + (size_t)n_columns * sizeof stream->column[0];
     *out = NULL;
     if (!is_usable(layer, fields))
@@ -173,13 +172,13 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
     if (!OGR_L_GetArrowStream(layer, &stream->stream, options))
         oj_free(stream);
     else if (!has_columns(stream, layer, fields))
-        oj_arrow_close(stream);
+        close_stream(stream);
     else
         *out = stream;
     return OJ_OK;
 }
 
-/* ---- slices ------------------------------------------------------------- */
+/* ---- chunks ------------------------------------------------------------- */
 
 /* GeoPackage (seen in GDAL 3.6) answers a broken page with chunks of no rows,
  * without end, and reports it on a thread of its own where nobody listens. */
@@ -188,11 +187,11 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
 /* FlatGeobuf (seen with GDAL 3.10) forgets in its streams that a row has
  * no geometry, and writes the next ones over others: a WKB of no bytes, or of
  * less, in a row that is not NULL. */
-static int geometries_are_sound(const struct oj_arrow_chunk *chunk)
+static int geometries_are_sound(const struct oj_chunk *chunk)
 {
-    const struct oj_column_view *column = &chunk->column[OJ_ARROW_GEOMETRY];
+    const struct oj_column_view *column = &chunk->column[OJ_CHUNK_GEOMETRY];
     int64_t n;
-    for (int64_t i = 0; i < chunk->array.length; i++)
+    for (int64_t i = 0; i < chunk->n_rows; i++)
     {
         if (oj_column_has(column, i))
         {
@@ -205,116 +204,102 @@ static int geometries_are_sound(const struct oj_arrow_chunk *chunk)
 }
 
 static void view_columns(const struct oj_arrow_stream *stream,
-                         struct oj_arrow_chunk *chunk)
+                         const struct ArrowArray *array, struct oj_chunk *chunk)
 {
     for (int c = 0; c < stream->n_columns; c++)
     {
         struct oj_column_view *view = &chunk->column[c];
         const struct ArrowArray *child;
-        memset(view, 0, sizeof *view);
         if (stream->column[c].child < 0)
             continue;
-        child = chunk->array.children[stream->column[c].child];
+        child = array->children[stream->column[c].child];
         view->format = stream->column[c].format;
         view->bits = child->null_count != 0 ? child->buffers[0] : NULL;
         view->values = child->buffers[1];
         view->bytes = child->n_buffers > 2 && child->buffers[2] != NULL
                           ? child->buffers[2]
                           : "";
-        view->first = chunk->array.offset + child->offset;
+        view->first = array->offset + child->offset;
     }
 }
 
-static oj_status next_chunk(struct oj_arrow_stream *stream, const char **text,
-                            struct oj_error *err)
+static void free_array(void *owner)
 {
-    struct oj_arrow_chunk *chunk;
-    size_t size =
-        sizeof *chunk + (size_t)stream->n_columns * sizeof chunk->column[0];
-    oj_arrow_slice_free(&stream->rest);
-    chunk = oj_calloc(1, size);
-    if (chunk == NULL)
-        return oj_fail_nomem(err, 1, size);
-    if (stream->stream.get_next(&stream->stream, &chunk->array) != 0)
+    struct ArrowArray *array = owner;
+    if (array->release != NULL)
+        array->release(array);
+    oj_free(array);
+}
+
+/* One chunk as it comes, maybe without rows; array->release is NULL at the end.
+ */
+static oj_status get_chunk(struct oj_arrow_stream *stream,
+                           struct ArrowArray *array, struct oj_chunk **out,
+                           const char **text, struct oj_error *err)
+{
+    if (stream->stream.get_next(&stream->stream, array) != 0)
     {
+        array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
-        oj_free(chunk);
         return oj_fail(err, OJ_ERR_IO, "the stream of rows broke off");
     }
-    if (chunk->array.release == NULL)
-    {
-        oj_free(chunk);
+    if (array->release == NULL)
         return OJ_OK;
-    }
-    view_columns(stream, chunk);
-    if (!geometries_are_sound(chunk))
+    OJ_TRY(oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array, free_array,
+                        out, err));
+    (*out)->n_rows = array->length;
+    view_columns(stream, array, *out);
+    return OJ_OK;
+}
+
+static oj_status next_chunk(struct oj_arrow_stream *stream,
+                            struct oj_chunk **out, const char **text,
+                            struct oj_error *err)
+{
+    struct ArrowArray *array;
+    struct oj_slice all = {0};
+    oj_status status;
+    OJ_NEW_ZEROED(array, 1, err);
+    status = get_chunk(stream, array, &all.chunk, text, err);
+    if (all.chunk == NULL)
     {
-        chunk->array.release(&chunk->array);
-        oj_free(chunk);
+        free_array(array);
+        return status;
+    }
+    if (!geometries_are_sound(all.chunk))
+    {
+        oj_slice_free(&all);
         *text = "the driver mixes up rows without geometry";
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "%s", *text);
     }
-    atomic_init(&chunk->n_users, 1);
-    stream->rest.chunk = chunk;
-    stream->rest.first = 0;
-    stream->rest.n_rows = chunk->array.length;
-    stream->rest.column = chunk->column;
+    *out = all.chunk;
     return OJ_OK;
 }
 
-oj_status oj_arrow_next(struct oj_arrow_stream *stream, int64_t max_rows,
-                        struct oj_arrow_slice *slice, const char **text,
-                        struct oj_error *err)
+static oj_status next(void *stream, struct oj_chunk **out, const char **text,
+                      struct oj_error *err)
 {
-    struct oj_arrow_slice *rest = &stream->rest;
     *text = NULL;
-    for (int n_empty = 0; rest->n_rows == 0; n_empty++)
+    for (int n_empty = 0; n_empty <= MAX_EMPTY_CHUNKS; n_empty++)
     {
-        if (n_empty > MAX_EMPTY_CHUNKS)
-        {
-            *text = "the driver has no more rows but is not at the end: "
-                    "the file is broken";
-            return oj_fail(err, OJ_ERR_IO, "%s", *text);
-        }
-        OJ_TRY(next_chunk(stream, text, err));
-        if (rest->chunk == NULL)
-        {
-            memset(slice, 0, sizeof *slice);
+        struct oj_slice empty = {0};
+        *out = NULL;
+        OJ_TRY(next_chunk(stream, out, text, err));
+        if (*out == NULL || (*out)->n_rows > 0)
             return OJ_OK;
-        }
+        empty.chunk = *out;
+        oj_slice_free(&empty);
     }
-    *slice = *rest;
-    if (slice->n_rows > max_rows)
-        slice->n_rows = max_rows;
-    rest->first += slice->n_rows;
-    rest->n_rows -= slice->n_rows;
-    atomic_fetch_add(&slice->chunk->n_users, 1);
-    if (rest->n_rows == 0)
-        oj_arrow_slice_free(rest); /* not kept longer than its readers do */
-    return OJ_OK;
+    *text = "the driver has no more rows but is not at the end: "
+            "the file is broken";
+    return oj_fail(err, OJ_ERR_IO, "%s", *text);
 }
 
-void oj_arrow_slice_free(struct oj_arrow_slice *slice)
-{
-    struct oj_arrow_chunk *chunk = slice->chunk;
-    if (chunk != NULL && atomic_fetch_sub(&chunk->n_users, 1) == 1)
-    {
-        chunk->array.release(&chunk->array);
-        oj_free(chunk);
-    }
-    memset(slice, 0, sizeof *slice);
-}
-
-void oj_arrow_close(struct oj_arrow_stream *stream)
-{
-    if (stream == NULL)
-        return;
-    oj_arrow_slice_free(&stream->rest);
-    stream->stream.release(&stream->stream);
-    oj_free(stream);
-}
+const struct oj_lane oj_arrow_lane = {"Arrow", 0, next, close_stream};
 
 #else
+
+const struct oj_lane oj_arrow_lane = {"Arrow", 0, NULL, NULL};
 
 oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
                         int64_t batch_rows, struct oj_arrow_stream **out,
@@ -326,27 +311,6 @@ oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
     (void)err;
     *out = NULL;
     return OJ_OK;
-}
-
-oj_status oj_arrow_next(struct oj_arrow_stream *stream, int64_t max_rows,
-                        struct oj_arrow_slice *slice, const char **text,
-                        struct oj_error *err)
-{
-    (void)stream;
-    (void)max_rows;
-    (void)slice;
-    *text = NULL;
-    return oj_fail(err, OJ_ERR_INTERNAL, "no Arrow stream before GDAL 3.6");
-}
-
-void oj_arrow_close(struct oj_arrow_stream *stream)
-{
-    (void)stream;
-}
-
-void oj_arrow_slice_free(struct oj_arrow_slice *slice)
-{
-    (void)slice;
 }
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "../base/oj_array.h"
 #include "../base/oj_clock.h"
+#include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "oj_attributes.h"
+#include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
 #include "oj_ogr_errors.h"
 #include "oj_table.h"
@@ -28,7 +30,11 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    struct oj_arrow_stream *arrow; /* NULL: feature loop */
+
+    /* Rows come from a stream of chunks; lane NULL: from the feature loop. */
+    const struct oj_lane *lane;
+    void *stream;
+    struct oj_slice rest; /* of the last chunk, not handed out yet */
 
     /* Where rows go. carried: attributes outlive the call, so their geometry
      * counts too. */
@@ -154,21 +160,62 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* Without error where the layer has no stream that will do. */
+/* FlatGeobuf's rows are asked for by their numbers in the layer. */
+static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
+                                 struct oj_error *err)
+{
+    struct oj_flatgeobuf_reader *stream = NULL;
+    const struct oj_read_options *options = &reader->options;
+    if (options->file == NULL || OGR_L_GetSpatialFilter(reader->layer) != NULL)
+        return OJ_OK;
+    OJ_TRY(oj_flatgeobuf_read_open(
+        options->file, reader->layer, options->fields, options->skipped,
+        options->n_fields, options->batch_rows, &stream, err));
+    if (stream != NULL)
+        reader->lane = &oj_flatgeobuf_lane;
+    reader->stream = stream;
+    return OJ_OK;
+}
+
+static oj_status open_arrow(struct oj_layer_reader *reader,
+                            struct oj_error *err)
+{
+    struct oj_arrow_stream *stream = NULL;
+    OJ_TRY(oj_arrow_open(reader->layer, &reader->fields,
+                         reader->options.batch_rows, &stream, err));
+    if (stream != NULL)
+        reader->lane = &oj_arrow_lane;
+    else
+        OGR_L_ResetReading(reader->layer);
+    reader->stream = stream;
+    return OJ_OK;
+}
+
+/* Without error where the layer has no lane that will do. Geometries of chunks
+ * are not transformed. */
 static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
 {
     const struct oj_read_options *options = &reader->options;
     ignore_fields(reader);
     OGR_L_ResetReading(reader->layer);
-    if (options->use_arrow &&
-        (options->transformation == NULL || !options->keep_attributes ||
-         options->fields_only))
-        OJ_TRY(oj_arrow_open(reader->layer, &reader->fields,
-                             options->batch_rows, &reader->arrow, err));
-    reader->counts.used_arrow = reader->arrow != NULL;
-    if (reader->arrow == NULL)
-        OGR_L_ResetReading(reader->layer);
+    if (!options->use_arrow ||
+        (options->transformation != NULL && options->keep_attributes &&
+         !options->fields_only))
+        return OJ_OK;
+    OJ_TRY(open_flatgeobuf(reader, err));
+    if (reader->lane == NULL)
+        OJ_TRY(open_arrow(reader, err));
+    reader->counts.lane = reader->lane != NULL ? reader->lane->name : NULL;
     return OJ_OK;
+}
+
+static void close_lane(struct oj_layer_reader *reader)
+{
+    oj_slice_free(&reader->rest);
+    if (reader->lane != NULL)
+        reader->lane->close(reader->stream);
+    reader->lane = NULL;
+    reader->stream = NULL;
 }
 
 oj_status oj_layer_reader_open(OGRLayerH layer,
@@ -191,7 +238,9 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         status = start(reader, err);
         oj_ogr_errors_end(&reader->errors);
     }
-    reader->options.fields = NULL; /* the caller's; copied to reader->field */
+    /* The caller's. */
+    reader->options.fields = NULL;
+    reader->options.file = NULL;
     if (status == OJ_OK)
         *out = reader;
     else
@@ -203,7 +252,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
 {
     if (reader == NULL)
         return;
-    oj_arrow_close(reader->arrow);
+    close_lane(reader);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
@@ -329,7 +378,8 @@ static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
                            struct oj_error *err)
 {
     int64_t n = reader->n_null_fids;
-    if (fid == OGRNullFID || !reader->fields.has_geometry ||
+    if (fid == OGRNullFID || reader->lane->nulls_are_sure ||
+        !reader->fields.has_geometry ||
         !OGR_L_TestCapability(reader->layer, OLCRandomRead))
         return OJ_OK;
     OJ_ROOM(reader->null_fid, n, n + 1, reader->cap_null_fids, err);
@@ -342,8 +392,7 @@ static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
 static oj_status check_nulls(struct oj_layer_reader *reader,
                              struct oj_error *err)
 {
-    oj_arrow_close(reader->arrow);
-    reader->arrow = NULL;
+    close_lane(reader);
     reader->at_end = 1;
     for (int64_t i = 0; i < reader->n_null_fids; i++)
     {
@@ -359,17 +408,16 @@ static oj_status check_nulls(struct oj_layer_reader *reader,
 }
 
 static oj_status add_slice(struct oj_layer_reader *reader,
-                           const struct oj_arrow_slice *slice,
-                           struct oj_error *err)
+                           const struct oj_slice *slice, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
-    const struct oj_column_view *fids = &slice->column[OJ_ARROW_FID];
+    const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     struct oj_error reason;
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         size_t n = 0;
-        const uint8_t *wkb = oj_arrow_wkb(slice, i, &n);
+        const uint8_t *wkb = oj_slice_wkb(slice, i, &n);
         oj_status status;
         if (oj_column_has(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
@@ -393,9 +441,8 @@ static oj_status add_slice(struct oj_layer_reader *reader,
 static oj_status read_features_instead(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
-    oj_arrow_close(reader->arrow);
-    reader->arrow = NULL;
-    reader->counts.used_arrow = 0;
+    close_lane(reader);
+    reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
     OGR_L_ResetReading(reader->layer);
     for (int64_t i = 0; i < reader->counts.n_rows; i++)
@@ -403,13 +450,28 @@ static oj_status read_features_instead(struct oj_layer_reader *reader,
     return read_features(reader, max_rows, err);
 }
 
+static oj_status next_slice(struct oj_layer_reader *reader, int64_t max_rows,
+                            struct oj_slice *slice, const char **text,
+                            struct oj_error *err)
+{
+    struct oj_chunk *chunk = NULL;
+    *text = NULL;
+    if (reader->rest.chunk == NULL)
+    {
+        OJ_TRY(reader->lane->next(reader->stream, &chunk, text, err));
+        reader->rest.chunk = chunk;
+        reader->rest.n_rows = chunk != NULL ? chunk->n_rows : 0;
+    }
+    *slice = oj_slice_cut(&reader->rest, max_rows);
+    return OJ_OK;
+}
+
 static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
                             struct oj_error *err)
 {
-    struct oj_arrow_slice slice;
+    struct oj_slice slice = {0};
     const char *text;
-    oj_status status =
-        oj_arrow_next(reader->arrow, max_rows, &slice, &text, err);
+    oj_status status = next_slice(reader, max_rows, &slice, &text, err);
     if (status == OJ_ERR_NOMEM)
         return status;
     if (status == OJ_ERR_UNSUPPORTED ||
@@ -417,8 +479,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
         return read_features_instead(reader, max_rows, err);
     if (status != OJ_OK || reader->errors.n_failures > 0)
     {
-        if (status == OJ_OK)
-            oj_arrow_slice_free(&slice);
+        oj_slice_free(&slice);
         return fail_read(reader, reader->counts.n_rows,
                          reader->errors.n_failures > 0 || text == NULL
                              ? oj_ogr_errors_text(&reader->errors)
@@ -431,7 +492,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
     if (status == OJ_OK && reader->attributes != NULL)
         reader->attributes->slice = slice;
     else
-        oj_arrow_slice_free(&slice);
+        oj_slice_free(&slice);
     return status;
 }
 
@@ -449,7 +510,7 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     oj_ogr_errors_begin(&reader->errors);
     if (max_rows <= 0) /* the limit */
         status = check_nulls(reader, err);
-    else if (reader->arrow != NULL)
+    else if (reader->lane != NULL)
         status = read_slice(reader, max_rows, err);
     else
         status = read_features(reader, max_rows, err);

@@ -47,7 +47,12 @@ struct oj_read_options
     int fields_only;     /**< 1, with keep_attributes: of these only the fields,
                               so that geometry may be transformed on the way
                               to flat alone */
-    int use_arrow;       /**< 1: Arrow where it is fast; 0: feature loop */
+    int use_arrow;       /**< 1: a lane where there is one: columns in place of
+                              features; 0: feature loop */
+
+    /** NULL, or the file of FlatGeobuf that the layer is all of, without an
+     *  attribute filter set on it. */
+    const char *file;
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
@@ -69,11 +74,11 @@ struct oj_read_counts
     int64_t n_not_transformed;    /**< features that could not be reprojected */
     struct oj_flat_counts shapes; /**< summed over batches */
     double seconds;               /**< wall time spent reading */
-    int used_arrow;
-    int64_t n_warnings;      /**< that the driver raised while reading */
-    char first_warning[256]; /**< the first of them, or "" */
-    int64_t n_vertices;      /**< oj_layer_read_all(): read so far */
-    int64_t n_table_bytes;   /**< the same: held by the attributes */
+    const char *lane;             /**< that rows came by; NULL: feature loop */
+    int64_t n_warnings;           /**< that the driver raised while reading */
+    char first_warning[256];      /**< the first of them, or "" */
+    int64_t n_vertices;           /**< oj_layer_read_all(): read so far */
+    int64_t n_table_bytes;        /**< the same: held by the attributes */
 };
 
 struct oj_layer_reader;

@@ -4,6 +4,7 @@
 #ifndef OJ_VALUE_H
 #define OJ_VALUE_H
 
+#include "../arrays/oj_column.h"
 #include "../base/oj_status.h"
 
 #include <ogr_api.h>
@@ -70,25 +71,6 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** A column of values as it lies in memory, a letter saying how:
- *
- *   format  values                       bytes
- *   s i l   2, 4 or 8 bytes each
- *   f g     4 or 8 bytes each
- *   u z     int32_t offsets [rows + 1]   texts, binaries
- *   U Z     int64_t offsets [rows + 1]   the same
- *   F       OGRField: all other types
- */
-struct oj_column_view
-{
-    char format;         /**< 0: no column; no row has a value */
-    char gap;            /**< 1: a zero byte ends each of bytes */
-    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
-    const void *values;
-    const char *bytes;
-    int64_t first; /**< where row 0 is, in bits too */
-};
-
 /** The letter for values of a type that we keep ourselves. */
 static inline char oj_format_of(OGRFieldType type)
 {
@@ -98,34 +80,6 @@ static inline char oj_format_of(OGRFieldType type)
            : type == OFTString    ? 'U'
            : type == OFTBinary    ? 'Z'
                                   : 'F';
-}
-
-static inline int oj_column_has(const struct oj_column_view *column,
-                                int64_t row)
-{
-    int64_t at = column->first + row;
-    return column->format != 0 &&
-           (column->bits == NULL ||
-            (column->bits[at >> 3] >> (at & 7) & 1) != 0);
-}
-
-/** The bytes of a row of format u, z, U or Z that has a value. */
-static inline const char *oj_column_bytes(const struct oj_column_view *column,
-                                          int64_t row, int64_t *n)
-{
-    int64_t at = column->first + row, start, end;
-    if (column->format == 'U' || column->format == 'Z')
-    {
-        start = ((const int64_t *)column->values)[at];
-        end = ((const int64_t *)column->values)[at + 1];
-    }
-    else
-    {
-        start = ((const int32_t *)column->values)[at];
-        end = ((const int32_t *)column->values)[at + 1];
-    }
-    *n = end - start - column->gap;
-    return column->bytes + start;
 }
 
 /** The value of a row, borrowed from the column. */

@@ -128,7 +128,7 @@ static oj_status set_as_read(const struct row_target *to,
     size_t n = 0;
     if (attributes->slice.chunk != NULL)
     {
-        const uint8_t *wkb = oj_arrow_wkb(&attributes->slice, row, &n);
+        const uint8_t *wkb = oj_slice_wkb(&attributes->slice, row, &n);
         return set_wkb(to, wkb, n);
     }
     geometry = oj_attributes_geometry(attributes, row);

@@ -1,6 +1,7 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
+#include "oj_flatgeobuf_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +10,10 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_row_cursor *cursor;
-    OGRFeatureH feature; /* one for all rows */
+    OGRFeatureH feature;             /* one for all rows */
+    struct oj_flatgeobuf_rows *file; /* where rows go in its place, or NULL */
+    const int *cancel;
+    int64_t n_without; /* rows of file without geometry */
     struct oj_ogr_errors errors;
     int64_t n_rows;
 
@@ -33,6 +37,10 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     status = writer->feature == NULL
                  ? oj_fail_nomem(err, 1, 1024)
                  : oj_row_cursor_open(defn, options, &writer->cursor, err);
+    writer->cancel = options->cancel;
+    if (status == OJ_OK && options->file != NULL)
+        status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
+                                         &writer->file, err);
     if (status == OJ_OK)
         *out = writer;
     else
@@ -49,6 +57,7 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
 {
     if (writer == NULL)
         return;
+    oj_flatgeobuf_rows_close(writer->file);
     oj_row_cursor_close(writer->cursor);
     if (writer->feature != NULL)
         OGR_F_Destroy(writer->feature);
@@ -58,6 +67,22 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 {
     return writer->n_rows;
+}
+
+oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
+                                 struct oj_error *err)
+{
+    *has_file = 0;
+    return writer->file == NULL
+               ? OJ_OK
+               : oj_flatgeobuf_rows_finish(writer->file, has_file, err);
+}
+
+int64_t
+oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
+{
+    return writer->n_without +
+           oj_row_cursor_rows_without_geometry(writer->cursor);
 }
 
 int64_t oj_layer_writer_warnings(const struct oj_layer_writer *writer,
@@ -84,25 +109,63 @@ static int is_finite(OGRGeometryH geometry)
            isfinite(box.MaxY);
 }
 
+static oj_status fail_row(const struct oj_layer_writer *writer, int64_t fid,
+                          const char *side, const char *text,
+                          struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO,
+                   "the row of %s feature %lld cannot be written to layer %s: "
+                   "%s",
+                   side, (long long)fid, OGR_L_GetName(writer->layer), text);
+}
+
+static void note_infinite(struct oj_layer_writer *writer, int64_t fid,
+                          const char *side)
+{
+    if (writer->infinite_side != NULL)
+        return;
+    writer->infinite_fid = fid;
+    writer->infinite_side = side;
+}
+
 static oj_status create_row(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
     const char *side;
     int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
-    if (writer->looks_for_infinite && writer->infinite_side == NULL &&
+    if (writer->looks_for_infinite &&
         !is_finite(OGR_F_GetGeometryRef(writer->feature)))
-    {
-        writer->infinite_fid = fid;
-        writer->infinite_side = side;
-    }
+        note_infinite(writer, fid, side);
     if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
         writer->errors.n_failures > 0)
-        return oj_fail(err, OJ_ERR_IO,
-                       "the row of %s feature %lld cannot be written to "
-                       "layer %s: %s",
-                       side, (long long)fid, OGR_L_GetName(writer->layer),
-                       oj_ogr_errors_text(&writer->errors));
+        return fail_row(writer, fid, side, oj_ogr_errors_text(&writer->errors),
+                        err);
     writer->n_rows++;
+    return OJ_OK;
+}
+
+/* The next row, to the file. */
+static oj_status write_row(struct oj_layer_writer *writer, int *there,
+                           struct oj_error *err)
+{
+    struct oj_error reason;
+    const char *side;
+    int64_t fid = OGRNullFID;
+    int is_empty = 0, finite = 1;
+    oj_status status;
+    (void)oj_row_cursor_origin(writer->cursor, &side);
+    if (writer->n_rows % 1024 == 0)
+        OJ_TRY(oj_check_cancel(writer->cancel, err));
+    status = oj_flatgeobuf_rows_next(writer->file, there, &fid, &is_empty,
+                                     &finite, &reason);
+    if (status == OJ_ERR_NOMEM)
+        return oj_fail(err, status, "%s", reason.message);
+    if (status != OJ_OK)
+        return fail_row(writer, fid, side, reason.message, err);
+    if (!finite)
+        note_infinite(writer, fid, side);
+    writer->n_without += is_empty;
+    writer->n_rows += *there;
     return OJ_OK;
 }
 
@@ -115,6 +178,8 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
+    while (status == OJ_OK && there && writer->file != NULL)
+        status = write_row(writer, &there, err);
     while (status == OJ_OK && there)
     {
         status =

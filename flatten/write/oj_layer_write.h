@@ -15,8 +15,7 @@ OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
-/** The rows of the writer: their join side is set there, and those without
- *  geometry (some drivers drop them) are counted. */
+/** The rows of the writer: their join side is set there. */
 struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
 /** Writes the output rows of the rows of a batch from first_row on that matches
@@ -41,6 +40,16 @@ OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
 OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
     struct oj_layer_writer *writer, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
+
+/** After the last row: *has_file is 1 when the rows are in options.file, which
+ *  is complete, and not in the layer. */
+OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
+                                             int *has_file,
+                                             struct oj_error *err);
+
+/** Rows so far whose geometry is NULL or empty. */
+int64_t
+oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
 
 /** Rows written so far. */
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer);

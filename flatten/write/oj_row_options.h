@@ -6,6 +6,7 @@
 
 #include "../arrays/oj_pair_values.h"
 #include "../base/oj_output_rows.h"
+#include "../flatgeobuf/oj_flatgeobuf_write.h"
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
 
@@ -47,6 +48,11 @@ struct oj_write_options
     const struct oj_flat *join_side;   /**< for FIDs; outlives the writer */
     const struct oj_table *join_table; /**< outlives the writer */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
+
+    /** NULL, or a file that may be written in place of the layer's rows; read
+     *  while the writer is opened. oj_layer_writer_finish() says whether it
+     *  was. */
+    const struct oj_flatgeobuf_file *file;
 
     /** Value of an OJ_COLUMN_AGGREGATE column for a row of the matches that are
      *  being written; valid until the next call. May be NULL where there is no

@@ -1,0 +1,55 @@
+/** Columns of values in memory, as readers make them and writers take them. */
+#ifndef OJ_COLUMN_H
+#define OJ_COLUMN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** A column of values as it lies in memory, a letter saying how:
+ *
+ *   format  values                       bytes
+ *   s i l   2, 4 or 8 bytes each
+ *   f g     4 or 8 bytes each
+ *   u z     int32_t offsets [rows + 1]   texts, binaries
+ *   U Z     int64_t offsets [rows + 1]   the same
+ *   F       OGRField: all other types
+ */
+struct oj_column_view
+{
+    char format;         /**< 0: no column; no row has a value */
+    char gap;            /**< 1: a zero byte ends each of bytes */
+    const uint8_t *bits; /**< 0: no value; NULL: all rows have one */
+    const void *values;
+    const char *bytes;
+    int64_t first; /**< where row 0 is, in bits too */
+};
+
+static inline int oj_column_has(const struct oj_column_view *column,
+                                int64_t row)
+{
+    int64_t at = column->first + row;
+    return column->format != 0 &&
+           (column->bits == NULL ||
+            (column->bits[at >> 3] >> (at & 7) & 1) != 0);
+}
+
+/** The bytes of a row of format u, z, U or Z that has a value. */
+static inline const char *oj_column_bytes(const struct oj_column_view *column,
+                                          int64_t row, int64_t *n)
+{
+    int64_t at = column->first + row, start, end;
+    if (column->format == 'U' || column->format == 'Z')
+    {
+        start = ((const int64_t *)column->values)[at];
+        end = ((const int64_t *)column->values)[at + 1];
+    }
+    else
+    {
+        start = ((const int32_t *)column->values)[at];
+        end = ((const int32_t *)column->values)[at + 1];
+    }
+    *n = end - start - column->gap;
+    return column->bytes + start;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/** Reading flatbuffers: tables of fields that point at each other by offsets,
+ *  little-endian.
+ *
+ *   root: u32 -> table: i32 back to its vtable, then the fields
+ *   vtable: u16 size, u16 size of the table, u16 place of field 0, 1, ... in it
+ *   vector: u32 count, then the elements
+ *
+ *  The bytes are not trusted: whatever leads out of them, or has the wrong
+ *  size, sets is_broken and reads as a field that is not there.
+ *
+ *  Source: the format's specification, "FlatBuffers Internals".
+ */
+#ifndef OJ_FLATBUFFER_H
+#define OJ_FLATBUFFER_H
+
+#include <stdint.h>
+#include <string.h>
+
+struct oj_flatbuffer
+{
+    const uint8_t *bytes; /**< [size] borrowed */
+    int64_t size;
+    int is_broken;
+};
+
+struct oj_flat_table
+{
+    int64_t at;     /**< in the bytes */
+    int64_t vtable; /**< the same */
+    int n_fields, size;
+};
+
+static inline uint16_t oj_le16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t oj_le32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+           (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t oj_le64(const uint8_t *at)
+{
+    return (uint64_t)oj_le32(at) | (uint64_t)oj_le32(at + 4) << 32;
+}
+
+/** The table at a place; 0, and broken, when none can be there. */
+static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
+                                      struct oj_flat_table *table)
+{
+    const uint8_t *bytes = buffer->bytes;
+    int vtable_size;
+    if (at < 4 || at > buffer->size - 4)
+        goto broken;
+    table->at = at;
+    table->vtable = at - (int32_t)oj_le32(bytes + at);
+    if (table->vtable < 0 || table->vtable > buffer->size - 4)
+        goto broken;
+    vtable_size = oj_le16(bytes + table->vtable);
+    table->size = oj_le16(bytes + table->vtable + 2);
+    table->n_fields = (vtable_size - 4) / 2;
+    if (vtable_size < 4 || table->vtable > buffer->size - vtable_size ||
+        at > buffer->size - table->size)
+        goto broken;
+    return 1;
+broken:
+    buffer->is_broken = 1;
+    return 0;
+}
+
+static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
+                                     struct oj_flat_table *table)
+{
+    if (buffer->size < 8)
+    {
+        buffer->is_broken = 1;
+        return 0;
+    }
+    return oj_flatbuffer_table(buffer, oj_le32(buffer->bytes), table);
+}
+
+/** A field of size bytes, or NULL where the table does not have it. */
+static inline const uint8_t *
+oj_flatbuffer_field(struct oj_flatbuffer *buffer,
+                    const struct oj_flat_table *table, int field, int size)
+{
+    int place;
+    if (field >= table->n_fields)
+        return NULL;
+    place = oj_le16(buffer->bytes + table->vtable + 4 + 2 * field);
+    if (place == 0)
+        return NULL;
+    if (place < 4 || place > table->size - size)
+    {
+        buffer->is_broken = 1;
+        return NULL;
+    }
+    return buffer->bytes + table->at + place;
+}
+
+/** What a field points at; 0 where the table does not have it. */
+static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
+                                           const uint8_t *field)
+{
+    int64_t at;
+    if (field == NULL)
+        return 0;
+    at = field - buffer->bytes + oj_le32(field);
+    if (at <= buffer->size - 4)
+        return at;
+    buffer->is_broken = 1;
+    return 0;
+}
+
+/** The elements, of size bytes each, of a vector or a string; NULL, and
+ *  *n == 0, where the table does not have it. */
+static inline const uint8_t *
+oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
+                     const struct oj_flat_table *table, int field, int size,
+                     int64_t *n)
+{
+    int64_t at = oj_flatbuffer_target(
+        buffer, oj_flatbuffer_field(buffer, table, field, 4));
+    *n = 0;
+    if (at == 0)
+        return NULL;
+    *n = oj_le32(buffer->bytes + at);
+    if (*n <= (buffer->size - at - 4) / size)
+        return buffer->bytes + at + 4;
+    *n = 0;
+    buffer->is_broken = 1;
+    return NULL;
+}
+
+/** Table number i of a vector of n tables. */
+static inline int oj_flatbuffer_element(struct oj_flatbuffer *buffer,
+                                        const uint8_t *vector, int64_t i,
+                                        struct oj_flat_table *table)
+{
+    int64_t at = oj_flatbuffer_target(buffer, vector + 4 * i);
+    return at != 0 && oj_flatbuffer_table(buffer, at, table);
+}
+
+#endif

@@ -1,0 +1,445 @@
+#include "oj_flatgeobuf_encode.h"
+
+#include "../base/oj_array.h"
+#include "oj_flatbuffer.h"
+
+#include <math.h>
+
+/* Types of WKB and of the format. */
+enum
+{
+    POINT = 1,
+    LINE = 2,
+    POLYGON = 3,
+    MULTIPOINT = 4,
+    MULTILINE = 5,
+    CIRCULAR = 8,
+    CURVE_POLYGON = 10,
+    MULTISURFACE = 12,
+    TIN = 16,
+    TRIANGLE = 17
+};
+
+/* Fields of a table Geometry, and the number of them. */
+enum
+{
+    ENDS,
+    XY,
+    Z,
+    M,
+    TYPE = 6,
+    PARTS,
+    N_SLOTS
+};
+
+/* Most bytes of a feature. */
+#define MOST_BYTES 2147483647LL
+
+/* ---- bytes ----------------------------------------------------------------
+ */
+
+static oj_status room(struct oj_fgb_bytes *to, int64_t n, struct oj_error *err)
+{
+    if (n > MOST_BYTES - to->n)
+        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
+    return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
+}
+
+static void set16(uint8_t *to, int64_t value)
+{
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+}
+
+static void set32(uint8_t *to, int64_t value)
+{
+    set16(to, value);
+    set16(to + 2, value >> 16);
+}
+
+/* n zero bytes, and more before them, until n_before bytes after the first is a
+ * multiple of align. */
+static oj_status grow(struct oj_fgb_bytes *to, int64_t n, int64_t n_before,
+                      int64_t align, int64_t *at, struct oj_error *err)
+{
+    int64_t pad = (align - (to->n + n_before) % align) % align;
+    OJ_TRY(room(to, pad + n, err));
+    memset(to->at + to->n, 0, (size_t)(pad + n));
+    *at = to->n + pad;
+    to->n += pad + n;
+    return OJ_OK;
+}
+
+static oj_status append(struct oj_fgb_bytes *to, const void *bytes, int64_t n,
+                        struct oj_error *err)
+{
+    OJ_TRY(room(to, n, err));
+    if (n > 0)
+        memcpy(to->at + to->n, bytes, (size_t)n);
+    to->n += n;
+    return OJ_OK;
+}
+
+oj_status oj_fgb_add_number(struct oj_fgb_feature *feature, int column,
+                            const void *value, int n, struct oj_error *err)
+{
+    uint8_t number[2];
+    set16(number, column);
+    OJ_TRY(append(&feature->properties, number, 2, err));
+    return append(&feature->properties, value, n, err);
+}
+
+oj_status oj_fgb_add_bytes(struct oj_fgb_feature *feature, int column,
+                           const void *bytes, int64_t n, struct oj_error *err)
+{
+    uint8_t size[4];
+    if (n > MOST_BYTES)
+        return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
+    set32(size, n);
+    OJ_TRY(oj_fgb_add_number(feature, column, size, 4, err));
+    return append(&feature->properties, bytes, n, err);
+}
+
+/* ---- well-known binary ----------------------------------------------------
+ */
+
+int oj_fgb_wkb_type(const uint8_t *wkb)
+{
+    return (int)oj_le32(wkb + 1);
+}
+
+/* A place in WKB, and what the vertices there hold. */
+struct wkb_place
+{
+    const uint8_t *at;
+    int type, n_values, has_z, has_m;
+};
+
+static void enter(struct wkb_place *wkb)
+{
+    int type = oj_fgb_wkb_type(wkb->at);
+    wkb->type = type % 1000;
+    wkb->has_z = type / 1000 == 1 || type / 1000 == 3;
+    wkb->has_m = type / 1000 >= 2;
+    wkb->n_values = 2 + wkb->has_z + wkb->has_m;
+    wkb->at += 5;
+}
+
+static int64_t take_count(struct wkb_place *wkb)
+{
+    int64_t n = oj_le32(wkb->at);
+    wkb->at += 4;
+    return n;
+}
+
+static int has_parts(int type)
+{
+    return type > MULTILINE && type != CIRCULAR && type != TIN &&
+           type != TRIANGLE;
+}
+
+static double double_at(const uint8_t *at)
+{
+    double value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* Vertices of the geometry at wkb, which goes behind it. */
+static int64_t skip(struct wkb_place *wkb)
+{
+    int64_t n = 0, n_members = 1;
+    struct wkb_place member;
+    enter(wkb);
+    if (wkb->type == POINT)
+    {
+        n = !isnan(double_at(wkb->at)) || !isnan(double_at(wkb->at + 8));
+        wkb->at += 8 * wkb->n_values;
+        return n;
+    }
+    n_members = take_count(wkb);
+    if (wkb->type == LINE || wkb->type == CIRCULAR)
+    {
+        wkb->at += 8 * wkb->n_values * n_members;
+        return n_members;
+    }
+    for (int64_t i = 0; i < n_members; i++)
+    {
+        if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+        {
+            int64_t n_ring = take_count(wkb);
+            wkb->at += 8 * wkb->n_values * n_ring;
+            n += n_ring;
+            continue;
+        }
+        member.at = wkb->at;
+        n += skip(&member);
+        wkb->at = member.at;
+    }
+    return n;
+}
+
+static int64_t n_vertices_of(const uint8_t *at)
+{
+    struct wkb_place wkb = {.at = at};
+    return skip(&wkb);
+}
+
+/* ---- geometries ------------------------------------------------------------
+ */
+
+/* A table with these fields, if any, 4 bytes each; place[slot] is where the
+ * field is. */
+static oj_status make_table(struct oj_fgb_bytes *to, const int *slots,
+                            int n_slots, int64_t *table, int64_t *place,
+                            struct oj_error *err)
+{
+    int last = n_slots > 0 ? slots[n_slots - 1] : -1;
+    int64_t vtable;
+    OJ_TRY(grow(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable, err));
+    set16(to->at + vtable, 4 + 2 * (last + 1));
+    set16(to->at + vtable + 2, 4 + 4 * n_slots);
+    for (int i = 0; i < n_slots; i++)
+        set16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
+    OJ_TRY(grow(to, 4 + 4 * n_slots, 0, 4, table, err));
+    set32(to->at + *table, *table - vtable);
+    for (int i = 0; i < n_slots; i++)
+        place[slots[i]] = *table + 4 + 4 * i;
+    return OJ_OK;
+}
+
+/* A vector of n elements that the field at place points at; *at: the first. */
+static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
+                             int size, int64_t *at, struct oj_error *err)
+{
+    int64_t vector;
+    OJ_TRY(grow(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
+    set32(to->at + place, vector - place);
+    set32(to->at + vector, n);
+    *at = vector + 4;
+    return OJ_OK;
+}
+
+/* Where the vertices of one geometry go. */
+struct vertex_target
+{
+    struct oj_fgb_feature *feature;
+    int64_t xy, z, m, ends; /* the next of each */
+    int64_t n;              /* so far */
+};
+
+static void put_vertices(struct vertex_target *v, struct wkb_place *wkb,
+                         int64_t n)
+{
+    uint8_t *to = v->feature->bytes.at;
+    double *box = v->feature->box;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double x = double_at(wkb->at), y = double_at(wkb->at + 8);
+        box[0] = x < box[0] ? x : box[0];
+        box[1] = y < box[1] ? y : box[1];
+        box[2] = x > box[2] ? x : box[2];
+        box[3] = y > box[3] ? y : box[3];
+        memcpy(to + v->xy, wkb->at, 16);
+        v->xy += 16;
+        if (v->z != 0 && wkb->has_z)
+            memcpy(to + v->z + 8 * (v->n + i), wkb->at + 16, 8);
+        if (v->m != 0 && wkb->has_m)
+            memcpy(to + v->m + 8 * (v->n + i), wkb->at + 8 * wkb->n_values - 8,
+                   8);
+        wkb->at += 8 * wkb->n_values;
+    }
+    v->n += n;
+}
+
+static void put_run(struct vertex_target *v, struct wkb_place *wkb)
+{
+    put_vertices(v, wkb, take_count(wkb));
+    if (v->ends == 0)
+        return;
+    set32(v->feature->bytes.at + v->ends, v->n);
+    v->ends += 4;
+}
+
+/* Those of a geometry without parts, whose count was taken. */
+static void put_members(struct vertex_target *v, struct wkb_place *wkb,
+                        int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct wkb_place member = {.at = wkb->at};
+        if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+        {
+            put_run(v, wkb);
+            continue;
+        }
+        if (n_vertices_of(wkb->at) == 0)
+        {
+            (void)skip(wkb);
+            continue;
+        }
+        enter(&member);
+        if (member.type == POINT)
+            put_vertices(v, &member, 1);
+        else
+        {
+            if (member.type == TRIANGLE)
+                (void)take_count(&member);
+            put_run(v, &member);
+        }
+        wkb->at = member.at;
+    }
+}
+
+/* Members that are not empty; rings of a polygon all count. */
+static int64_t count_members(const struct wkb_place *wkb, int64_t n)
+{
+    struct wkb_place member = {.at = wkb->at};
+    int64_t n_full = 0;
+    if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+        return n;
+    for (int64_t i = 0; i < n; i++)
+        n_full += skip(&member) > 0;
+    return n_full;
+}
+
+static oj_status put_simple(struct oj_fgb_feature *feature,
+                            struct wkb_place *wkb, int64_t n_vertices,
+                            const int64_t *place, int64_t n_members,
+                            int64_t n_ends, struct oj_error *err)
+{
+    struct vertex_target v = {feature, 0, 0, 0, 0, 0};
+    struct oj_fgb_bytes *to = &feature->bytes;
+    if (n_ends > 0)
+        OJ_TRY(make_vector(to, place[ENDS], n_ends, 4, &v.ends, err));
+    OJ_TRY(make_vector(to, place[XY], 2 * n_vertices, 8, &v.xy, err));
+    if (feature->layout.has_z)
+        OJ_TRY(make_vector(to, place[Z], n_vertices, 8, &v.z, err));
+    if (feature->layout.has_m)
+        OJ_TRY(make_vector(to, place[M], n_vertices, 8, &v.m, err));
+    if (wkb->type == POINT)
+        put_vertices(&v, wkb, 1);
+    else if (wkb->type == LINE || wkb->type == CIRCULAR)
+        put_vertices(&v, wkb, n_members);
+    else
+        put_members(&v, wkb, n_members);
+    return OJ_OK;
+}
+
+static oj_status put_geometry(struct oj_fgb_feature *feature,
+                              struct wkb_place *wkb, int is_part,
+                              int64_t *table, struct oj_error *err);
+
+static oj_status put_parts(struct oj_fgb_feature *feature,
+                           struct wkb_place *wkb, int64_t place, int64_t n,
+                           struct oj_error *err)
+{
+    struct oj_fgb_bytes *to = &feature->bytes;
+    int64_t at;
+    OJ_TRY(make_vector(to, place, count_members(wkb, n), 4, &at, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct wkb_place part = {.at = wkb->at};
+        int64_t table;
+        if (n_vertices_of(wkb->at) == 0)
+        {
+            (void)skip(wkb);
+            continue;
+        }
+        OJ_TRY(put_geometry(feature, &part, 1, &table, err));
+        set32(to->at + at, table - at);
+        at += 4;
+        wkb->at = part.at;
+    }
+    return OJ_OK;
+}
+
+/* One that has vertices. */
+static oj_status put_geometry(struct oj_fgb_feature *feature,
+                              struct wkb_place *wkb, int is_part,
+                              int64_t *table, struct oj_error *err)
+{
+    int slots[N_SLOTS], n_slots = 0, parts;
+    int64_t place[N_SLOTS] = {0}, n_members = 0, n_ends = 0;
+    int64_t n_vertices = n_vertices_of(wkb->at);
+    enter(wkb);
+    parts = has_parts(wkb->type);
+    if (wkb->type != POINT)
+        n_members = take_count(wkb);
+    if (!parts && wkb->type != POINT && wkb->type != LINE &&
+        wkb->type != CIRCULAR && wkb->type != MULTIPOINT)
+        n_ends = count_members(wkb, n_members);
+    if (n_ends == 1) /* it has all vertices */
+        n_ends = 0;
+    if (n_ends > 0)
+        slots[n_slots++] = ENDS;
+    if (!parts)
+        slots[n_slots++] = XY;
+    if (!parts && feature->layout.has_z)
+        slots[n_slots++] = Z;
+    if (!parts && feature->layout.has_m)
+        slots[n_slots++] = M;
+    if (is_part || !feature->layout.is_typed || parts)
+        slots[n_slots++] = TYPE;
+    if (parts)
+        slots[n_slots++] = PARTS;
+    OJ_TRY(make_table(&feature->bytes, slots, n_slots, table, place, err));
+    if (place[TYPE] != 0)
+        feature->bytes.at[place[TYPE]] = (uint8_t)wkb->type;
+    feature->has_curves |= wkb->type >= CIRCULAR && wkb->type <= MULTISURFACE;
+    if (parts)
+        return put_parts(feature, wkb, place[PARTS], n_members, err);
+    return put_simple(feature, wkb, n_vertices, place, n_members, n_ends, err);
+}
+
+/* ---- features --------------------------------------------------------------
+ */
+
+static oj_status encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
+                        struct oj_error *err)
+{
+    static const int fields[] = {0, 1}; /* geometry, properties */
+    struct oj_fgb_bytes *to = &feature->bytes;
+    struct wkb_place geometry = {.at = wkb};
+    int64_t place[2] = {0}, at, table;
+    int first = feature->has_vertices ? 0 : 1;
+    int n = (feature->properties.n > 0 ? 2 : 1) - first;
+    OJ_TRY(grow(to, 8, 0, 4, &at, err));
+    OJ_TRY(make_table(to, fields + first, n, &table, place, err));
+    set32(to->at + 4, table - 4);
+    if (feature->has_vertices)
+    {
+        OJ_TRY(put_geometry(feature, &geometry, 0, &table, err));
+        set32(to->at + place[0], table - place[0]);
+    }
+    if (feature->properties.n > 0)
+    {
+        OJ_TRY(make_vector(to, place[1], feature->properties.n, 1, &at, err));
+        memcpy(to->at + at, feature->properties.at,
+               (size_t)feature->properties.n);
+    }
+    OJ_TRY(grow(to, 0, 0, 8, &at, err));
+    set32(to->at, to->n - 4);
+    return OJ_OK;
+}
+
+oj_status oj_fgb_encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
+                        struct oj_error *err)
+{
+    oj_status status;
+    feature->bytes.n = 0;
+    feature->box[0] = feature->box[1] = (double)INFINITY;
+    feature->box[2] = feature->box[3] = (double)-INFINITY;
+    feature->has_curves = 0;
+    feature->has_vertices = wkb != NULL && n_vertices_of(wkb) > 0;
+    status = encode(feature, wkb, err);
+    feature->properties.n = 0;
+    return status;
+}
+
+void oj_fgb_feature_free(struct oj_fgb_feature *feature)
+{
+    oj_free(feature->properties.at);
+    oj_free(feature->bytes.at);
+    memset(feature, 0, sizeof *feature);
+}

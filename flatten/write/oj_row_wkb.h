@@ -1,0 +1,26 @@
+/** The geometries of output rows as well-known binary. */
+#ifndef OJ_ROW_WKB_H
+#define OJ_ROW_WKB_H
+
+#include "oj_row_cursor.h"
+
+/** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
+struct oj_row_wkb
+{
+    OGRFeatureH scratch; /**< not owned: of the layer of the rows */
+    uint8_t *bytes;      /**< owned */
+    int64_t cap;
+};
+
+/** The geometry of a row of the cursor's answer as ISO WKB, little-endian: the
+ *  bytes that OGR writes for the feature.  NULL where it has none.  Valid until
+ *  the next call, and as long as the answer is. */
+OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_row_wkb *work,
+                                      const struct oj_row_cursor *cursor,
+                                      const struct oj_row_place *place,
+                                      const uint8_t **wkb, int64_t *n,
+                                      struct oj_error *err);
+
+void oj_row_wkb_free(struct oj_row_wkb *work);
+
+#endif

@@ -1,0 +1,435 @@
+/* Kinds: unit, property (GDAL's own reading of the same file), memory. Files of
+ * FlatGeobuf as a lane. */
+#include "../layer_copy.h"
+
+#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/read/oj_attributes.h"
+
+#include <stdlib.h>
+
+#define FILE_NAME "/vsimem/test_flatgeobuf.fgb"
+
+enum
+{
+    N_FGB_FIELDS = 11 /* of the test fields, those that the driver takes */
+};
+
+static const char *const index_options[][2] = {{"SPATIAL_INDEX=NO", NULL},
+                                               {"SPATIAL_INDEX=YES", NULL}};
+
+/* n rows of the shape. */
+static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
+                              int has_index, int n)
+{
+    GDALDatasetH dataset = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
+                                      type, index_options[has_index]);
+    OGRLayerH layer = first_layer(dataset);
+    for (int i = 0; i < n; i++)
+        add_row(layer, i, wkt);
+    return reopen(dataset, FILE_NAME);
+}
+
+/* Rows by the lane, or by the feature loop; *by_lane is 1 when all came by the
+ * lane. */
+static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
+                           GDALDatasetH *out, int *by_lane,
+                           struct oj_error *err)
+{
+    struct oj_read_options options = reading(layer, use_lane, batch_rows);
+    struct oj_read_counts counts;
+    oj_status status;
+    options.file = FILE_NAME;
+    *out = make_layer("Memory", "", N_FGB_FIELDS, wkbUnknown, NULL);
+    status = copy_layer(layer, first_layer(*out), &options, &counts, err);
+    *by_lane = counts.lane != NULL && strcmp(counts.lane, "FlatGeobuf") == 0;
+    return status;
+}
+
+/* The same rows both ways. */
+static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
+{
+    GDALDatasetH out[2];
+    int by_lane;
+    struct oj_error err;
+    for (int lane = 0; lane < 2; lane++)
+    {
+        ck_assert_int_eq(
+            read_rows(layer, lane, batch_rows, &out[lane], &by_lane, &err),
+            OJ_OK);
+        ck_assert_int_eq(by_lane, lane && expect_lane);
+    }
+    same_layers(first_layer(out[0]), first_layer(out[1]), 1, 1);
+    GDALClose(out[0]);
+    GDALClose(out[1]);
+}
+
+/* Every shape, in a layer of its type and of any type, with and without an
+ * index. Curves, surfaces and what is empty are left to GDAL. */
+TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
+{
+    const char *wkt = test_shapes[_i / 4];
+    char *text = CPLStrdup(wkt), *at = text;
+    OGRGeometryH geometry;
+    OGRwkbGeometryType type;
+    GDALDatasetH file;
+    int is_plain;
+    ck_assert_int_eq(OGR_G_CreateFromWkt(&at, NULL, &geometry), OGRERR_NONE);
+    type = OGR_G_GetGeometryType(geometry);
+    is_plain = _i / 4 < FIRST_CURVE;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (_i % 4 < 2) /* Z and M are of the layer */
+        type = OGR_GT_SetModifier(wkbUnknown, OGR_GT_HasZ(type),
+                                  OGR_GT_HasM(type));
+    if (!OGR_G_IsEmpty(geometry)) /* the driver does not write such rows */
+    {
+        file = make_file(wkt, type, _i % 2, 60 + _i);
+        for (int64_t batch = 1; batch <= 1000; batch *= 10)
+            compare(first_layer(file), batch, is_plain);
+        GDALClose(file);
+    }
+    CPLPopErrorHandler();
+    VSIUnlink(FILE_NAME);
+    OGR_G_DestroyGeometry(geometry);
+    CPLFree(text);
+}
+
+TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
+{
+    static const char *const wkt[] = {
+        "POINT (1 2)", "POLYGON ((0 0,1 0,1 1,0 0))",
+        "CIRCULARSTRING (0 0,1 1,2 0)", "LINESTRING (0 0,1 1)"};
+    GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
+                                   wkbUnknown, index_options[0]);
+    for (int i = 0; i < 400; i++)
+        add_row(first_layer(file), i, wkt[i < 100 ? i % 2 : i % 4]);
+    file = reopen(file, FILE_NAME);
+    compare(first_layer(file), 64, 0);
+    GDALClose(file);
+    VSIUnlink(FILE_NAME);
+}
+
+/* Fewer fields, in any order, and some that nobody looks at. */
+TEST(unit_wanted_fields)
+{
+    static const int wanted[] = {10, 5, 0};
+    static const unsigned char skipped[] = {0, 0, 1};
+    GDALDatasetH file = make_file("POINT (3 4)", wkbPoint, 1, 500);
+    struct oj_read_options options = reading(first_layer(file), 1, 100);
+    struct oj_layer_reader *reader;
+    struct oj_batch batch = {0};
+    struct oj_error err;
+    int64_t n = 0;
+    options.file = FILE_NAME;
+    options.fields = wanted;
+    options.skipped = skipped;
+    options.n_fields = 3;
+    ck_assert_int_eq(
+        oj_layer_reader_open(first_layer(file), &options, &reader, &err),
+        OJ_OK);
+    for (;;)
+    {
+        ck_assert_int_eq(oj_layer_reader_next(reader, &batch, &err), OJ_OK);
+        if (batch.n_rows == 0)
+            break;
+        for (int64_t i = 0; i < batch.n_rows; i++)
+        {
+            OGRFeatureH feature =
+                OGR_L_GetFeature(first_layer(file), batch.flat.fid[i]);
+            struct oj_value value;
+            ck_assert_int_eq(batch.flat.fid[i], n + i);
+            oj_attributes_value(batch.attributes, 1, i, &value);
+            ck_assert_int_eq(oj_value_is_there(&value),
+                             OGR_F_IsFieldSetAndNotNull(feature, 5));
+            if (oj_value_is_there(&value))
+            {
+                int64_t n_text;
+                const char *text = oj_value_bytes(&value, OFTString, &n_text);
+                const char *own = OGR_F_GetFieldAsString(feature, 5);
+                ck_assert_int_eq(n_text, (int64_t)strlen(own));
+                ck_assert_mem_eq(text, own, (size_t)n_text);
+            }
+            oj_attributes_value(batch.attributes, 2, i, &value);
+            ck_assert(!oj_value_is_there(&value));
+            OGR_F_Destroy(feature);
+        }
+        n += batch.n_rows;
+    }
+    ck_assert_int_eq(n, 500);
+    ck_assert_str_eq(oj_layer_reader_counts(reader)->lane, "FlatGeobuf");
+    oj_batch_free(&batch);
+    oj_layer_reader_close(reader);
+    GDALClose(file);
+    VSIUnlink(FILE_NAME);
+}
+
+/* ---- bytes that are not trusted ------------------------------------------ */
+
+/* Both ways of whatever the bytes of the file are now. GDAL looks at more than
+ * what is read (the zero at the end of texts, alignment): where it refuses a
+ * row, the lane may give it. *n_more counts that. */
+static void compare_bytes(int *n_read, int *n_more)
+{
+    GDALDatasetH file, out[2];
+    struct oj_error err;
+    oj_status status[2];
+    int by_lane;
+    file = GDALOpenEx(FILE_NAME, GDAL_OF_VECTOR, NULL, NULL, NULL);
+    if (file == NULL || GDALDatasetGetLayerCount(file) == 0 ||
+        OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(first_layer(file))) !=
+            N_FGB_FIELDS)
+    {
+        GDALClose(file);
+        return;
+    }
+    for (int lane = 0; lane < 2; lane++)
+        status[lane] =
+            read_rows(first_layer(file), lane, 7, &out[lane], &by_lane, &err);
+    if (status[0] == OJ_OK)
+    {
+        ck_assert_int_eq(status[1], OJ_OK);
+        same_layers(first_layer(out[0]), first_layer(out[1]), 1, 1);
+        ++*n_read;
+    }
+    else
+        *n_more += status[1] == OJ_OK;
+    GDALClose(out[0]);
+    GDALClose(out[1]);
+    GDALClose(file);
+}
+
+static const char *const broken_shapes[] = {
+    "POINT (1 2)", "MULTILINESTRING ((0 0,1 1),(5 5,6 6,7 7))",
+    "MULTIPOLYGON (((0 0,1 0,1 1,0 0)),((5 5,6 5,6 6,5 5)))",
+    "GEOMETRYCOLLECTION (POINT (1 1),LINESTRING (0 0,1 1))"};
+
+/* Every length of a file, and bytes of it changed, one or four at a time. */
+TEST_LOOP(property_broken_bytes, 0, 4)
+{
+    vsi_l_offset n;
+    GByte *bytes, *whole;
+    int n_read = 0, n_more = 0;
+    unsigned state = 12345;
+    GDALClose(make_file(broken_shapes[_i], wkbUnknown, _i % 2, 12));
+    bytes = VSIGetMemFileBuffer(FILE_NAME, &n, FALSE);
+    whole = malloc((size_t)n);
+    ck_assert_ptr_nonnull(whole);
+    memcpy(whole, bytes, (size_t)n);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int i = 0; i < 1500; i++)
+    {
+        GByte *copy = CPLMalloc((size_t)n);
+        size_t size = i < 500 ? (size_t)n * (size_t)i / 500 + 1 : (size_t)n;
+        memcpy(copy, whole, (size_t)n);
+        for (int k = i < 500 ? 3 : 0; k < (i % 2 ? 1 : 4); k++)
+        {
+            state = state * 1664525u + 1013904223u;
+            copy[(state >> 8) % n] ^= (GByte)(1u << (state & 7));
+        }
+        VSIFCloseL(VSIFileFromMemBuffer(FILE_NAME, copy, size, TRUE));
+        compare_bytes(&n_read, &n_more);
+    }
+    CPLPopErrorHandler();
+    ck_assert_int_gt(n_read, 100);
+    printf("%d files that GDAL refuses were read\n", n_more);
+    free(whole);
+    VSIUnlink(FILE_NAME);
+}
+
+/* ---- writing ---------------------------------------------------------------
+ */
+
+#define OUT_FOLDER "test_flatgeobuf_out"
+
+/* The layer to a file, by GDAL or by rows of our own; opened again. NULL where
+ * the driver refuses a row, or the file cannot be opened. */
+static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
+                               int has_index, int by_rows, oj_status *status)
+{
+    const char *path[] = {OUT_FOLDER "/gdal.fgb", OUT_FOLDER "/ours.fgb"};
+    const char *const *index = index_options[has_index];
+    const struct oj_flatgeobuf_file file = {path[1], (char **)index, NULL};
+    GDALDatasetH to =
+        make_layer("FlatGeobuf", by_rows ? OUT_FOLDER "/empty.fgb" : path[0],
+                   N_FGB_FIELDS, type, index);
+    struct oj_column columns[N_FIELDS + 8];
+    struct oj_write_options options = writing(from, columns);
+    struct oj_read_options read_options = reading(from, 1, 50);
+    struct oj_layer_reader *reader;
+    struct oj_layer_writer *writer;
+    struct oj_batch batch = {0};
+    struct oj_matches matches = {0};
+    int has_file = 0;
+    struct oj_error err;
+    options.file = by_rows ? &file : NULL;
+    ck_assert_int_eq(oj_layer_reader_open(from, &read_options, &reader, &err),
+                     OJ_OK);
+    ck_assert_int_eq(
+        oj_layer_writer_open(first_layer(to), &options, &writer, &err), OJ_OK);
+    do
+    {
+        ck_assert_int_eq(oj_layer_reader_next(reader, &batch, &err), OJ_OK);
+        no_matches(&matches, batch.n_rows);
+        *status =
+            oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err);
+    } while (*status == OJ_OK && batch.n_rows > 0);
+    if (*status == OJ_OK)
+        ck_assert_int_eq(oj_layer_writer_finish(writer, &has_file, &err),
+                         OJ_OK);
+    oj_matches_free(&matches);
+    oj_batch_free(&batch);
+    oj_layer_writer_close(writer);
+    oj_layer_reader_close(reader);
+    GDALClose(to);
+    if (*status != OJ_OK || (by_rows && !has_file))
+        return NULL;
+    return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
+}
+
+/* Rows that meet a box, and a sum over them. */
+static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
+                        double y1, GIntBig *sum)
+{
+    OGRFeatureH feature;
+    int n = 0;
+    OGR_L_SetSpatialFilterRect(layer, x0, y0, x1, y1);
+    OGR_L_ResetReading(layer);
+    *sum = 0;
+    while ((feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        *sum += OGR_F_GetFieldAsInteger64(feature, 2);
+        OGR_F_Destroy(feature);
+        n++;
+    }
+    OGR_L_SetSpatialFilter(layer, NULL);
+    return n;
+}
+
+/* The files say the same: rows in the same order where nothing sorts them, and
+ * the same rows in every box. */
+static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
+{
+    OGREnvelope a, b;
+    ck_assert_int_eq(OGR_L_GetFeatureCount(gdal, 1),
+                     OGR_L_GetFeatureCount(ours, 1));
+    ck_assert_int_eq(OGR_L_GetGeomType(gdal), OGR_L_GetGeomType(ours));
+    if (OGR_L_GetExtent(gdal, &a, 1) == OGRERR_NONE)
+    {
+        ck_assert_int_eq(OGR_L_GetExtent(ours, &b, 1), OGRERR_NONE);
+        ck_assert(a.MinX == b.MinX && a.MaxX == b.MaxX && a.MinY == b.MinY &&
+                  a.MaxY == b.MaxY);
+    }
+    for (int i = 0; i < 60; i++)
+    {
+        GIntBig sums[2];
+        double x = i % 10 * 40 - 5, y = i / 10 * 30 - 5, w = 1 << i % 9;
+        ck_assert_int_eq(count_in_box(gdal, x, y, x + w, y + w, &sums[0]),
+                         count_in_box(ours, x, y, x + w, y + w, &sums[1]));
+        ck_assert_int_eq(sums[0], sums[1]);
+    }
+    if (!has_index)
+        same_layers(gdal, ours, 1, 1);
+}
+
+/* Moved, so that rows lie at places of their own, if the type is plain. */
+static OGRGeometryH shifted(const char *wkt, int i)
+{
+    char *text = CPLStrdup(wkt), *at = text;
+    OGRGeometryH geometry;
+    ck_assert_int_eq(OGR_G_CreateFromWkt(&at, NULL, &geometry), OGRERR_NONE);
+    CPLFree(text);
+    if (OGR_GT_Flatten(OGR_G_GetGeometryType(geometry)) == wkbPoint &&
+        !OGR_G_IsEmpty(geometry))
+    {
+        int has_z = OGR_G_Is3D(geometry), has_m = OGR_G_IsMeasured(geometry);
+        OGR_G_SetPoint_2D(geometry, 0, i * 37 % 400, i * 91 % 170);
+        OGR_G_Set3D(geometry, has_z);
+        OGR_G_SetMeasured(geometry, has_m);
+    }
+    return geometry;
+}
+
+/* Every shape in a layer of its type and of any type, some rows without
+ * geometry: the file of rows of our own and GDAL's say the same, and both
+ * refuse the same layers. */
+TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
+{
+    const char *wkt = test_shapes[_i / 4];
+    OGRGeometryH geometry = shifted(wkt, 0);
+    OGRwkbGeometryType type = OGR_G_GetGeometryType(geometry);
+    int has_index = _i % 2;
+    GDALDatasetH in = make_layer("Memory", "", N_FGB_FIELDS, type, NULL),
+                 out[2];
+    oj_status status[2];
+    if (_i % 4 < 2)
+        type = OGR_GT_SetModifier(wkbUnknown, OGR_GT_HasZ(type),
+                                  OGR_GT_HasM(type));
+    for (int i = 0; i < 300; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(first_layer(in)));
+        for (int f = 0; f < OGR_F_GetFieldCount(feature); f++)
+            set_value(feature, f, i);
+        if (has_index || i % 9 != 4)
+            OGR_F_SetGeometryDirectly(feature, shifted(wkt, i));
+        ck_assert_int_eq(OGR_L_CreateFeature(first_layer(in), feature),
+                         OGRERR_NONE);
+        OGR_F_Destroy(feature);
+    }
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    VSIRmdirRecursive(OUT_FOLDER); /* of a test that failed */
+    VSIMkdir(OUT_FOLDER, 0755);
+    for (int by_rows = 0; by_rows < 2; by_rows++)
+        out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
+                                  &status[by_rows]);
+    ck_assert_int_eq(status[0], status[1]);
+    ck_assert_int_eq(status[0] == OJ_OK && !OGR_G_IsEmpty(geometry),
+                     out[1] != NULL || _i / 4 >= FIRST_CURVE);
+    if (out[1] != NULL)
+        same_files(first_layer(out[0]), first_layer(out[1]), has_index);
+    CPLPopErrorHandler();
+    GDALClose(out[0]);
+    GDALClose(out[1]);
+    GDALClose(in);
+    OGR_G_DestroyGeometry(geometry);
+    VSIRmdirRecursive(OUT_FOLDER);
+}
+
+/* ---- memory ----------------------------------------------------------------
+ */
+
+TEST(memory_every_allocation_can_fail)
+{
+    GDALDatasetH file = make_file("MULTIPOINT (5 6,7 8)", wkbMultiPoint, 0, 50);
+    struct oj_read_options options = reading(first_layer(file), 1, 20);
+    oj_status status = OJ_ERR_NOMEM;
+    options.file = FILE_NAME;
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_layer_reader *reader = NULL;
+        struct oj_batch batch = {0};
+        struct oj_error err;
+        int64_t n_rows = 0;
+        oj_alloc_fail_at(n);
+        status =
+            oj_layer_reader_open(first_layer(file), &options, &reader, &err);
+        while (status == OJ_OK)
+        {
+            status = oj_layer_reader_next(reader, &batch, &err);
+            n_rows += batch.n_rows;
+            if (batch.n_rows == 0)
+                break;
+        }
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK ? n_rows == 50 : status == OJ_ERR_NOMEM);
+        oj_batch_free(&batch);
+        oj_layer_reader_close(reader);
+    }
+    GDALClose(file);
+    VSIUnlink(FILE_NAME);
+}
+
+int main(void)
+{
+    tests_open("flatgeobuf");
+    GDALAllRegister();
+    return tests_run();
+}
