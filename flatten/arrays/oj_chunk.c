@@ -13,7 +13,7 @@ oj_status oj_chunk_new(int n_fields, void *owner, void (*free_owner)(void *),
     struct oj_chunk *chunk = oj_calloc(1, size);
     if (chunk == NULL)
         return oj_fail_nomem(err, 1, size);
-    atomic_init(&chunk->n_users, 1);
+    chunk->n_users = 1;
     chunk->owner = owner;
     chunk->free_owner = free_owner;
     *out = chunk;
@@ -30,14 +30,15 @@ struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows)
     if (rest->n_rows == 0) /* its share goes with the last rows */
         memset(rest, 0, sizeof *rest);
     else
-        atomic_fetch_add(&slice.chunk->n_users, 1);
+        __atomic_fetch_add(&slice.chunk->n_users, 1, __ATOMIC_RELAXED);
     return slice;
 }
 
 void oj_slice_free(struct oj_slice *slice)
 {
     struct oj_chunk *chunk = slice->chunk;
-    if (chunk != NULL && atomic_fetch_sub(&chunk->n_users, 1) == 1)
+    if (chunk != NULL &&
+        __atomic_fetch_sub(&chunk->n_users, 1, __ATOMIC_ACQ_REL) == 1)
     {
         chunk->free_owner(chunk->owner);
         oj_free(chunk);

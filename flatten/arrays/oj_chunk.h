@@ -13,7 +13,6 @@
 #include "../base/oj_status.h"
 #include "oj_column.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 /** Numbers of columns; the wanted fields, in their order, follow. */
@@ -26,7 +25,7 @@ enum
 
 struct oj_chunk
 {
-    atomic_int n_users;
+    int n_users; /**< changed by atomic operations alone */
     int64_t n_rows;
     void *owner; /**< of what the columns point at */
     void (*free_owner)(void *owner);
