@@ -614,6 +614,7 @@ int oj_output_rows_file(const struct oj_output *o, char *path, int size)
     int n;
     if (o->kind != OJ_OUTPUT_FILE || o->n_layers != 1 ||
         strcmp(GDALGetDescription(o->driver), "FlatGeobuf") != 0 ||
+        !EQUAL(CPLGetExtension(o->path), "fgb") || /* a folder of layers */
         !CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES")))
         return 0;
     oj_temporary_path(&o->temporary, path, size);

@@ -143,8 +143,12 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     same(len(y.rows), len(x.rows), f"rows, {what}")
     # with join rows alone among them rows have numbers, where the command keeps FIDs
     has_join_rows = "right" in words or "full" in words
+    skip = 1 if has_join_rows else 0
+    if format == "fgb":  # rows of one place on the curve of its index are in any order
+        skip = 1
+        for layer in (x, y):
+            layer.rows.sort(key=lambda row: repr(row[1:]))
     for i, (got, expected) in enumerate(zip(y.rows, x.rows)):
-        skip = 1 if has_join_rows else 0
         same(repr(got[skip:]), repr(expected[skip:]), f"row {i}, {what}")
     if format == "csv" or format == "geojson" and y.name == x.name and not has_join_rows:
         with open(a, "rb") as f, open(b, "rb") as g:
