@@ -69,7 +69,7 @@ static OGRGeometryH make_example(OGRwkbGeometryType type)
                                       "MULTILINESTRING ((0 0,1 1))",
                                       "MULTIPOLYGON (((0 0,1 0,1 1,0 0)))",
                                       "GEOMETRYCOLLECTION (POINT (0 0))"};
-    int flat = OGR_GT_Flatten(type);
+    int flat = (int)OGR_GT_Flatten(type);
     char *text, *at;
     OGRGeometryH geometry = NULL;
     if (flat < 0 || flat >= (int)(sizeof wkt / sizeof wkt[0]))

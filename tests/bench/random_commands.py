@@ -646,6 +646,8 @@ def run(folder, commands, build):
         file.write(" ".join(map(str, codes)) + "\n")
     # Dates of the run: of the last change in DBF, of the tables of SpatiaLite.
     for path in glob.glob(f"{folder}/*.dbf") + glob.glob(f"{folder}/*.sqlite"):
+        if os.path.isdir(path):  # of a format whose datasets are folders
+            continue
         with open(path, "r+b") as file:
             content = file.read()
             if path.endswith(".dbf"):
