@@ -135,6 +135,7 @@ static oj_status open_target(struct writing *w, struct target *target,
     options.columns = target->schema.columns;
     options.n_columns = (int)target->schema.n_fields;
     options.keep_fids = target->schema.keep_fids;
+    options.crs = w->pass->job.crs.output;
     if (oj_output_rows_file(w->output, path, (int)sizeof path))
         options.file = &file;
     return oj_layer_writer_open(target->at->layer, &options, &target->writer,
