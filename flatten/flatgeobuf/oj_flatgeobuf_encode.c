@@ -2,35 +2,9 @@
 
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
+#include "oj_flatgeobuf_format.h"
 
 #include <math.h>
-
-/* Types of WKB and of the format. */
-enum
-{
-    POINT = 1,
-    LINE = 2,
-    POLYGON = 3,
-    MULTIPOINT = 4,
-    MULTILINE = 5,
-    CIRCULAR = 8,
-    CURVE_POLYGON = 10,
-    MULTISURFACE = 12,
-    TIN = 16,
-    TRIANGLE = 17
-};
-
-/* Fields of a table Geometry, and the number of them. */
-enum
-{
-    ENDS,
-    XY,
-    Z,
-    M,
-    TYPE = 6,
-    PARTS,
-    N_SLOTS
-};
 
 /* Most bytes of a feature. */
 #define MOST_BYTES 2147483647LL
@@ -134,8 +108,8 @@ static int64_t take_count(struct wkb_place *wkb)
 
 static int has_parts(int type)
 {
-    return type > MULTILINE && type != CIRCULAR && type != TIN &&
-           type != TRIANGLE;
+    return type > OJ_FGB_MULTILINE && type != OJ_FGB_CIRCULAR &&
+           type != OJ_FGB_TIN && type != OJ_FGB_TRIANGLE;
 }
 
 static double double_at(const uint8_t *at)
@@ -151,21 +125,21 @@ static int64_t skip(struct wkb_place *wkb)
     int64_t n = 0, n_members = 1;
     struct wkb_place member;
     enter(wkb);
-    if (wkb->type == POINT)
+    if (wkb->type == OJ_FGB_POINT)
     {
         n = !isnan(double_at(wkb->at)) || !isnan(double_at(wkb->at + 8));
         wkb->at += 8 * wkb->n_values;
         return n;
     }
     n_members = take_count(wkb);
-    if (wkb->type == LINE || wkb->type == CIRCULAR)
+    if (wkb->type == OJ_FGB_LINE || wkb->type == OJ_FGB_CIRCULAR)
     {
         wkb->at += 8 * wkb->n_values * n_members;
         return n_members;
     }
     for (int64_t i = 0; i < n_members; i++)
     {
-        if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+        if (wkb->type == OJ_FGB_POLYGON || wkb->type == OJ_FGB_TRIANGLE)
         {
             int64_t n_ring = take_count(wkb);
             wkb->at += 8 * wkb->n_values * n_ring;
@@ -268,7 +242,7 @@ static void put_members(struct vertex_target *v, struct wkb_place *wkb,
     for (int64_t i = 0; i < n; i++)
     {
         struct wkb_place member = {.at = wkb->at};
-        if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+        if (wkb->type == OJ_FGB_POLYGON || wkb->type == OJ_FGB_TRIANGLE)
         {
             put_run(v, wkb);
             continue;
@@ -279,11 +253,11 @@ static void put_members(struct vertex_target *v, struct wkb_place *wkb,
             continue;
         }
         enter(&member);
-        if (member.type == POINT)
+        if (member.type == OJ_FGB_POINT)
             put_vertices(v, &member, 1);
         else
         {
-            if (member.type == TRIANGLE)
+            if (member.type == OJ_FGB_TRIANGLE)
                 (void)take_count(&member);
             put_run(v, &member);
         }
@@ -296,7 +270,7 @@ static int64_t count_members(const struct wkb_place *wkb, int64_t n)
 {
     struct wkb_place member = {.at = wkb->at};
     int64_t n_full = 0;
-    if (wkb->type == POLYGON || wkb->type == TRIANGLE)
+    if (wkb->type == OJ_FGB_POLYGON || wkb->type == OJ_FGB_TRIANGLE)
         return n;
     for (int64_t i = 0; i < n; i++)
         n_full += skip(&member) > 0;
@@ -311,15 +285,15 @@ static oj_status put_simple(struct oj_fgb_feature *feature,
     struct vertex_target v = {feature, 0, 0, 0, 0, 0};
     struct oj_fgb_bytes *to = &feature->bytes;
     if (n_ends > 0)
-        OJ_TRY(make_vector(to, place[ENDS], n_ends, 4, &v.ends, err));
-    OJ_TRY(make_vector(to, place[XY], 2 * n_vertices, 8, &v.xy, err));
+        OJ_TRY(make_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
+    OJ_TRY(make_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy, err));
     if (feature->layout.has_z)
-        OJ_TRY(make_vector(to, place[Z], n_vertices, 8, &v.z, err));
+        OJ_TRY(make_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
     if (feature->layout.has_m)
-        OJ_TRY(make_vector(to, place[M], n_vertices, 8, &v.m, err));
-    if (wkb->type == POINT)
+        OJ_TRY(make_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
+    if (wkb->type == OJ_FGB_POINT)
         put_vertices(&v, wkb, 1);
-    else if (wkb->type == LINE || wkb->type == CIRCULAR)
+    else if (wkb->type == OJ_FGB_LINE || wkb->type == OJ_FGB_CIRCULAR)
         put_vertices(&v, wkb, n_members);
     else
         put_members(&v, wkb, n_members);
@@ -359,36 +333,37 @@ static oj_status put_geometry(struct oj_fgb_feature *feature,
                               struct wkb_place *wkb, int is_part,
                               int64_t *table, struct oj_error *err)
 {
-    int slots[N_SLOTS], n_slots = 0, parts;
-    int64_t place[N_SLOTS] = {0}, n_members = 0, n_ends = 0;
+    int slots[OJ_FGB_GEOMETRY_FIELDS], n_slots = 0, parts;
+    int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0}, n_members = 0, n_ends = 0;
     int64_t n_vertices = n_vertices_of(wkb->at);
     enter(wkb);
     parts = has_parts(wkb->type);
-    if (wkb->type != POINT)
+    if (wkb->type != OJ_FGB_POINT)
         n_members = take_count(wkb);
-    if (!parts && wkb->type != POINT && wkb->type != LINE &&
-        wkb->type != CIRCULAR && wkb->type != MULTIPOINT)
+    if (!parts && wkb->type != OJ_FGB_POINT && wkb->type != OJ_FGB_LINE &&
+        wkb->type != OJ_FGB_CIRCULAR && wkb->type != OJ_FGB_MULTIPOINT)
         n_ends = count_members(wkb, n_members);
     if (n_ends == 1) /* it has all vertices */
         n_ends = 0;
     if (n_ends > 0)
-        slots[n_slots++] = ENDS;
+        slots[n_slots++] = OJ_FGB_ENDS;
     if (!parts)
-        slots[n_slots++] = XY;
+        slots[n_slots++] = OJ_FGB_XY;
     if (!parts && feature->layout.has_z)
-        slots[n_slots++] = Z;
+        slots[n_slots++] = OJ_FGB_Z;
     if (!parts && feature->layout.has_m)
-        slots[n_slots++] = M;
+        slots[n_slots++] = OJ_FGB_M;
     if (is_part || !feature->layout.is_typed || parts)
-        slots[n_slots++] = TYPE;
+        slots[n_slots++] = OJ_FGB_TYPE;
     if (parts)
-        slots[n_slots++] = PARTS;
+        slots[n_slots++] = OJ_FGB_PARTS;
     OJ_TRY(make_table(&feature->bytes, slots, n_slots, table, place, err));
-    if (place[TYPE] != 0)
-        feature->bytes.at[place[TYPE]] = (uint8_t)wkb->type;
-    feature->has_curves |= wkb->type >= CIRCULAR && wkb->type <= MULTISURFACE;
+    if (place[OJ_FGB_TYPE] != 0)
+        feature->bytes.at[place[OJ_FGB_TYPE]] = (uint8_t)wkb->type;
+    feature->has_curves |=
+        wkb->type >= OJ_FGB_CIRCULAR && wkb->type <= OJ_FGB_MULTISURFACE;
     if (parts)
-        return put_parts(feature, wkb, place[PARTS], n_members, err);
+        return put_parts(feature, wkb, place[OJ_FGB_PARTS], n_members, err);
     return put_simple(feature, wkb, n_vertices, place, n_members, n_ends, err);
 }
 
@@ -398,7 +373,8 @@ static oj_status put_geometry(struct oj_fgb_feature *feature,
 static oj_status encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
                         struct oj_error *err)
 {
-    static const int fields[] = {0, 1}; /* geometry, properties */
+    static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
+                                 OJ_FGB_FEATURE_PROPERTIES};
     struct oj_fgb_bytes *to = &feature->bytes;
     struct wkb_place geometry = {.at = wkb};
     int64_t place[2] = {0}, at, table;

@@ -3,17 +3,6 @@
 /* Collections inside collections deeper than this are left to GDAL. */
 #define MOST_DEPTH 32
 
-/* Fields of a table Geometry. */
-enum
-{
-    ENDS = 0, /* of each ring or line, counted in vertices */
-    XY = 1,
-    Z = 2,
-    M = 3,
-    TYPE = 6,
-    PARTS = 7 /* geometries of multipolygons and collections */
-};
-
 struct wkb_writer
 {
     struct oj_flatbuffer *feature;
@@ -50,17 +39,18 @@ static int get_vertices(const struct wkb_writer *w,
                         const struct oj_flat_table *table, struct vertices *v)
 {
     int64_t n_values, n_z = 0, n_m = 0;
-    v->xy = oj_flatbuffer_vector(w->feature, table, XY, 8, &n_values);
+    v->xy = oj_flatbuffer_vector(w->feature, table, OJ_FGB_XY, 8, &n_values);
     v->n = n_values / 2;
     if (v->n == 0)
         return 0;
     if (w->has_z)
-        v->z = oj_flatbuffer_vector(w->feature, table, Z, 8, &n_z);
+        v->z = oj_flatbuffer_vector(w->feature, table, OJ_FGB_Z, 8, &n_z);
     if (w->has_m)
-        v->m = oj_flatbuffer_vector(w->feature, table, M, 8, &n_m);
+        v->m = oj_flatbuffer_vector(w->feature, table, OJ_FGB_M, 8, &n_m);
     if ((w->has_z && n_z < v->n) || (w->has_m && n_m < v->n))
         return 0;
-    v->ends = oj_flatbuffer_vector(w->feature, table, ENDS, 4, &v->n_ends);
+    v->ends =
+        oj_flatbuffer_vector(w->feature, table, OJ_FGB_ENDS, 4, &v->n_ends);
     return !w->feature->is_broken;
 }
 
@@ -140,7 +130,7 @@ static int put_parts(struct wkb_writer *w, const struct oj_flat_table *table,
 {
     int64_t n;
     const uint8_t *parts =
-        oj_flatbuffer_vector(w->feature, table, PARTS, 4, &n);
+        oj_flatbuffer_vector(w->feature, table, OJ_FGB_PARTS, 4, &n);
     if (n == 0 || depth >= MOST_DEPTH || !put_u32(w, n))
         return 0;
     for (int64_t i = 0; i < n; i++)
@@ -159,7 +149,8 @@ static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
     struct vertices v = {0};
     if (type == OJ_FGB_UNKNOWN)
     {
-        const uint8_t *own = oj_flatbuffer_field(w->feature, table, TYPE, 1);
+        const uint8_t *own =
+            oj_flatbuffer_field(w->feature, table, OJ_FGB_TYPE, 1);
         type = own != NULL ? *own : OJ_FGB_UNKNOWN;
     }
     if (type < OJ_FGB_POINT || type > OJ_FGB_COLLECTION || !put_head(w, type))

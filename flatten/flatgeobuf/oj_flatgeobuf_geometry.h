@@ -3,19 +3,7 @@
 #define OJ_FLATGEOBUF_GEOMETRY_H
 
 #include "oj_flatbuffer.h"
-
-/** The first types of the format, which have WKB's numbers. */
-enum
-{
-    OJ_FGB_UNKNOWN,
-    OJ_FGB_POINT,
-    OJ_FGB_LINE,
-    OJ_FGB_POLYGON,
-    OJ_FGB_MULTIPOINT,
-    OJ_FGB_MULTILINE,
-    OJ_FGB_MULTIPOLYGON,
-    OJ_FGB_COLLECTION
-};
+#include "oj_flatgeobuf_format.h"
 
 /** Bytes that the WKB of a geometry in a feature of so many bytes can take. */
 static inline int64_t oj_flatgeobuf_wkb_room(int64_t feature_size)

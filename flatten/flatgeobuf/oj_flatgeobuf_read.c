@@ -8,31 +8,6 @@
 /* Bytes of the file that are looked at at once: they stay in a cache. */
 #define BLOCK_BYTES (1 << 19)
 
-/* Fields of the table Header. */
-enum
-{
-    HEADER_GEOMETRY_TYPE = 2,
-    HEADER_HAS_Z = 3,
-    HEADER_HAS_M = 4,
-    HEADER_COLUMNS = 7,
-    HEADER_FEATURES_COUNT = 8,
-    HEADER_INDEX_NODE_SIZE = 9
-};
-
-/* Of the table Column. */
-enum
-{
-    COLUMN_NAME = 0,
-    COLUMN_TYPE = 1
-};
-
-/* Of the table Feature. */
-enum
-{
-    FEATURE_GEOMETRY = 0,
-    FEATURE_PROPERTIES = 1
-};
-
 /* Types of columns, as in the file. */
 enum
 {
@@ -152,8 +127,8 @@ static int take_column(struct oj_flatgeobuf_reader *r,
     const char *name = OGR_Fld_GetNameRef(field);
     int64_t n_name;
     const uint8_t *own =
-        oj_flatbuffer_vector(buffer, table, COLUMN_NAME, 1, &n_name);
-    int type = (int)get_number(buffer, table, COLUMN_TYPE, 1, 0);
+        oj_flatbuffer_vector(buffer, table, OJ_FGB_COLUMN_NAME, 1, &n_name);
+    int type = (int)get_number(buffer, table, OJ_FGB_COLUMN_TYPE, 1, 0);
     if (own == NULL || n_name != (int64_t)strlen(name) ||
         memcmp(own, name, (size_t)n_name) != 0 || type >= N_TYPES ||
         types[type].field != OGR_Fld_GetType(field))
@@ -172,7 +147,7 @@ static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     int64_t n;
     const uint8_t *columns =
-        oj_flatbuffer_vector(buffer, header, HEADER_COLUMNS, 4, &n);
+        oj_flatbuffer_vector(buffer, header, OJ_FGB_HEADER_COLUMNS, 4, &n);
     *fits = n == OGR_FD_GetFieldCount(defn);
     if (!*fits)
         return OJ_OK;
@@ -229,13 +204,14 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     if (!*fits)
         return OJ_OK;
     r->geometry_type =
-        (int)get_number(&buffer, &header, HEADER_GEOMETRY_TYPE, 1, 0);
-    r->has_z = get_number(&buffer, &header, HEADER_HAS_Z, 1, 0) != 0;
-    r->has_m = get_number(&buffer, &header, HEADER_HAS_M, 1, 0) != 0;
-    r->n_features = get_number(&buffer, &header, HEADER_FEATURES_COUNT, 8, 0);
-    n_index =
-        index_bytes(r->n_features, get_number(&buffer, &header,
-                                              HEADER_INDEX_NODE_SIZE, 2, 16));
+        (int)get_number(&buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
+    r->has_z = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_Z, 1, 0) != 0;
+    r->has_m = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_M, 1, 0) != 0;
+    r->n_features =
+        get_number(&buffer, &header, OJ_FGB_HEADER_FEATURES_COUNT, 8, 0);
+    n_index = index_bytes(
+        r->n_features,
+        get_number(&buffer, &header, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
     OJ_TRY(take_columns(r, layer, &buffer, &header, fits, err));
     *fits = *fits && !buffer.is_broken && n_index >= 0 &&
             r->geometry_type <= OJ_FGB_COLLECTION;
@@ -605,9 +581,10 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
     if (!*fits)
         return OJ_OK;
     geometry = oj_flatbuffer_target(
-        feature, oj_flatbuffer_field(feature, &table, FEATURE_GEOMETRY, 4));
+        feature,
+        oj_flatbuffer_field(feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
     properties =
-        oj_flatbuffer_vector(feature, &table, FEATURE_PROPERTIES, 1, &n);
+        oj_flatbuffer_vector(feature, &table, OJ_FGB_FEATURE_PROPERTIES, 1, &n);
     *fits = !feature->is_broken;
     if (*fits && geometry != 0)
         OJ_TRY(add_geometry(r, &memory->column[OJ_CHUNK_GEOMETRY], row, feature,

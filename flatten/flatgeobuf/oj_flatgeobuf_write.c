@@ -2,6 +2,7 @@
 
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
+#include "oj_flatgeobuf_format.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -145,9 +146,12 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     *fits = oj_flatbuffer_root(&header, &table);
     if (!*fits)
         return OJ_OK;
-    envelope = oj_flatbuffer_vector(&header, &table, 1, 8, &n_envelope);
-    count = oj_flatbuffer_field(&header, &table, 8, 8);
-    node_size = oj_flatbuffer_field(&header, &table, 9, 2);
+    envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
+                                    &n_envelope);
+    count =
+        oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_FEATURES_COUNT, 8);
+    node_size =
+        oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2);
     w->has_index = node_size == NULL || oj_le16(node_size) != 0;
     if (count != NULL)
     {

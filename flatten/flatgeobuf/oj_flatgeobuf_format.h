@@ -1,0 +1,64 @@
+/** Numbers of the format: fields of its tables, and types of geometry, which
+ *  have those of WKB.
+ *
+ *  Source: specification of FlatGeobuf, version 3: header.fbs, feature.fbs.
+ */
+#ifndef OJ_FLATGEOBUF_FORMAT_H
+#define OJ_FLATGEOBUF_FORMAT_H
+
+/** Of the table Header. */
+enum
+{
+    OJ_FGB_HEADER_ENVELOPE = 1,
+    OJ_FGB_HEADER_GEOMETRY_TYPE = 2,
+    OJ_FGB_HEADER_HAS_Z = 3,
+    OJ_FGB_HEADER_HAS_M = 4,
+    OJ_FGB_HEADER_COLUMNS = 7,
+    OJ_FGB_HEADER_FEATURES_COUNT = 8,
+    OJ_FGB_HEADER_INDEX_NODE_SIZE = 9
+};
+
+/** Of the table Column. */
+enum
+{
+    OJ_FGB_COLUMN_NAME = 0,
+    OJ_FGB_COLUMN_TYPE = 1
+};
+
+/** Of the table Feature. */
+enum
+{
+    OJ_FGB_FEATURE_GEOMETRY = 0,
+    OJ_FGB_FEATURE_PROPERTIES = 1
+};
+
+/** Of the table Geometry, and the number of them. */
+enum
+{
+    OJ_FGB_ENDS = 0, /**< of each ring or line, counted in vertices */
+    OJ_FGB_XY = 1,
+    OJ_FGB_Z = 2,
+    OJ_FGB_M = 3,
+    OJ_FGB_TYPE = 6,
+    OJ_FGB_PARTS = 7, /**< geometries of multipolygons and collections */
+    OJ_FGB_GEOMETRY_FIELDS
+};
+
+/** Types of geometry. */
+enum
+{
+    OJ_FGB_UNKNOWN = 0,
+    OJ_FGB_POINT = 1,
+    OJ_FGB_LINE = 2,
+    OJ_FGB_POLYGON = 3,
+    OJ_FGB_MULTIPOINT = 4,
+    OJ_FGB_MULTILINE = 5,
+    OJ_FGB_MULTIPOLYGON = 6,
+    OJ_FGB_COLLECTION = 7,
+    OJ_FGB_CIRCULAR = 8,
+    OJ_FGB_MULTISURFACE = 12,
+    OJ_FGB_TIN = 16,
+    OJ_FGB_TRIANGLE = 17
+};
+
+#endif
