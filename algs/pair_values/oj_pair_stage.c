@@ -194,21 +194,29 @@ int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
 
 /* ---- every entry, on all threads ---------------------------------------- */
 
-/* The row of an entry. */
-static int64_t row_of(const struct oj_matches *m, int64_t entry)
+/* The list that entry is in, one of n lists or more; the last of those that
+ * begin there. */
+static int64_t list_of(const int64_t *offset, int64_t n, int64_t entry)
 {
-    int64_t low = 0, high = m->n_rows;
-    if (m->offset == NULL)
-        return entry;
+    int64_t low = 0, high = n;
     while (high - low > 1)
     {
         int64_t middle = low + (high - low) / 2;
-        if (m->offset[middle] <= entry)
+        if (offset[middle] <= entry)
             low = middle;
         else
             high = middle;
     }
     return low;
+}
+
+static int64_t row_of(const struct oj_matches *m, int64_t entry)
+{
+    if (m->offset != NULL)
+        return list_of(m->offset, m->n_rows, entry);
+    return entry < m->n_rows
+               ? entry
+               : m->tied_row[list_of(m->tied_offset, m->n_tied, entry)];
 }
 
 static oj_status run_task(int64_t task, int thread, void *user,
@@ -228,7 +236,7 @@ static oj_status run_task(int64_t task, int thread, void *user,
         while (m->offset != NULL && m->offset[row + 1] <= entry)
             row++;
         if (m->offset == NULL)
-            row = entry;
+            row = row_of(m, entry);
         worker->row = row;
         worker->entry = entry;
         worker->feature = m->join_row[entry];
@@ -472,11 +480,12 @@ static oj_status visit_score(struct pair_stage_worker *worker,
                              struct oj_error *err)
 {
     struct oj_pair_stage *stage = worker->stage;
-    const int64_t *offset = stage->entries->offset;
+    const struct oj_matches *m = stage->entries;
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     double area, length, score;
     stage->score[worker->entry] = 0;
-    if (offset[worker->row + 1] - offset[worker->row] == 1)
+    if (worker->feature < 0 ||
+        oj_matches_end(m, worker->row) - oj_matches_first(m, worker->row) == 1)
         return OJ_OK;
     if (stage->request.pick == OJ_PICK_NEAREST)
     {
@@ -508,7 +517,7 @@ static oj_status score_entries(struct oj_pair_stage *stage,
 {
     const struct oj_pair_request *request = &stage->request;
     const struct oj_op_info *op = oj_op_get(request->relation.op);
-    if (matches->offset == NULL ||
+    if ((matches->offset == NULL && matches->n_tied == 0) ||
         (request->pick != OJ_PICK_LARGEST_OVERLAP &&
          (request->pick != OJ_PICK_NEAREST || pairs_meet(&request->relation))))
         return OJ_OK;

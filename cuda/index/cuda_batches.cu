@@ -15,7 +15,9 @@
 enum
 {
     BLOCK = 256,
-    LEAST_ROWS = 4096 /* of a chunk; less is not cut further for memory */
+    LEAST_ROWS = 4096, /* of a chunk; less is not cut further for memory */
+    TIED_BLOCK = 64,   /* rows that are looked at together */
+    TIES_OF = 64       /* of so many rows one is tied, as a rule */
 };
 
 /** Bytes of device memory for each row of a slot. */
@@ -439,6 +441,69 @@ static void chunk_free(struct chunk_pairs *chunk)
     memset(chunk, 0, sizeof *chunk);
 }
 
+/* ---- batches ------------------------------------------------------------ */
+
+/* Rows of a chunk that are listed apart, in order, as points that go to the
+ * devices again. */
+struct tied_points
+{
+    int64_t n;
+    int64_t *row; /* of the batch */
+    double *x, *y, *distance;
+    int64_t cap_row, cap_x, cap_y, cap_distance;
+};
+
+struct cuda_join_batch
+{
+    struct oj_gpu_index *index;
+    const struct oj_cuda_family *family;
+    int number;  /* of the family */
+    int is_tied; /* 1: rows that were listed apart, of what it asks */
+    const struct oj_flat *input;
+    struct oj_matches *out;
+    int64_t most_pairs; /* 0: any number */
+    int lists, leaves_ties, in_pinned, out_pinned;
+    int streams; /* 1: results are larger than caches (oj_streamed.h) */
+    int64_t chunk_rows, n_chunks;
+    int n_workers;
+    int64_t most_kept; /* pairs that stay on the devices until all are there */
+    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
+
+    /* Shared; changed atomically. */
+    int64_t next_chunk, n_pairs, n_kept, n_matched;
+
+    /* One-to-one answers that leave ties out, or NULL. */
+    struct tied_points *tied; /* [n_chunks] */
+
+    /* Lists only: chunks from the first on get their place in out as soon as
+     * those before them are counted. */
+    int64_t *offset;           /* of out, for these rows */
+    int64_t n_before;          /* entries of out before theirs */
+    struct chunk_pairs *pairs; /* [n_chunks] */
+    pthread_mutex_t lock;      /* of what follows */
+    int64_t n_counted;         /* chunks from the first on */
+    int64_t n_counted_pairs;   /* of these */
+    int64_t n_placed;          /* chunks from the first on */
+    int64_t room;              /* pairs that out has room for */
+
+    struct oj_cuda_workers workers; /* they need slots */
+};
+
+struct cuda_batch_worker
+{
+    struct cuda_join_batch *batch;
+    struct oj_cuda_place *place;
+    struct oj_cuda_slot *slot;
+    struct oj_cuda_points points; /* of its chunk, on the device */
+    struct oj_error error;
+};
+
+static const struct oj_cuda_index *index_at(const struct cuda_join_batch *b,
+                                            const struct oj_cuda_place *place)
+{
+    return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
+}
+
 /* ---- sizes -------------------------------------------------------------- */
 
 struct batch_sizes
@@ -524,10 +589,11 @@ static int64_t rows_wanted(const struct oj_gpu_index *index, int64_t n_rows,
     return oj_least(oj_most(oj_least(n, even), few_rows), n_rows);
 }
 
-static struct batch_sizes choose_sizes(const struct oj_gpu_index *index,
-                                       int family, int64_t n_rows, int direct)
+static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
+                                       int64_t n_rows, int direct)
 {
-    const struct oj_cuda_family *of = oj_cuda_family_at(family);
+    const struct oj_gpu_index *index = b->index;
+    const struct oj_cuda_index *of = index_at(b, &index->place[0]);
     int64_t n_places = index->n_places;
     int64_t n_workers = count_workers(index, direct);
     int64_t n = rows_wanted(index, n_rows, n_workers, direct);
@@ -538,8 +604,7 @@ static struct batch_sizes choose_sizes(const struct oj_gpu_index *index,
     room = oj_least(room, most_slot_bytes);
     while (on_each > 1 || n > least_rows)
     {
-        int64_t bytes =
-            n * SLOT_ROW_BYTES + of->batch_bytes(index->place[0].of[family], n);
+        int64_t bytes = n * SLOT_ROW_BYTES + of->family->batch_bytes(of, n);
         if (bytes * on_each <= room)
             break;
         if (on_each > 2 || n <= least_rows)
@@ -554,45 +619,7 @@ static struct batch_sizes choose_sizes(const struct oj_gpu_index *index,
     return sizes;
 }
 
-/* ---- batches ------------------------------------------------------------ */
-
-struct cuda_join_batch
-{
-    struct oj_gpu_index *index;
-    const struct oj_cuda_family *family;
-    int number; /* of the family */
-    const struct oj_flat *input;
-    struct oj_matches *out;
-    int lists, in_pinned, out_pinned;
-    int streams; /* 1: results are larger than caches (oj_streamed.h) */
-    int64_t chunk_rows, n_chunks;
-    int n_workers;
-    int64_t most_kept; /* pairs that stay on the devices until all are there */
-    const struct oj_cuda_taker *taker; /* pairs are not made; or NULL */
-
-    /* Shared; changed atomically. */
-    int64_t next_chunk, n_pairs, n_kept, n_matched;
-
-    /* Lists only: chunks from the first on get their place in out as soon as
-     * those before them are counted. */
-    struct chunk_pairs *pairs; /* [n_chunks] */
-    pthread_mutex_t lock;      /* of what follows */
-    int64_t n_counted;         /* chunks from the first on */
-    int64_t n_counted_pairs;   /* of these */
-    int64_t n_placed;          /* chunks from the first on */
-    int64_t room;              /* pairs that out has room for */
-
-    struct oj_cuda_workers workers; /* they need slots */
-};
-
-struct cuda_batch_worker
-{
-    struct cuda_join_batch *batch;
-    struct oj_cuda_place *place;
-    struct oj_cuda_slot *slot;
-    struct oj_cuda_points points; /* of its chunk, on the device */
-    struct oj_error error;
-};
+/* ---- one chunk ---------------------------------------------------------- */
 
 static __global__ void count_matched(int64_t n, const int32_t *row,
                                      unsigned long long *n_matched)
@@ -602,8 +629,6 @@ static __global__ void count_matched(int64_t n, const int32_t *row,
     if (threadIdx.x == 0 && n_block > 0)
         atomicAdd(n_matched, (unsigned long long)n_block);
 }
-
-/* ---- one chunk ---------------------------------------------------------- */
 
 static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
 {
@@ -643,7 +668,7 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
                             relation->exclude_self ||
                                 relation->unordered_pairs != 0,
                             first, &w->points, &w->error));
-    if (w->slot->pace.n_rows > 0)
+    if (w->slot->pace[w->batch->is_tied].n_rows > 0)
         return OJ_OK;
     return wait_for_slot(w->slot, &w->error);
 }
@@ -671,16 +696,51 @@ static oj_status enqueue_answers(struct cuda_batch_worker *w,
     const struct cuda_join_batch *b = w->batch;
     struct oj_cuda_work work(slot->device, slot->stream, "joining", &w->error);
     OJ_TRY(work.clear(slot->d_matched, 1));
-    OJ_TRY(b->family->join_one(w->place->of[b->number], &work, points,
+    OJ_TRY(b->family->join_one(index_at(b, w->place), &work, points,
                                slot->d_row, slot->d_measure));
     return work.run(points->n, count_matched, points->n, slot->d_row,
                     slot->d_matched);
 }
 
+/* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
+ * of rows are looked at first. */
+static oj_status add_tied(struct tied_points *tied, const struct oj_flat *input,
+                          int64_t first, int64_t n, const int32_t *row,
+                          const double *measure, struct oj_error *err)
+{
+    int64_t known = tied->n;
+    for (int64_t at = 0, end; at < n; at = end)
+    {
+        int64_t n_tied = 0, room;
+        end = oj_least(at + TIED_BLOCK, n);
+        for (int64_t i = at; i < end; i++)
+            n_tied += row[i] == OJ_TIED_ROW;
+        if (n_tied == 0)
+            continue;
+        room = known + n_tied;
+        OJ_ROOM(tied->row, known, room, tied->cap_row, err);
+        OJ_ROOM(tied->x, known, room, tied->cap_x, err);
+        OJ_ROOM(tied->y, known, room, tied->cap_y, err);
+        OJ_ROOM(tied->distance, known, room, tied->cap_distance, err);
+        for (int64_t i = at; i < end; i++)
+        {
+            if (row[i] != OJ_TIED_ROW)
+                continue;
+            tied->row[known] = first + i;
+            tied->x[known] = input->x[first + i];
+            tied->y[known] = input->y[first + i];
+            tied->distance[known++] = measure[i];
+        }
+    }
+    tied->n = known; /* a chunk that fails may be tried again */
+    return OJ_OK;
+}
+
 /* The stage is free for answers as soon as the points are on the device: the
  * copies out stand behind those in on the same stream. */
 static oj_status join_one(struct cuda_batch_worker *w,
-                          const struct oj_cuda_points *points, int64_t first)
+                          const struct oj_cuda_points *points, int64_t first,
+                          struct tied_points *tied)
 {
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
@@ -709,6 +769,9 @@ static oj_status join_one(struct cuda_batch_worker *w,
         oj_stream_or_copy(b->streams, measure, to_measure,
                           size * sizeof *to_measure);
     }
+    if (tied != NULL)
+        OJ_TRY(
+            add_tied(tied, b->input, first, n, to_row, to_measure, &w->error));
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
     return OJ_OK;
@@ -728,11 +791,14 @@ static oj_status take_pairs(struct cuda_batch_worker *w,
     return status;
 }
 
-static oj_status too_many_pairs(struct cuda_batch_worker *w)
+static oj_status check_pairs(const struct cuda_join_batch *b, int64_t n_pairs,
+                             struct oj_error *err)
 {
-    return oj_fail(&w->error, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more pairs than %lld",
-                   (long long)w->batch->index->options.max_batch_pairs);
+    if (b->most_pairs > 0 && n_pairs > b->most_pairs)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more pairs than %lld",
+                       (long long)b->most_pairs);
+    return OJ_OK;
 }
 
 static oj_status join_lists(struct cuda_batch_worker *w,
@@ -742,22 +808,19 @@ static oj_status join_lists(struct cuda_batch_worker *w,
     struct cuda_join_batch *b = w->batch;
     struct oj_cuda_slot *slot = w->slot;
     struct oj_cuda_pairs found = {};
-    int64_t most = b->index->options.max_batch_pairs, left = 0, n_found;
+    int64_t left = 0, n_found;
     oj_status status;
-    if (most > 0 && b->input->n_features > 1)
-    {
-        left = most - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED);
-        if (left <= 0)
-            left = 1;
-    }
-    status = oj_cuda_list_pairs(w->place->of[b->number], slot->stream, points,
+    if (b->most_pairs > 0)
+        left = oj_most(
+            b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
+    status = oj_cuda_list_pairs(index_at(b, w->place), slot->stream, points,
                                 left, &found, &w->error);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;
-    if (most > 0 && b->input->n_features > 1 &&
-        __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED) > most)
-        status = too_many_pairs(w);
+    status = check_pairs(
+        b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED),
+        &w->error);
     if (status == OJ_OK)
         status = take_pairs(w, pairs, points->n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
@@ -794,13 +857,14 @@ static int64_t expected_pairs(const struct cuda_join_batch *b)
 static void make_room(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
-    int64_t n = expected_pairs(b), most = b->index->options.max_batch_pairs;
+    int64_t n = expected_pairs(b);
     if (b->room > 0 ||
         (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
         return;
-    if (most > 0 && n > most)
-        n = most;
-    if (oj_matches_grow(b->out, 0, n, &ignored) == OJ_OK)
+    if (b->most_pairs > 0)
+        n = oj_least(n, b->most_pairs);
+    if (oj_matches_grow(b->out, b->n_before, b->n_before + n, &ignored) ==
+        OJ_OK)
         b->room = n;
 }
 
@@ -846,10 +910,10 @@ static int next_to_place(struct cuda_join_batch *b,
             continue;
         pairs->is_placed = 1;
         next->pairs = pairs;
-        next->place.end = out->offset + c * b->chunk_rows + 1;
-        next->place.row = out->join_row + pairs->first;
-        next->place.measure = out->measure + pairs->first;
-        next->place.at = pairs->first;
+        next->place.at = b->n_before + pairs->first;
+        next->place.end = b->offset + c * b->chunk_rows + 1;
+        next->place.row = out->join_row + next->place.at;
+        next->place.measure = out->measure + next->place.at;
         next->place.n_matched = 0;
         next->place.streams = b->streams;
     }
@@ -895,7 +959,8 @@ static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
         status = give_rows(w, &points, first);
     else
         status = b->lists ? join_lists(w, &b->pairs[chunk], &points)
-                          : join_one(w, &points, first);
+                          : join_one(w, &points, first,
+                                     b->tied != NULL ? &b->tied[chunk] : NULL);
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = w->error;
@@ -911,7 +976,7 @@ static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
 static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
 {
     struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_pace *pace = &w->slot->pace;
+    struct oj_cuda_pace *pace = &w->slot->pace[b->is_tied];
     int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
     int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
     OJ_TRY(take_points(w, first, n_rows));
@@ -956,7 +1021,7 @@ static int take_slot(struct cuda_batch_worker *w)
     if (status != OJ_OK)
         oj_cuda_slot_free(w->slot);
     if (w->slot->family != b->number)
-        memset(&w->slot->pace, 0, sizeof w->slot->pace);
+        memset(w->slot->pace, 0, sizeof w->slot->pace);
     w->slot->family = b->number;
     return status == OJ_OK;
 }
@@ -1022,21 +1087,39 @@ static oj_status gather(struct cuda_join_batch *b, struct oj_error *err)
     struct oj_matches *out = b->out;
     int64_t n = b->n_counted_pairs;
     if (n > b->room)
-        OJ_TRY(oj_matches_grow(out, b->room, n, err));
+        OJ_TRY(
+            oj_matches_grow(out, b->n_before + b->room, b->n_before + n, err));
     b->room = n;
     if (b->n_placed < b->n_chunks)
         OJ_TRY(run_all(b, run_placer, err));
-    out->n_entries = out->n_pairs = n;
-    out->n_matched = b->n_matched;
+    out->n_entries = b->n_before + n;
     return OJ_OK;
 }
 
-static void free_pairs(struct cuda_join_batch *b)
+static void free_chunks(struct cuda_join_batch *b)
 {
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
         chunk_free(&b->pairs[c]);
+    for (int64_t c = 0; b->tied != NULL && c < b->n_chunks; c++)
+    {
+        oj_free(b->tied[c].row);
+        oj_free(b->tied[c].x);
+        oj_free(b->tied[c].y);
+        oj_free(b->tied[c].distance);
+    }
     oj_free(b->pairs);
+    oj_free(b->tied);
     b->pairs = NULL;
+    b->tied = NULL;
+}
+
+/* One of each chunk, all zero. */
+template <typename T>
+static oj_status make_of_chunks(const struct cuda_join_batch *b, T **out,
+                                struct oj_error *err)
+{
+    *out = (T *)oj_calloc(b->n_chunks, sizeof(T));
+    return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
 }
 
 /* Cuts the batch and sends it through the devices. */
@@ -1044,20 +1127,125 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
     int64_t n = b->input->n_features;
-    sizes = choose_sizes(b->index, b->number, n, b->in_pinned && b->out_pinned);
+    sizes = choose_sizes(b, n, b->in_pinned && b->out_pinned);
     b->n_workers = sizes.n_workers;
     b->chunk_rows = sizes.chunk_rows;
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
     b->most_kept = sizes.spare_bytes / PAIR_BYTES;
     if (b->lists)
-    {
-        b->pairs =
-            (struct chunk_pairs *)oj_calloc(b->n_chunks, sizeof *b->pairs);
-        if (b->pairs == NULL)
-            return oj_fail_nomem(err, b->n_chunks, sizeof *b->pairs);
-        b->out->offset[0] = 0;
-    }
+        OJ_TRY(make_of_chunks(b, &b->pairs, err));
+    if (b->leaves_ties)
+        OJ_TRY(make_of_chunks(b, &b->tied, err));
     return run_all(b, run_worker, err);
+}
+
+/* The pairs of all rows, list by list, from entry n_before of out on. */
+static oj_status list_rows(struct cuda_join_batch *b, struct oj_error *err)
+{
+    b->offset[0] = b->n_before;
+    if (b->input->n_features > 0)
+        OJ_TRY(run_chunks(b, err));
+    return gather(b, err);
+}
+
+/* All rows are answered but ties: makes room for those and returns them as a
+ * layer of points, whose arrays are buf's. */
+static oj_status take_tied(const struct cuda_join_batch *b, int64_t n,
+                           struct tied_points *buf, struct oj_flat *points,
+                           struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    const struct oj_cuda_index *asked = b->index->place[0].of[b->number]->asked;
+    OJ_TRY(oj_matches_reserve_tied(out, n, err));
+    OJ_ROOM(buf->x, 0, n, buf->cap_x, err);
+    OJ_ROOM(buf->y, 0, n, buf->cap_y, err);
+    OJ_ROOM(buf->distance, 0, n, buf->cap_distance, err);
+    for (int64_t c = 0; c < b->n_chunks; c++)
+    {
+        const struct tied_points *of = &b->tied[c];
+        size_t size = (size_t)of->n * sizeof(double);
+        if (of->n == 0)
+            continue;
+        memcpy(out->tied_row + buf->n, of->row, size);
+        memcpy(buf->x + buf->n, of->x, size);
+        memcpy(buf->y + buf->n, of->y, size);
+        memcpy(buf->distance + buf->n, of->distance, size);
+        buf->n += of->n;
+    }
+    for (int64_t t = 0; t < n; t++)
+    {
+        out->join_row[out->tied_row[t]] = (int32_t)(OJ_TIED_ROW - t);
+        out->measure[out->tied_row[t]] = (double)NAN;
+    }
+    points->n_features = points->n_vertices = n;
+    points->part_kinds = OJ_PART_POINT;
+    points->x = buf->x;
+    points->y = buf->y;
+    points->max_distance =
+        asked->relation.op == OJ_OP_DWITHIN ? buf->distance : NULL;
+    return OJ_OK;
+}
+
+/* Asks again for the ties that the batch leaves, and puts their pairs behind
+ * the rows. */
+static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct cuda_join_batch its = {};
+    struct tied_points buf = {};
+    struct oj_flat points = {};
+    oj_status status;
+    int64_t n = 0;
+    for (int64_t c = 0; c < b->n_chunks; c++)
+        n += b->tied[c].n;
+    OJ_TRY(check_pairs(b, b->n_matched, err));
+    if (n == 0)
+        return OJ_OK;
+    if (n > INT32_MAX + (int64_t)OJ_TIED_ROW)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more ties than fit");
+    its.index = b->index;
+    its.number = b->number;
+    its.family = b->index->place[0].of[b->number]->asked->family;
+    its.is_tied = its.lists = 1;
+    its.input = &points;
+    its.out = b->out;
+    its.most_pairs = b->most_pairs;
+    its.n_pairs = b->n_matched;
+    its.n_before = b->out->n_rows;
+    its.streams = b->streams;
+    status = take_tied(b, n, &buf, &points, err);
+    if (status == OJ_OK)
+    {
+        its.offset = b->out->tied_offset;
+        pthread_mutex_init(&its.lock, NULL);
+        status = list_rows(&its, err);
+        pthread_mutex_destroy(&its.lock);
+        free_chunks(&its);
+    }
+    b->n_matched += its.n_matched;
+    b->n_pairs = its.n_pairs;
+    oj_free(buf.x);
+    oj_free(buf.y);
+    oj_free(buf.distance);
+    return status;
+}
+
+/* One answer for each row. */
+static oj_status answer_rows(struct cuda_join_batch *b, struct oj_error *err)
+{
+    struct oj_matches *out = b->out;
+    int64_t n = b->input->n_features, bytes = n * (int64_t)sizeof(double);
+    int64_t n_ties = b->leaves_ties ? n / TIES_OF : 0;
+    OJ_TRY(oj_matches_reserve(out, n, n + n_ties, 0, err));
+    out->n_entries = n;
+    if (n == 0)
+        return OJ_OK;
+    b->out_pinned =
+        n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
+        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
+    OJ_TRY(run_chunks(b, err));
+    b->n_pairs = b->n_matched;
+    return b->leaves_ties ? list_tied(b, err) : OJ_OK;
 }
 
 static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
@@ -1075,20 +1263,16 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
         return run_chunks(b, err);
     }
     b->streams = bytes > OJ_STREAMED_BYTES;
-    OJ_TRY(oj_matches_reserve(out, n, b->lists ? 0 : n, b->lists, err));
-    if (n == 0)
-    {
-        if (b->lists)
-            out->offset[0] = 0;
-        return OJ_OK;
-    }
-    b->out_pinned =
-        !b->lists && oj_cuda_is_pinned(out->measure, bytes) &&
-        oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
-    OJ_TRY(run_chunks(b, err));
     if (b->lists)
-        return gather(b, err);
-    out->n_matched = out->n_pairs = b->n_matched;
+    {
+        OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+        b->offset = out->offset;
+        OJ_TRY(list_rows(b, err));
+    }
+    else
+        OJ_TRY(answer_rows(b, err));
+    out->n_pairs = b->n_pairs;
+    out->n_matched = b->n_matched;
     return OJ_OK;
 }
 
@@ -1102,7 +1286,7 @@ static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
         [&](int, struct oj_error *error)
         {
             oj_status joined = join_batch(b, error);
-            free_pairs(b);
+            free_chunks(b);
             return joined;
         },
         err);
@@ -1119,9 +1303,13 @@ oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
     batch.index = index;
     batch.input = input;
     batch.out = out;
-    batch.lists = oj_relation_gives_lists(&index->relation);
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
+    batch.lists = oj_relation_gives_lists(&index->relation);
+    batch.leaves_ties = batch.lists && batch.family->list == NULL;
+    batch.lists -= batch.leaves_ties;
+    if (input->n_features > 1)
+        batch.most_pairs = index->options.max_batch_pairs;
     pthread_mutex_init(&batch.lock, NULL);
     status = run_aside(&batch, stats, err);
     pthread_mutex_destroy(&batch.lock);

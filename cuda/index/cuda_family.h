@@ -65,7 +65,7 @@ struct oj_cuda_tally
 struct oj_cuda_pairs
 {
     int64_t n_pairs;
-    struct oj_cuda_array<int64_t> offset; /**< [n + 1] and more */
+    struct oj_cuda_array<int64_t> offset; /**< [n + 1] */
     struct oj_cuda_array<int32_t> row;    /**< [n_pairs] join ordinal */
     struct oj_cuda_array<double>
         measure; /**< [n_pairs], or empty: no measure */
@@ -92,7 +92,11 @@ struct oj_cuda_family
 
     /** One-to-one joins: join ordinal or -1 and distance or NaN of each point;
      *  d_measure may be NULL. May be called from several threads with different
-     *  streams. NULL when the family has no such. */
+     *  streams. NULL when the family has no such.
+     *
+     *  Joins that give lists, of a family without list(): OJ_TIED_ROW where
+     *  there may be several pairs, or none. The index's asked lists these, with
+     *  the distance as greatest distance of the point if it is a dwithin. */
     oj_status (*join_one)(const struct oj_cuda_index *index,
                           struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,

@@ -45,7 +45,7 @@ struct oj_cuda_slot
     struct oj_cuda_stage value_stage; /**< for values that are summed */
 
     int family; /**< which was asked last, from one batch to the next */
-    struct oj_cuda_pace pace; /**< of it */
+    struct oj_cuda_pace pace[2]; /**< of it, and of what it asks of ties */
 };
 
 /** Changes the current device. */

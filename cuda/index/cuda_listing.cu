@@ -24,9 +24,7 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
     l.points = points;
     l.max_pairs = max_pairs;
     l.out = {};
-    status =
-        oj_cuda_make(l.device, stream, points->n + 1 + OJ_CUDA_SPARE_COUNTS,
-                     &l.out.offset, err);
+    status = oj_cuda_make(l.device, stream, points->n + 1, &l.out.offset, err);
     if (status == OJ_OK)
         status = index->family->list(index, &l);
     if (status == OJ_OK)

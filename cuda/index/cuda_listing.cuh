@@ -8,9 +8,6 @@
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs);
 
-/** Words behind the offsets of a list, for what is read with their sum. */
-#define OJ_CUDA_SPARE_COUNTS 2
-
 /** A list on its way: all but out goes back at the end. */
 struct oj_cuda_listing : oj_cuda_work
 {

@@ -174,38 +174,15 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 /* One row of so many is open, as a rule. */
 #define OPEN_OF 16
 
-enum
-{
-    TIE_BLOCK = 64,
-    TIE_BLOCKS = 1024, /* at most; ties are few */
-    MOST_TIED = 6,     /* features of a tie that fits */
-    MOST_FOUND = 16    /* candidates of such a tie: a feature may come again */
-};
-
-struct tie
-{
-    int32_t row; /* of the batch */
-    int32_t n;
-    int32_t ordinal[MOST_TIED];
-};
-
-static int64_t room_for_ties(int64_t n)
-{
-    return n / OPEN_OF + 1024;
-}
-
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const struct near_index *self = (const struct near_index *)index;
     int64_t bytes = 0, n_open = n / OPEN_OF;
     if (self->has_rings)
         bytes += (n < SLICE ? n : SLICE) * (int64_t)sizeof(struct doubt) + 4096;
-    if (self->asked != NULL)
+    if (self->asked != NULL && !self->all_ties)
         bytes +=
-            n_open * 32 + self->asked->family->batch_bytes(self->asked, n_open);
-    if (self->all_ties) /* offsets, pairs and scans, ties, rows and measures */
-        bytes +=
-            n * (24 + 8 + 12) + room_for_ties(n) * (int64_t)sizeof(struct tie);
+            n_open * 24 + self->asked->family->batch_bytes(self->asked, n_open);
     return bytes;
 }
 
@@ -406,7 +383,6 @@ struct open_rows
     unsigned long long *count; /* [1] */
     int32_t *at;               /* [n] row of each */
     double *x, *y;             /* [n] */
-    double *measure;           /* [n] that is known, or NULL */
 };
 
 static __global__ void count_open(int64_t n, const int32_t *row,
@@ -421,8 +397,7 @@ static __global__ void count_open(int64_t n, const int32_t *row,
 /* Lists the open rows, in any order: each answer goes to its own row. */
 static __global__ void
 list_open(const __grid_constant__ struct oj_cuda_points points,
-          const int32_t *row, const double *measure,
-          const __grid_constant__ struct open_rows open)
+          const int32_t *row, const __grid_constant__ struct open_rows open)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int is_open = i < points.n && row[i] == OJ_NEAR_OPEN;
@@ -438,15 +413,11 @@ list_open(const __grid_constant__ struct oj_cuda_points points,
     open.at[first] = (int32_t)i;
     open.x[first] = points.x[i];
     open.y[first] = points.y[i];
-    if (open.measure != NULL)
-        open.measure[first] = measure[i];
 }
 
-/* measure NULL: those of open rows are not known. */
 static oj_status find_open(struct oj_cuda_work *work,
                            const struct oj_cuda_points *points,
-                           const int32_t *row, const double *measure,
-                           struct open_rows *open)
+                           const int32_t *row, struct open_rows *open)
 {
     unsigned long long n = 0;
     if (points->n == 0)
@@ -460,20 +431,8 @@ static oj_status find_open(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(work->make(open->n, &open->at));
     OJ_TRY(work->make(open->n, &open->x, &open->y));
-    if (measure != NULL)
-        OJ_TRY(work->make(open->n, &open->measure));
     OJ_TRY(work->clear(open->count, 1));
-    return work->run<BLOCK>(points->n, list_open, *points, row, measure, *open);
-}
-
-static struct oj_cuda_points points_of(const struct open_rows &open)
-{
-    struct oj_cuda_points points = {};
-    points.n = open.n;
-    points.x = open.x;
-    points.y = open.y;
-    points.max_distance = open.measure;
-    return points;
+    return work->run<BLOCK>(points->n, list_open, *points, row, *open);
 }
 
 /* Completes row and measure, which may be NULL. Waits for the stream to learn
@@ -484,13 +443,15 @@ static oj_status answer_open(const struct near_index *self,
                              double *measure)
 {
     struct open_rows open = {};
-    struct oj_cuda_points its;
+    struct oj_cuda_points its = {};
     int32_t *its_row = NULL;
     double *its_measure = NULL;
-    OJ_TRY(find_open(work, points, row, NULL, &open));
+    OJ_TRY(find_open(work, points, row, &open));
     if (open.n == 0)
         return OJ_OK;
-    its = points_of(open);
+    its.n = open.n;
+    its.x = open.x;
+    its.y = open.y;
     OJ_TRY(work->make(open.n, &its_row));
     if (measure != NULL)
         OJ_TRY(work->make(open.n, &its_measure));
@@ -511,254 +472,12 @@ static oj_status join_one(const struct oj_cuda_index *index,
                           double *d_measure)
 {
     const struct near_index *self = (const struct near_index *)index;
-    if (self->all_ties)
-        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join gives lists, not one answer for each point");
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(find_rows(self, work, points, d_row, d_measure));
-    return self->asked != NULL
+    return self->asked != NULL && !self->all_ties
                ? answer_open(self, work, points, d_row, d_measure)
                : OJ_OK;
-}
-
-/* --- lists ------------------------------------------------------------------
- */
-
-/* What the cells say of each point: the ordinal of its only pair, -1, or
- * OJ_NEAR_OPEN with the distance of a tie, NaN where nothing is near. */
-struct found_rows
-{
-    int32_t *row;
-    double *measure;
-};
-
-/* Room for the pairs, and those of the rows that have one each. */
-static oj_status put_single(struct oj_cuda_listing *l,
-                            const struct found_rows &found)
-{
-    const int64_t *offset = l->out.offset.data;
-    int32_t *row;
-    double *measure;
-    OJ_TRY(l->make_pairs(1));
-    row = l->out.row.data;
-    measure = l->out.measure.data;
-    return l->each(l->out.n_pairs == 0 ? 0 : l->points->n,
-                   [=] __device__(int64_t i)
-                   {
-                       if (found.row[i] < 0)
-                           return;
-                       row[offset[i]] = found.row[i];
-                       measure[offset[i]] = found.measure[i];
-                   });
-}
-
-/* Pairs of the single rows, and of the open rows' lists. */
-static oj_status put_lists(struct oj_cuda_listing *l,
-                           const struct open_rows &open,
-                           const struct found_rows &found,
-                           const struct oj_cuda_pairs *lists)
-{
-    int64_t n = l->points->n, *offset = l->out.offset.data;
-    const int64_t *its_offset = lists->offset.data;
-    const int32_t *its_row = lists->row.data;
-    const double *its_measure = lists->measure.data;
-    int32_t *row;
-    double *measure;
-    OJ_TRY(l->each(n + 1, [=] __device__(int64_t i)
-                   { offset[i] = i < n && found.row[i] >= 0; }));
-    OJ_TRY(
-        l->each(open.n, [=] __device__(int64_t i)
-                { offset[open.at[i]] = its_offset[i + 1] - its_offset[i]; }));
-    OJ_TRY(l->sum_pairs());
-    OJ_TRY(put_single(l, found));
-    row = l->out.row.data;
-    measure = l->out.measure.data;
-    /* a warp for each open row, which may have many */
-    return l->each(l->out.n_pairs == 0 ? 0 : LANES * open.n,
-                   [=] __device__(int64_t t)
-                   {
-                       int64_t i = t / LANES,
-                               to = offset[open.at[i]] - its_offset[i];
-                       for (int64_t j = its_offset[i] + t % LANES;
-                            j < its_offset[i + 1]; j += LANES)
-                       {
-                           row[to + j] = its_row[j];
-                           measure[to + j] = its_measure[j];
-                       }
-                   });
-}
-
-/* Asks what knows every case about the open rows. */
-static oj_status list_open_rows(const struct near_index *self,
-                                struct oj_cuda_listing *l,
-                                const struct found_rows &found)
-{
-    struct oj_cuda_pairs lists = {};
-    struct open_rows open = {};
-    oj_status status = OJ_OK;
-    OJ_TRY(find_open(l, l->points, found.row,
-                     self->knows_distance ? found.measure : NULL, &open));
-    if (open.n > 0)
-    {
-        struct oj_cuda_points its = points_of(open);
-        OJ_TRY(oj_cuda_list_pairs(self->asked, l->stream, &its, l->max_pairs,
-                                  &lists, l->err));
-    }
-    status = put_lists(l, open, found, &lists);
-    oj_cuda_pairs_drop(l->device, l->stream, &lists);
-    return status;
-}
-
-/* --- few and small ties -----------------------------------------------------
- */
-
-/* Few calls of CUDA, since threads wait for one another in it: one wait for a
- * batch, and no array whose size depends on how many rows are open. */
-
-/* Behind the offsets of the rows, so that all is read at once. */
-struct tie_counts
-{
-    unsigned long long n_ties;  /* perhaps more than there is room for */
-    unsigned long long n_large; /* that do not fit */
-};
-
-static_assert(sizeof(struct tie_counts) ==
-                  OJ_CUDA_SPARE_COUNTS * sizeof(int64_t),
-              "counts of ties have room behind the offsets");
-
-struct tie_batch
-{
-    const double *x, *y, *measure;
-    int64_t *count; /* [n + 1], then offsets */
-    struct tie *tie;
-    int64_t room; /* ties */
-    struct tie_counts *counts;
-};
-
-static __global__ void __launch_bounds__(TIE_BLOCK)
-    find_ties(const __grid_constant__ struct tie_batch b,
-              const __grid_constant__ struct oj_tree_side side,
-              const int32_t *ordinal_of)
-{
-    const struct oj_pair_rule rule = oj_pair_rule_none();
-    double distance[MOST_FOUND];
-    int32_t rank[MOST_FOUND];
-    int64_t n = (int64_t)b.counts->n_ties;
-    for (int64_t t = (int64_t)blockIdx.x * TIE_BLOCK + threadIdx.x;
-         t < n && t < b.room; t += (int64_t)gridDim.x * TIE_BLOCK)
-    {
-        struct tie *tie = &b.tie[t];
-        int64_t i = tie->row;
-        struct oj_tree_found found =
-            oj_tree_found_start(MOST_FOUND, distance, rank);
-        oj_tree_within(&side, &rule, i, b.x[i], b.y[i], b.measure[i], &found);
-        if (found.n <= MOST_FOUND)
-            found.n =
-                oj_tree_settle(OJ_TREE_BY_RANK, 0.0, found.n, distance, rank);
-        if (found.n > MOST_TIED)
-        {
-            atomicAdd(&b.counts->n_large, 1ull);
-            continue;
-        }
-        b.count[i] = tie->n = (int32_t)found.n;
-        for (int32_t j = 0; j < tie->n; j++)
-            tie->ordinal[j] =
-                ordinal_of != NULL ? ordinal_of[rank[j]] : rank[j];
-    }
-}
-
-/* A pair for each row that has one; lists the open rows, in any order, and
- * finds their ties. */
-static oj_status count_ties(const struct near_index *self,
-                            struct oj_cuda_listing *l,
-                            const struct found_rows &found,
-                            struct tie_batch *out)
-{
-    struct tie_batch b = {};
-    int64_t n = l->points->n;
-    unsigned n_blocks;
-    b.x = l->points->x;
-    b.y = l->points->y;
-    b.measure = found.measure;
-    b.count = l->out.offset.data;
-    b.counts = (struct tie_counts *)(void *)(b.count + n + 1);
-    b.room = room_for_ties(n);
-    OJ_TRY(l->make(b.room, &b.tie));
-    OJ_TRY(l->clear(b.counts, 1));
-    OJ_TRY(l->each(n + 1,
-                   [=] __device__(int64_t i)
-                   {
-                       int32_t row = i < n ? found.row[i] : -1;
-                       unsigned long long at;
-                       b.count[i] = row >= 0;
-                       if (row != OJ_NEAR_OPEN)
-                           return;
-                       at = atomicAdd(&b.counts->n_ties, 1ull);
-                       if ((int64_t)at < b.room)
-                           b.tie[at].row = (int32_t)i;
-                   }));
-    n_blocks = oj_blocks(b.room, TIE_BLOCK);
-    if (n_blocks > TIE_BLOCKS)
-        n_blocks = TIE_BLOCKS;
-    *out = b;
-    return l->run_blocks<TIE_BLOCK>(n_blocks, find_ties, b,
-                                    *oj_cuda_tree_joins_side(self->asked),
-                                    self->layer->ordinal_of.data);
-}
-
-/* *fits: 0 where ties are not few and small; then there are no pairs yet. */
-static oj_status list_ties(const struct near_index *self,
-                           struct oj_cuda_listing *l,
-                           const struct found_rows &found, int *fits)
-{
-    struct tie_batch b = {};
-    int64_t n = l->points->n;
-    int32_t *row;
-    double *measure;
-    struct
-    {
-        int64_t n_pairs;
-        struct tie_counts counts;
-    } seen;
-    OJ_TRY(count_ties(self, l, found, &b));
-    OJ_TRY(l->scan(b.count, n));
-    OJ_TRY(l->read(b.count + n, &seen));
-    *fits = seen.counts.n_large == 0 && (int64_t)seen.counts.n_ties <= b.room;
-    if (!*fits)
-        return OJ_OK;
-    l->out.n_pairs = seen.n_pairs;
-    OJ_TRY(l->fits());
-    OJ_TRY(put_single(l, found));
-    row = l->out.row.data;
-    measure = l->out.measure.data;
-    return l->each((int64_t)seen.counts.n_ties,
-                   [=] __device__(int64_t t)
-                   {
-                       const struct tie *tie = &b.tie[t];
-                       int64_t first = b.count[tie->row];
-                       for (int32_t j = 0; j < tie->n; j++)
-                       {
-                           row[first + j] = tie->ordinal[j];
-                           measure[first + j] = b.measure[tie->row];
-                       }
-                   });
-}
-
-static oj_status list(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l)
-{
-    const struct near_index *self = (const struct near_index *)index;
-    int64_t n = l->points->n;
-    struct found_rows found;
-    int fits = 0;
-    OJ_TRY(l->make(n, &found.row));
-    OJ_TRY(l->make(n, &found.measure));
-    if (n > 0)
-        OJ_TRY(find_rows(self, l, l->points, found.row, found.measure));
-    if (self->knows_distance)
-        OJ_TRY(list_ties(self, l, found, &fits));
-    return fits ? OJ_OK : list_open_rows(self, l, found);
 }
 
 const struct oj_cuda_family oj_cuda_nearest = {
@@ -768,7 +487,7 @@ const struct oj_cuda_family oj_cuda_nearest = {
     build,
     batch_bytes,
     join_one,
-    list,
+    NULL,
     NULL,
     0,
 };

@@ -29,10 +29,20 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
         m->cap_offset = 0;
     }
     m->scattered = 0;
+    m->n_tied = 0;
     m->shared = NULL;
     m->n_rows = n_rows;
     m->n_entries = n_entries;
     m->n_pairs = m->n_matched = m->n_undecided = 0;
+    return OJ_OK;
+}
+
+oj_status oj_matches_reserve_tied(struct oj_matches *m, int64_t n,
+                                  struct oj_error *err)
+{
+    OJ_ROOM(m->tied_row, 0, n, m->cap_tied_row, err);
+    OJ_ROOM(m->tied_offset, 0, n + 1, m->cap_tied_offset, err);
+    m->n_tied = n;
     return OJ_OK;
 }
 
@@ -50,6 +60,8 @@ void oj_matches_free(struct oj_matches *m)
     oj_free(m->offset);
     oj_free(m->join_row);
     oj_free(m->measure);
+    oj_free(m->tied_row);
+    oj_free(m->tied_offset);
     oj_free(m->list);
     oj_free(m->undecided);
     oj_free(m->undecided_join);

@@ -3,6 +3,12 @@
  *  One-to-one form (offset == NULL): entry i belongs to input row i;
  *  join_row[i] is -1 and measure[i] NaN where nothing matched.
  *
+ *  One-to-one but for ties (n_tied > 0): of a row that is listed apart
+ *  join_row[i] is OJ_TIED_ROW - t, measure[i] NaN, and its pairs are
+ *  tied_offset[t] <= p < tied_offset[t + 1], behind the entries of the rows,
+ *  sorted as in a list; there may be none.  What few rows need costs the others
+ * nothing.
+ *
  *  List form: the pairs of input row i are offset[i] <= p < offset[i + 1],
  *  sorted by (measure, tie rank) for the nearest join and by tie rank, which is
  *  join FID, for all others; no entries where nothing matched.
@@ -10,7 +16,7 @@
  *  Scattered lists, only for a relation with any_order: those of row i are
  *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
  *  lists mean nothing, so n_entries may be more than n_pairs.
- *  oj_matches_first() and oj_matches_end() read all forms.
+ *  oj_matches_first() and oj_matches_end() read all forms of rows.
  *
  *  Shared lists, only for a relation with share_lists: rows that have the same
  *  join features share one list of them; a row's other pairs are in its own.
@@ -36,6 +42,10 @@ struct oj_shared_lists
     const int32_t *feature; /**< ordinals in the join layer */
 };
 
+/** In join_row, of the first row that is listed apart; less by one for each
+ *  that follows. */
+#define OJ_TIED_ROW (-2)
+
 /** Owner; zeroed memory is a valid empty one, and one object may be reused for
  *  many batches (its memory is kept). */
 struct oj_matches
@@ -50,6 +60,10 @@ struct oj_matches
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
     double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
                             without a measure */
+
+    int64_t n_tied;       /**< rows that are listed apart; 0 in list form */
+    int64_t *tied_row;    /**< [n_tied] ascending */
+    int64_t *tied_offset; /**< [n_tied + 1] into the entries */
 
     /** NULL, or: row i has the pairs of shared list list[i] too. They count in
      *  n_pairs and n_matched, not in n_entries.  The engine's, the same for all
@@ -68,12 +82,14 @@ struct oj_matches
 
     int64_t cap_list;
     int64_t cap_offset, cap_join_row, cap_measure;
+    int64_t cap_tied_row, cap_tied_offset;
     int64_t cap_undecided, cap_undecided_join;
 };
 
 /** Makes room for n_rows rows and n_entries entries, list form or not, and sets
  *  n_rows, n_entries and clears the counts; contents are not initialised.
- *  offset is NULL after this in one-to-one form; lists are not scattered. */
+ *  offset is NULL after this in one-to-one form; lists are not scattered, and
+ *  no row is listed apart. */
 OJ_MUST_USE oj_status oj_matches_reserve(struct oj_matches *matches,
                                          int64_t n_rows, int64_t n_entries,
                                          int lists, struct oj_error *err);
@@ -84,6 +100,10 @@ OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       int64_t n_used, int64_t n_entries,
                                       struct oj_error *err);
 
+/** Makes room for n rows that are listed apart, and sets n_tied. */
+OJ_MUST_USE oj_status oj_matches_reserve_tied(struct oj_matches *matches,
+                                              int64_t n, struct oj_error *err);
+
 /** As oj_matches_reserve(), for scattered lists. */
 OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
                                                    int64_t n_rows,
@@ -92,17 +112,23 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
 
 void oj_matches_free(struct oj_matches *matches);
 
-/** First and one-past-last entry of row, in either form. */
+/** First and one-past-last entry of row, in any form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
-    return m->offset != NULL ? m->offset[row << m->scattered] : row;
+    if (m->offset != NULL)
+        return m->offset[row << m->scattered];
+    return m->join_row[row] > OJ_TIED_ROW
+               ? row
+               : m->tied_offset[OJ_TIED_ROW - m->join_row[row]];
 }
 
 static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)
         return m->offset[(row << m->scattered) + 1];
-    return row + (m->join_row[row] >= 0);
+    return m->join_row[row] > OJ_TIED_ROW
+               ? row + (m->join_row[row] >= 0)
+               : m->tied_offset[OJ_TIED_ROW - m->join_row[row] + 1];
 }
 
 #ifdef __cplusplus

@@ -367,6 +367,66 @@ TEST_LOOP(threads_change_nothing, 0, 5)
     free_layers();
 }
 
+/* The same answer, one-to-one but for rows of several pairs and every fifth. */
+static void list_apart(const struct oj_matches *lists, struct oj_matches *out)
+{
+    int64_t n = lists->n_rows;
+    must(oj_matches_reserve(out, n, n + lists->n_pairs, 0, &error));
+    must(oj_matches_reserve_tied(out, n, &error));
+    out->n_entries = n;
+    out->n_tied = 0;
+    for (int64_t row = 0; row < n; row++)
+    {
+        int64_t first = lists->offset[row], count = lists->offset[row + 1];
+        count -= first;
+        out->join_row[row] = count == 0 ? -1 : lists->join_row[first];
+        out->measure[row] = (double)NAN;
+        if (count < 2 && row % 5 != 0)
+            continue;
+        out->join_row[row] = (int32_t)(OJ_TIED_ROW - out->n_tied);
+        out->tied_row[out->n_tied] = row;
+        out->tied_offset[out->n_tied++] = out->n_entries;
+        for (int64_t i = 0; i < count; i++)
+        {
+            out->join_row[out->n_entries] = lists->join_row[first + i];
+            out->measure[out->n_entries++] = (double)NAN;
+        }
+    }
+    out->tied_offset[out->n_tied] = out->n_entries;
+    out->n_pairs = lists->n_pairs;
+    out->n_matched = lists->n_matched;
+}
+
+TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 5)
+{
+    MATCHES m = {0}, apart = {0};
+    build_layers(277 + (uint64_t)_i, 25, 25);
+    make_matches(&m, 25, 25);
+    list_apart(&m, &apart);
+    for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
+    {
+        struct oj_pair_request request = ask_all((enum oj_pick_rule)rule, 3);
+        struct oj_pair_values of_lists = {0}, of_apart = {0};
+        must(run_once(&request, &m, &of_lists));
+        must(run_once(&request, &apart, &of_apart));
+        if (of_lists.is_picked)
+            expect_same(&of_lists, &of_apart);
+        for (int64_t row = 0; !of_lists.is_picked && row < m.n_rows; row++)
+        {
+            int64_t a = oj_matches_first(&m, row);
+            int64_t b = oj_matches_first(&apart, row);
+            int64_t count = oj_matches_end(&m, row) - a;
+            ck_assert_int_eq(oj_matches_end(&apart, row) - b, count);
+            for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+                ck_assert(same_doubles(of_lists.value[i] + a,
+                                       of_apart.value[i] + b, count));
+        }
+        oj_pair_values_free(&of_lists);
+        oj_pair_values_free(&of_apart);
+    }
+    free_layers();
+}
+
 TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 5)
 {
     MATCHES m = {0};
