@@ -348,10 +348,14 @@ static oj_status build(struct oj_index *index, const struct oj_index_args *args,
     return oj_distance_build(&plane, args, index, stats, err);
 }
 
+static const struct oj_engine_cost points_cost = {
+    .vertex_s = 30e-9, .row_s = 900e-9, .place_s = 500e-9};
+
 const struct oj_engine oj_cpu_distance = {"distances between features",
                                           takes,
                                           sizeof(struct distance_index),
                                           build,
                                           oj_distance_join,
                                           free_side,
-                                          oj_distance_batches_free};
+                                          oj_distance_batches_free,
+                                          &points_cost};

@@ -714,10 +714,14 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
+static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
+                                                  .row_s = 250e-9};
+
 const struct oj_engine oj_cpu_near_points = {"points near points",
                                              takes,
                                              sizeof(struct close_points_index),
                                              build,
                                              join,
                                              free_side,
-                                             free_batches};
+                                             free_batches,
+                                             &points_cost};

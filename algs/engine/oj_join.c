@@ -476,32 +476,45 @@ static oj_status join_with_gpu(struct oj_join *join,
  * least so many vertices, as a rule. */
 #define LEAST_VERTICES 4
 
-/* Rates, in seconds, of one core, and of one H200 for which cores stage what
- * lies in ordinary memory (BENCHMARKS.md).  Only sizes matter to the choice, so
- * one set does for all joins of a kind: a smaller device and a faster core both
- * mean that the choice is a little early or late, never that an answer differs.
- *
- * Points: the nearest of 4.7 million vertices and 10 to 170 million points. */
-static const double cpu_row_s = 170e-9, cpu_vertex_s = 80e-9;
-static const double gpu_row_s = 0.4e-9, gpu_vertex_s = 7e-9;
-static const double stage_row_s = 4e-9; /* of one core */
+/* Rates in seconds, fitted to joins of 0.3 to 100 million rows on 2 and 16
+ * threads and on one H200 beside them (BENCHMARKS.md); those of points on the
+ * CPU are the engines'.  Only sizes matter to the choice: a smaller device and
+ * a faster core both mean that it is a little early or late, never that an
+ * answer differs. */
+static const double gpu_row_s = 5e-9, gpu_vertex_s = 7e-9;
 
-/* Lines and polygons: those of 1.2 to 9.4 million vertices on both sides that
- * intersect: 190 to 320 ns a vertex on one core, 350 to 650 on each of 16. */
-static const double cpu_shape_vertex_s = 300e-9;
+/* Lines and polygons that intersect, a vertex of either side. */
+static const double cpu_shape_vertex_s = 140e-9;
 static const double gpu_shape_vertex_s = 3e-9;
-static const double stage_shape_vertex_s = 18e-9; /* of one core */
+static const double stage_shape_vertex_s = 30e-9; /* of one core */
+
+/* n threads do as much as n to this power of them alone. */
+static const double thread_gain = 0.8;
 
 /* Starting CUDA and taking memory, once in a process. */
-static const double gpu_start_s = 0.5;
+static const double gpu_start_s = 0.25;
 
 /* The estimates are rough: only a clear gain counts. */
-static const double clear_gain = 1.5;
+static const double clear_gain = 1.15;
 
 static double n_vertices(const struct oj_flat *flat)
 {
     return (double)(oj_flat_is_points(flat) ? flat->n_features
                                             : flat->n_vertices);
+}
+
+/* Of rows points, on one core. */
+static double cpu_points_s(const struct oj_join *join,
+                           const struct oj_flat *batch, double rows)
+{
+    int i = batch != NULL ? choose(join, batch) : choose_expected(join);
+    int64_t k = join->args.relation.k;
+    const struct oj_engine_cost *cost =
+        i >= 0 ? join->backend->engines[i]->points_cost : NULL;
+    if (cost == NULL)
+        return 0.0;
+    return n_vertices(&join->join_side) * cost->vertex_s +
+           rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
 /* 1 when the join is clearly faster on a device, by what is known of the input
@@ -512,6 +525,7 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
     int of_points =
         batch != NULL ? oj_flat_is_points(batch) : may_be_points(join);
     double threads = options->n_threads;
+    double cores = pow(threads, thread_gain);
     double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
     double all = n_vertices(&join->join_side);
     double cpu_s, gpu_s = atomic_load(&is_started) ? 0.0 : gpu_start_s;
@@ -531,14 +545,13 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
     }
     if (of_points)
     {
-        cpu_s = (rows * cpu_row_s + all * cpu_vertex_s) / threads;
-        gpu_s +=
-            rows * (gpu_row_s + stage_row_s / threads) + all * gpu_vertex_s;
+        cpu_s = cpu_points_s(join, batch, rows) / cores;
+        gpu_s += rows * gpu_row_s + all * gpu_vertex_s;
     }
     else
     {
         all += vertices;
-        cpu_s = all * cpu_shape_vertex_s / threads;
+        cpu_s = all * cpu_shape_vertex_s / cores;
         gpu_s += all * (gpu_shape_vertex_s + stage_shape_vertex_s / threads);
         snprintf(text, sizeof text, ", %.0f vertices", all);
     }

@@ -227,6 +227,9 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return join_lists(&b, input, out, stats, err);
 }
 
+static const struct oj_engine_cost points_cost = {
+    .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 500e-9};
+
 const struct oj_engine oj_cpu_nearest_points = {
     "nearest segments of points",
     takes,
@@ -234,4 +237,5 @@ const struct oj_engine oj_cpu_nearest_points = {
     build,
     join,
     free_side,
-    free_batches};
+    free_batches,
+    &points_cost};

@@ -1213,6 +1213,10 @@ static int takes(const struct oj_relation *relation,
     return (oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) != 0;
 }
 
+static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
+                                                  .row_s = 380e-9};
+
 const struct oj_engine oj_cpu_predicate = {
-    "predicates", takes,       sizeof(struct predicate_index), build, join,
-    free_side,    free_batches};
+    "predicates", takes,       sizeof(struct predicate_index),
+    build,        join,        free_side,
+    free_batches, &points_cost};

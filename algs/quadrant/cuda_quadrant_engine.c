@@ -61,5 +61,11 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_cuda_quadrant_engine = {
-    "cuda_quadrant", NULL, sizeof(struct cuda_quadrant_index), build, join,
-    free_side,       NULL};
+    "cuda_quadrant",
+    NULL,
+    sizeof(struct cuda_quadrant_index),
+    build,
+    join,
+    free_side,
+    NULL,
+    NULL};

@@ -599,5 +599,6 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_quadrant_engine = {
-    "quadrant", NULL, sizeof(struct quadrant_index), build_index, join,
-    free_side,  NULL};
+    "quadrant",  NULL, sizeof(struct quadrant_index),
+    build_index, join, free_side,
+    NULL,        NULL};

@@ -823,8 +823,8 @@ static oj_status build_with(const struct box_library *library,
         return build_with(&(library), visit, #name, args, index, stats, err);  \
     }                                                                          \
     const struct oj_engine oj_##name##_engine = {                              \
-        #name,     NULL, sizeof(struct box_index), index_##name, join,         \
-        free_side, NULL};
+        #name, NULL, sizeof(struct box_index), index_##name, join, free_side,  \
+        NULL,  NULL};
 
 TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)

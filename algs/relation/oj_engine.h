@@ -30,6 +30,16 @@ struct oj_index_args
     struct oj_options options; /**< n_threads and quadrant_size are set */
 };
 
+/** What points as input cost on one core, in seconds (BENCHMARKS.md). Only
+ *  auto's choice depends on it, so that a faster core means that it is a little
+ *  early or late. */
+struct oj_engine_cost
+{
+    double vertex_s; /**< to prepare a vertex of the join side */
+    double row_s;    /**< to join a point */
+    double place_s;  /**< and with k above 1 for each of k */
+};
+
 struct oj_engine
 {
     const char *name; /**< for -explain, and in messages */
@@ -58,6 +68,9 @@ struct oj_engine
 
     /** Frees what batches have left; NULL: an index cannot be copied. */
     void (*free_batches)(struct oj_index *index);
+
+    /** NULL: nothing that a device could do as well. */
+    const struct oj_engine_cost *points_cost;
 };
 
 /** Prepares the join side; *out is freed with oj_index_free(). */

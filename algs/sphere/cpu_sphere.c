@@ -240,4 +240,4 @@ static oj_status build(struct oj_index *index, const struct oj_index_args *args,
 
 const struct oj_engine oj_cpu_sphere = {
     "distances on the sphere", takes,     sizeof(struct sphere_index), build,
-    oj_distance_join,          free_side, oj_distance_batches_free};
+    oj_distance_join,          free_side, oj_distance_batches_free,    NULL};
