@@ -108,14 +108,6 @@ static oj_status make_entries(struct close_index *self,
                        &self->columns.exclude_class);
 }
 
-struct greatest
-{
-    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
-    {
-        return a > b ? a : b;
-    }
-};
-
 /* The end of the entries of each place that has some counts until the next
  * one. */
 static oj_status make_starts(struct close_index *self,
@@ -136,12 +128,7 @@ static oj_status make_starts(struct close_index *self,
                            oj_close_place_of(&side, at[1].x, at[1].y) != place)
                            start[(int64_t)place + 1] = (uint32_t)i + 1;
                    }));
-    return work->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            return cub::DeviceScan::InclusiveScan(
-                memory, bytes, start, start, greatest(), (int)n, work->stream);
-        });
+    return work->greatest_so_far(start, n, start);
 }
 
 static oj_status make_all_entries(struct close_index *self,

@@ -2,7 +2,6 @@
 #include "cuda_meet.h"
 
 #include <math.h>
-#include <string.h>
 
 #define BLOCK 256
 #define WARP 32
@@ -96,29 +95,14 @@ static __global__ void __launch_bounds__(BLOCK)
     out[f] = made;
 }
 
-oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
-                                 cudaStream_t stream,
+oj_status oj_cuda_meet_side_make(struct oj_cuda_work *work,
                                  const struct oj_cuda_layer *layer,
-                                 struct oj_cuda_meet_side *out,
-                                 struct oj_error *err)
+                                 struct oj_cuda_meet_side *out)
 {
-    struct oj_cuda_meet_side made = {};
     int64_t n = layer->n_features;
-    made.layer = layer;
-    if (n > 0)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &made.feature, err));
-        look_at_features<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
-            *layer, made.feature.data);
-        cudaError_t error = cudaGetLastError();
-        if (error != cudaSuccess)
-        {
-            oj_cuda_drop(device, stream, &made.feature);
-            return oj_cuda_fail(err, error, "looking at features");
-        }
-    }
-    *out = made;
-    return OJ_OK;
+    OJ_TRY(work->make(n, &out->feature));
+    out->layer = layer;
+    return work->run<BLOCK>(n * WARP, look_at_features, *layer, out->feature);
 }
 
 /* --- edges ---------------------------------------------------------------- */
@@ -158,37 +142,15 @@ make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
         chain[i / WARP] = image;
 }
 
-oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
-                                      cudaStream_t stream, double x0, double y0,
-                                      struct oj_cuda_meet_side *side,
-                                      struct oj_error *err)
+oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0,
+                                      double y0, struct oj_cuda_meet_side *side)
 {
     int64_t n = side->layer->n_segments;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(device, stream, n, &side->image, err));
-    OJ_TRY(
-        oj_cuda_make(device, stream, (n + WARP - 1) / WARP, &side->chain, err));
-    make_images<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        n, segments_of(*side->layer), x0, y0, side->image.data,
-        side->chain.data);
-    OJ_CUDA_TRY_LAUNCH("measuring segments", err);
-    struct oj_cuda_work work(device, stream, "measuring rings", err);
-    OJ_TRY(oj_cuda_rings_make(&work, side->layer, &side->rings));
-    oj_cuda_hand_over(&work.memory, NULL, &side->chains);
-    return OJ_OK;
-}
-
-void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct oj_cuda_meet_side *side)
-{
-    oj_cuda_drop(device, stream, &side->feature, &side->image, &side->chain);
-    oj_cuda_release(device, stream, &side->chains);
-    memset(side, 0, sizeof *side);
-}
-
-int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
-{
-    return oj_cuda_bytes(&side->feature, &side->image, &side->chain) +
-           oj_cuda_memory_bytes(&side->chains);
+    OJ_TRY(work->make(n, &side->image));
+    OJ_TRY(work->make((n + WARP - 1) / WARP, &side->chain));
+    OJ_TRY(work->run<BLOCK>(n, make_images, n, segments_of(*side->layer), x0,
+                            y0, side->image, side->chain));
+    return oj_cuda_rings_make(work, side->layer, &side->rings);
 }
