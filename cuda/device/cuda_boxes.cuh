@@ -2,7 +2,6 @@
 #ifndef CUDA_BOXES_CUH
 #define CUDA_BOXES_CUH
 
-#include "../../algs/kernels/oj_box.h"
 #include "cuda_work.cuh"
 
 /** The box of all lanes of a warp. */

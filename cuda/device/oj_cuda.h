@@ -6,6 +6,7 @@
 
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_clock.h"
+#include "oj_cuda_segment.h"
 
 #include <cuda_runtime.h>
 
@@ -135,12 +136,6 @@ static inline unsigned oj_blocks(int64_t n, int64_t block)
 {
     return (unsigned)((n + block - 1) / block);
 }
-
-/** A segment or edge a -> b in the given direction; one memory sector. */
-struct alignas(32) oj_cuda_segment
-{
-    double ax, ay, bx, by;
-};
 
 /** Columns of the join side by rank, [n_features]; NULL where the join does
  *  not ask. */

@@ -90,7 +90,7 @@ static oj_status make_entries(struct close_index *self,
     const struct oj_cuda_segment *segment = self->layer->segment.data;
     const int32_t *feature = self->layer->segment_feature.data;
     int64_t n = self->side.n;
-    struct oj_close_place *entry;
+    struct oj_point_place *entry;
     int32_t *rank;
     OJ_TRY(work->make(n, &entry, &rank));
     self->side.entry = entry;
@@ -122,7 +122,7 @@ static oj_status make_starts(struct close_index *self,
         work->each(side.n,
                    [=] __device__(int64_t i)
                    {
-                       const struct oj_close_place *at = &side.entry[i];
+                       const struct oj_point_place *at = &side.entry[i];
                        uint32_t place = oj_close_place_of(&side, at->x, at->y);
                        if (i + 1 == side.n ||
                            oj_close_place_of(&side, at[1].x, at[1].y) != place)

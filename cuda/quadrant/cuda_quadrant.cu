@@ -10,10 +10,10 @@
  *  2012, sections 3.2 to 3.4.
  */
 #include "../device/cuda_boxes.cuh"
+#include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offsets.cuh"
 #include "../device/cuda_threads.h"
 #include "../device/cuda_work.cuh"
-#include "cuda_quadrant.h"
 
 #include "../../algs/kernels/oj_quadrant.h"
 #include "../../flatten/base/oj_array.h"
@@ -1079,9 +1079,8 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-static void free_aside(void *user)
+static void free_aside(struct oj_gpu_quadrant_index *self)
 {
-    struct oj_gpu_quadrant_index *self = (struct oj_gpu_quadrant_index *)user;
     if (self->device.stream == NULL)
         return;
     (void)cudaSetDevice(self->device.ordinal);
@@ -1094,6 +1093,6 @@ void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside(free_aside, index);
+    oj_cuda_aside([=]() { free_aside(index); });
     oj_free(index);
 }

@@ -769,8 +769,7 @@ static oj_status end_levels(struct oj_cuda_ring_making *m,
     cells->tree.record = cells->record.data;
     cells->tree.edge = cells->edge.data;
     cells->tree.edge_segment = cells->edge_segment.data;
-    cells->tree.segment =
-        (const struct oj_ring_segment *)m->layer->segment.data;
+    cells->tree.segment = m->layer->segment.data;
     return OJ_OK;
 }
 

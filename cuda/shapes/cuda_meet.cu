@@ -24,7 +24,7 @@ struct side_view
 {
     const struct oj_meet_feature *feature;
     const struct oj_meet_image *image, *chain;
-    const struct oj_tree_segment *segment;
+    const struct oj_cuda_segment *segment;
     struct oj_tree_rings rings;
 };
 
@@ -84,7 +84,7 @@ static __global__ void begin(const __grid_constant__ struct meet_query q,
  * lanes. */
 static __device__ int meets_these(const struct side_view &v, int64_t i,
                                   int is_one,
-                                  const struct oj_tree_segment &segment,
+                                  const struct oj_cuda_segment &segment,
                                   const struct oj_meet_image &image)
 {
     int hit = is_one && oj_meet_images(&v.image[i], &image) &&
@@ -94,7 +94,7 @@ static __device__ int meets_these(const struct side_view &v, int64_t i,
 
 static __device__ int meets_feature(const struct side_view &v,
                                     const struct oj_meet_feature &f,
-                                    const struct oj_tree_segment &segment,
+                                    const struct oj_cuda_segment &segment,
                                     const struct oj_meet_image &image, int lane)
 {
     int64_t last = (f.end - 1) / WARP;
@@ -210,7 +210,7 @@ struct lanes
 static __device__ int meets_small(const struct pair_by_size &s,
                                   const struct lanes &l, int64_t at)
 {
-    const struct oj_tree_segment segment = s.large->segment[at];
+    const struct oj_cuda_segment segment = s.large->segment[at];
     const struct oj_meet_image image = s.large->image[at];
     int64_t end = s.of_small->end;
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)

@@ -1,4 +1,4 @@
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_boxes.cuh"
 #include "cuda_meet.h"
 
 #include <math.h>
@@ -7,26 +7,7 @@
 #define WARP 32
 #define ALL 0xFFFFFFFFu
 
-static __host__ __device__ const struct oj_tree_segment *
-segments_of(const struct oj_cuda_layer &layer)
-{
-    return (const struct oj_tree_segment *)(const void *)layer.segment.data;
-}
-
 /* --- a warp for each feature ---------------------------------------------- */
-
-static __device__ void merge_box(struct oj_tree_box *box)
-{
-    for (int step = WARP / 2; step > 0; step /= 2)
-    {
-        struct oj_tree_box other;
-        other.x0 = __shfl_xor_sync(ALL, box->x0, step);
-        other.y0 = __shfl_xor_sync(ALL, box->y0, step);
-        other.x1 = __shfl_xor_sync(ALL, box->x1, step);
-        other.y1 = __shfl_xor_sync(ALL, box->y1, step);
-        oj_tree_box_add(box, &other);
-    }
-}
 
 /* Looks at a ring; how many of its segments have a length. */
 static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
@@ -39,7 +20,7 @@ static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
         int has_length = 0;
         if (s + lane < end)
         {
-            const struct oj_tree_segment *segment = segments_of(v) + s + lane;
+            const struct oj_cuda_segment *segment = v.segment.data + s + lane;
             oj_meet_look_add(look, segment, is_shell);
             has_length = oj_meet_has_length(segment);
         }
@@ -77,8 +58,8 @@ static __global__ void __launch_bounds__(BLOCK)
                                        kind == OJ_PART_LINE, n);
         }
     }
-    merge_box(&look.all);
-    merge_box(&look.shells);
+    oj_cuda_box_of_warp(&look.all);
+    oj_cuda_box_of_warp(&look.shells);
     look.is_exact = __all_sync(ALL, look.is_exact);
     if (lane > 0)
         return;
@@ -120,7 +101,7 @@ image_beside(const struct oj_meet_image &image, int step)
 
 /* A warp has the segments of one chain. */
 static __global__ void
-make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
+make_images(int64_t n, const struct oj_cuda_segment *segment, double x0,
             double y0, struct oj_meet_image *out, struct oj_meet_image *chain)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -129,7 +110,7 @@ make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
     image.x1 = image.y1 = -INFINITY;
     if (i < n)
     {
-        struct oj_tree_box box = oj_tree_segment_box(&segment[i]);
+        struct oj_box box = oj_cuda_segment_box(&segment[i]);
         image = oj_meet_image_of(&box, x0, y0);
         out[i] = image;
     }
@@ -150,7 +131,7 @@ oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0,
         return OJ_OK;
     OJ_TRY(work->make(n, &side->image));
     OJ_TRY(work->make((n + WARP - 1) / WARP, &side->chain));
-    OJ_TRY(work->run<BLOCK>(n, make_images, n, segments_of(*side->layer), x0,
+    OJ_TRY(work->run<BLOCK>(n, make_images, n, side->layer->segment.data, x0,
                             y0, side->image, side->chain));
     return oj_cuda_rings_make(work, side->layer, &side->rings);
 }

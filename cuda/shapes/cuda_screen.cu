@@ -3,8 +3,6 @@
  *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
  *  pairs that are not surely none
  */
-#include "cuda_screen.h"
-
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
 #include "../device/cuda_threads.h"
@@ -210,7 +208,7 @@ static oj_status build_tree(struct screen_place *place,
     struct oj_cuda_work work(keep);
     const struct oj_meet_feature *feature = place->side.feature;
     int64_t n = place->layer.n_features;
-    struct oj_tree_box *box;
+    struct oj_box *box;
     OJ_TRY(work.make(n, &box));
     OJ_TRY(
         work.each(n, [=] __device__(int64_t i) { box[i] = feature[i].box; }));
@@ -249,9 +247,8 @@ static void free_lane(struct oj_cuda_device *lane)
     (void)cudaGetLastError();
 }
 
-static void free_screen(void *user)
+static void free_aside(struct oj_gpu_screen *screen)
 {
-    struct oj_gpu_screen *screen = (struct oj_gpu_screen *)user;
     for (int i = 0; i < MOST_LANES; i++)
         free_lane(&screen->lane[i]);
     for (int i = 0; i < screen->n_places; i++)
@@ -269,7 +266,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
 {
     if (screen == NULL)
         return;
-    oj_cuda_aside(free_screen, screen);
+    oj_cuda_aside([=]() { free_aside(screen); });
     oj_free(screen->place);
     oj_free(screen);
 }
@@ -359,7 +356,7 @@ struct cuda_screen_batch
                                     they are */
     pthread_mutex_t lock;        /* of turn */
     pthread_cond_t turned;
-    int64_t turn; /* the chunk whose pairs are next */
+    int64_t turn; /* the row whose pairs are next */
 
     struct oj_cuda_workers workers; /* they need lanes */
 };
@@ -370,13 +367,6 @@ struct cuda_screen_worker
     const struct screen_place *place;
     struct oj_cuda_device *lane;
     struct oj_error error;
-};
-
-/* Rows on their way. */
-struct screened_rows
-{
-    int64_t chunk, first, n;
-    int are_last; /* of their chunk */
 };
 
 /* Nobody waits for a turn that does not come. */
@@ -450,30 +440,22 @@ static void choose_sizes(struct cuda_screen_batch *b)
 
 /* --- the place of pairs --------------------------------------------------- */
 
-static oj_status too_many(const struct cuda_screen_batch *b,
-                          struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more candidates than %lld",
-                   (long long)b->most);
-}
-
 /* 0: the batch has failed. */
-static int wait_for_turn(struct cuda_screen_batch *b, int64_t chunk)
+static int wait_for_turn(struct cuda_screen_batch *b, int64_t row)
 {
-    int is_mine;
+    int is_stopped;
     pthread_mutex_lock(&b->lock);
-    while (b->turn != chunk && !oj_cuda_workers_stopped(&b->workers))
+    while (!(is_stopped = oj_cuda_workers_stopped(&b->workers)) &&
+           b->turn != row)
         pthread_cond_wait(&b->turned, &b->lock);
-    is_mine = b->turn == chunk && !oj_cuda_workers_stopped(&b->workers);
     pthread_mutex_unlock(&b->lock);
-    return is_mine;
+    return !is_stopped;
 }
 
-static void end_turn(struct cuda_screen_batch *b)
+static void end_turn(struct cuda_screen_batch *b, int64_t n)
 {
     pthread_mutex_lock(&b->lock);
-    b->turn++;
+    b->turn += n;
     pthread_cond_broadcast(&b->turned);
     pthread_mutex_unlock(&b->lock);
 }
@@ -503,24 +485,26 @@ static oj_status take_place(struct cuda_screen_batch *b, int64_t n,
     struct oj_screen_pairs *out = b->out;
     int64_t all = out->n_pairs + n;
     if (b->most > 0 && b->input->n_features > 1 && all > b->most)
-        return too_many(b, err);
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more candidates than %lld",
+                       (long long)b->most);
     OJ_TRY(reserve_pairs(b, out->n_pairs, all, err));
     *before = out->n_pairs;
     out->n_pairs = all;
     return OJ_OK;
 }
 
-static oj_status fetch(struct cuda_screen_worker *w,
-                       const struct screened_rows *rows,
-                       const struct screen_found *found, int64_t before)
+static oj_status fetch(struct cuda_screen_worker *w, int64_t first,
+                       int64_t n_rows, const struct screen_found *found,
+                       int64_t before)
 {
     const struct oj_screen_rule *rule = &w->batch->screen->rule;
     const struct oj_cuda_device *device = w->lane;
     struct oj_screen_pairs *out = w->batch->out;
-    int64_t *end = out->offset + rows->first + 1, n = found->n_pairs;
+    int64_t *end = out->offset + first + 1, n = found->n_pairs;
     OJ_TRY(oj_cuda_copy_out(device, device->stream, end, found->end,
-                            rows->n * (int64_t)sizeof *end, &w->error));
-    for (int64_t i = 0; before > 0 && i < rows->n; i++)
+                            n_rows * (int64_t)sizeof *end, &w->error));
+    for (int64_t i = 0; before > 0 && i < n_rows; i++)
         end[i] += before;
     OJ_TRY(oj_cuda_copy_out(device, device->stream, out->feature + before,
                             found->feature, n * (int64_t)sizeof *out->feature,
@@ -534,22 +518,19 @@ static oj_status fetch(struct cuda_screen_worker *w,
     return OJ_OK;
 }
 
-static oj_status put_pairs(struct cuda_screen_worker *w,
-                           const struct screened_rows *rows,
-                           const struct screen_found *found)
+/* The pairs of n rows from first on. */
+static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
+                           int64_t n, const struct screen_found *found)
 {
     struct cuda_screen_batch *b = w->batch;
     int64_t before = 0;
     oj_status status;
-    if (!wait_for_turn(b, rows->chunk))
+    if (!wait_for_turn(b, first))
         return OJ_OK;
     OJ_TRY(take_place(b, found->n_pairs, &before, &w->error));
-    if (rows->are_last)
-        end_turn(b);
-    if (rows->n == 0)
-        return OJ_OK;
+    end_turn(b, n);
     pthread_rwlock_rdlock(&b->pairs_lock);
-    status = fetch(w, rows, found, before);
+    status = fetch(w, first, n, found, before);
     pthread_rwlock_unlock(&b->pairs_lock);
     return status;
 }
@@ -557,12 +538,11 @@ static oj_status put_pairs(struct cuda_screen_worker *w,
 /* --- workers -------------------------------------------------------------- */
 
 /* Without memory for so many rows their halves are tried. */
-static oj_status take_rows(struct cuda_screen_worker *w,
-                           const struct screened_rows *rows)
+static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
+                           int64_t n)
 {
     struct cuda_screen_batch *b = w->batch;
-    struct screened_rows half = *rows;
-    oj_status status = OJ_OK;
+    oj_status status;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->screen->options.cancel, &w->error));
@@ -570,22 +550,15 @@ static oj_status take_rows(struct cuda_screen_worker *w,
         struct oj_cuda_work work(w->lane, w->lane->stream, "finding candidates",
                                  &w->error);
         struct screen_found found = {};
-        struct oj_flat flat = view_rows(b->input, rows->first, rows->n);
-        if (rows->n > 0)
-            status =
-                screen_rows(w->place, &b->screen->rule, &flat, &work, &found);
+        struct oj_flat rows = view_rows(b->input, first, n);
+        status = screen_rows(w->place, &b->screen->rule, &rows, &work, &found);
         if (status == OJ_OK)
-            return put_pairs(w, rows, &found);
+            return put_pairs(w, first, n, &found);
     }
-    if (status != OJ_ERR_NOMEM || rows->n < 2)
+    if (status != OJ_ERR_NOMEM || n < 2)
         return status;
-    half.n = rows->n / 2;
-    half.are_last = 0;
-    OJ_TRY(take_rows(w, &half));
-    half.first += half.n;
-    half.n = rows->n - half.n;
-    half.are_last = rows->are_last;
-    return take_rows(w, &half);
+    OJ_TRY(take_rows(w, first, n / 2));
+    return take_rows(w, first + n / 2, n - n / 2);
 }
 
 static oj_status work(struct cuda_screen_worker *w)
@@ -593,14 +566,14 @@ static oj_status work(struct cuda_screen_worker *w)
     struct cuda_screen_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
-        struct screened_rows rows;
-        rows.chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
-        if (rows.chunk >= b->n_chunks)
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        int64_t first, end;
+        if (chunk >= b->n_chunks)
             break;
-        rows.first = first_row(b, rows.chunk);
-        rows.n = first_row(b, rows.chunk + 1) - rows.first;
-        rows.are_last = 1;
-        OJ_TRY(take_rows(w, &rows));
+        first = first_row(b, chunk);
+        end = first_row(b, chunk + 1);
+        if (first < end)
+            OJ_TRY(take_rows(w, first, end - first));
     }
     return OJ_OK;
 }
