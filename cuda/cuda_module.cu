@@ -1,6 +1,4 @@
 #include "index/cuda_index.h"
-#include "quadrant/cuda_quadrant.h"
-#include "shapes/cuda_screen.h"
 
 #include <stdio.h>
 
@@ -58,9 +56,8 @@ static cudaError_t try_out(int ordinal, struct oj_gpu_device *out)
 
 /* Runs aside. A device that does not even tell its name is one that cannot be
  * used: others may. */
-static void look_at(void *user)
+static void look_at(struct oj_gpu_device *device)
 {
-    struct oj_gpu_device *device = (struct oj_gpu_device *)user;
     struct cudaDeviceProp properties;
     cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
     snprintf(device->name, sizeof device->name, "unknown");
@@ -89,7 +86,7 @@ static oj_status describe(int ordinal, struct oj_gpu_device *out,
     if (ordinal < 0 || ordinal >= n)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;
-    oj_cuda_aside(look_at, &device);
+    oj_cuda_aside([&]() { look_at(&device); });
     *out = device;
     return OJ_OK;
 }
@@ -106,11 +103,11 @@ static const struct oj_gpu_module module = {
     takes,
     method,
     oj_cuda_index_make,
-    oj_cuda_join,
-    oj_cuda_count_pairs,
-    oj_cuda_sum_pairs,
+    oj_cuda_index_join,
+    oj_cuda_index_count_pairs,
+    oj_cuda_index_sum_pairs,
     oj_cuda_index_free,
-    oj_cuda_why_refused,
+    oj_cuda_index_why_refused,
     oj_cuda_resident_allocate,
     oj_cuda_resident_release,
     oj_cuda_resident_copy,
@@ -119,8 +116,8 @@ static const struct oj_gpu_module module = {
     oj_cuda_resident_pairs,
     oj_cuda_resident_count,
     oj_cuda_resident_sum,
-    oj_cuda_pin,
-    oj_cuda_unpin,
+    oj_cuda_resident_pin,
+    oj_cuda_resident_unpin,
     oj_cuda_screen_index,
     oj_cuda_screen_find,
     oj_cuda_screen_free,

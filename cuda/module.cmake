@@ -15,7 +15,6 @@ set(OJ_CUDA_SOURCES
   cuda/nearest/cuda_nearest.cu
   cuda/rings/cuda_ring_start.cu
   cuda/rings/cuda_ring_levels.cu
-  cuda/rings/cuda_ring_build.cu
   cuda/within/cuda_points_in_polygons.cu
   cuda/quadrant/cuda_quadrant.cu
   cuda/tree/cuda_tree.cu

@@ -26,10 +26,6 @@ struct copying
     int64_t bytes;
     int is_out;
     int64_t next; /* changed atomically */
-    struct oj_cuda_stage stage[MOST_THREADS];
-    cudaEvent_t done[MOST_THREADS];
-    oj_status status[MOST_THREADS];
-    struct oj_error error[MOST_THREADS];
 };
 
 static cudaError_t copy_piece(const struct copying *c, int64_t at, size_t n,
@@ -54,13 +50,9 @@ static cudaError_t copy_piece(const struct copying *c, int64_t at, size_t n,
     return error;
 }
 
-static oj_status copy_pieces(struct copying *c, int i)
+static oj_status copy_pieces(struct copying *c, char *stage, cudaEvent_t done,
+                             struct oj_error *err)
 {
-    struct oj_error *err = &c->error[i];
-    OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
-    OJ_CUDA_TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming),
-                "copying arrays", err);
-    OJ_TRY(oj_cuda_stage_want(&c->stage[i], piece_bytes, err));
     for (;;)
     {
         int64_t at =
@@ -68,18 +60,25 @@ static oj_status copy_pieces(struct copying *c, int i)
         int64_t n = c->bytes - at < piece_bytes ? c->bytes - at : piece_bytes;
         if (n <= 0)
             return OJ_OK;
-        OJ_CUDA_TRY(copy_piece(c, at, (size_t)n, c->stage[i].data, c->done[i]),
-                    "copying arrays", err);
+        OJ_CUDA_TRY(copy_piece(c, at, (size_t)n, stage, done), "copying arrays",
+                    err);
     }
 }
 
-static void copy_some(int i, void *user)
+static oj_status copy_some(struct copying *c, struct oj_error *err)
 {
-    struct copying *c = (struct copying *)user;
-    c->status[i] = copy_pieces(c, i);
-    if (c->done[i] != NULL)
-        (void)cudaEventDestroy(c->done[i]);
-    oj_cuda_stage_drop(&c->stage[i]);
+    struct oj_cuda_stage stage = {NULL, 0};
+    cudaEvent_t done;
+    oj_status status;
+    OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
+    OJ_CUDA_TRY(cudaEventCreateWithFlags(&done, cudaEventDisableTiming),
+                "copying arrays", err);
+    status = oj_cuda_stage_want(&stage, piece_bytes, err);
+    if (status == OJ_OK)
+        status = copy_pieces(c, stage.data, done, err);
+    (void)cudaEventDestroy(done);
+    oj_cuda_stage_drop(&stage);
+    return status;
 }
 
 static int count_threads(const struct copying *c)
@@ -114,27 +113,18 @@ static oj_status copy_bytes(const struct oj_cuda_device *device,
                             const void *from, int64_t bytes,
                             struct oj_error *err)
 {
-    struct copying c = {};
-    int n;
-    c.device = device;
-    c.stream = stream;
-    c.is_out = is_out;
-    c.to = (char *)to;
-    c.from = (const char *)from;
-    c.bytes = bytes;
-    n = count_threads(&c);
+    struct copying c = {device, stream, (char *)to, (const char *)from,
+                        bytes,  is_out, 0};
+    int n = count_threads(&c);
+    oj_status status;
     if (bytes < least_bytes || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
         return copy_plainly(&c, err);
-    oj_cuda_side_by_side(n, copy_some, &c);
-    for (int i = 0; i < n; i++)
-    {
-        if (c.status[i] == OJ_ERR_NOMEM) /* of pinned memory */
-            return copy_plainly(&c, err);
-        if (c.status[i] != OJ_OK)
-            return oj_fail(err, c.status[i], "%s", c.error[i].message);
-    }
-    return OJ_OK;
+    status = oj_cuda_try_side_by_side(
+        n, [&](int, struct oj_error *error) { return copy_some(&c, error); },
+        err);
+    /* without pinned memory */
+    return status == OJ_ERR_NOMEM ? copy_plainly(&c, err) : status;
 }
 
 oj_status oj_cuda_copy_in(const struct oj_cuda_device *device,

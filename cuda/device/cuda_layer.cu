@@ -1,7 +1,7 @@
+#include "cuda_boxes.cuh"
 #include "cuda_copy.h"
 #include "cuda_offsets.cuh"
 #include "cuda_stopwatch.h"
-#include "cuda_work.cuh"
 
 #include <math.h>
 #include <string.h>
@@ -19,31 +19,32 @@ struct layer_raw
     int64_t *part_ring;  /* [parts made] first ring */
 };
 
-/* Least and greatest. */
-struct layer_extent
+static __device__ void add_segment(struct oj_box *box,
+                                   const struct oj_cuda_segment &s)
 {
-    double x0, y0, x1, y1;
-};
+    oj_box_add_point(box, s.ax, s.ay);
+    oj_box_add_point(box, s.bx, s.by);
+}
 
-struct extent_of_segment
+struct box_of_segment
 {
     const struct oj_cuda_segment *segment;
 
-    __device__ struct layer_extent operator()(ptrdiff_t i) const
+    __device__ struct oj_box operator()(ptrdiff_t i) const
     {
-        const struct oj_cuda_segment s = segment[i];
-        return {fmin(s.ax, s.bx), fmin(s.ay, s.by), fmax(s.ax, s.bx),
-                fmax(s.ay, s.by)};
+        struct oj_box box = oj_box_empty();
+        add_segment(&box, segment[i]);
+        return box;
     }
 };
 
-struct join_layer_extents
+struct join_boxes
 {
-    __device__ struct layer_extent
-    operator()(const struct layer_extent &a, const struct layer_extent &b) const
+    __device__ struct oj_box operator()(struct oj_box a,
+                                        const struct oj_box &b) const
     {
-        return {fmin(a.x0, b.x0), fmin(a.y0, b.y0), fmax(a.x1, b.x1),
-                fmax(a.y1, b.y1)};
+        oj_box_add_box(&a, &b);
+        return a;
     }
 };
 
@@ -81,18 +82,26 @@ static oj_status upload_all(struct layer_build *m, const uint8_t *left_out,
     int is_points = oj_flat_is_points(flat);
     int64_t n = flat->n_features;
     int64_t n_vertices = is_points ? n : flat->n_vertices;
-    OJ_TRY(upload(m->work, flat->x, n_vertices, &m->raw.x));
-    OJ_TRY(upload(m->work, flat->y, n_vertices, &m->raw.y));
-    OJ_TRY(upload(m->work, tie_rank, n, &m->raw.tie_rank));
-    OJ_TRY(upload(m->work, left_out, n, &m->raw.left_out));
+    struct layer_raw *raw = &m->raw;
+    OJ_TRY(upload(m->work, flat->x, n_vertices, &raw->x));
+    OJ_TRY(upload(m->work, flat->y, n_vertices, &raw->y));
+    OJ_TRY(upload(m->work, tie_rank, n, &raw->tie_rank));
+    OJ_TRY(upload(m->work, left_out, n, &raw->left_out));
     if (is_points)
         return OJ_OK;
-    OJ_TRY(upload(m->work, flat->part_offset, n + 1, &m->raw.part_offset));
-    OJ_TRY(upload(m->work, flat->part_kind, flat->n_parts, &m->raw.part_kind));
+    OJ_TRY(upload(m->work, flat->part_offset, n + 1, &raw->part_offset));
+    OJ_TRY(upload(m->work, flat->part_kind, flat->n_parts, &raw->part_kind));
     OJ_TRY(upload(m->work, flat->ring_offset, flat->n_parts + 1,
-                  &m->raw.ring_offset));
-    return upload(m->work, flat->vertex_offset, flat->n_rings + 1,
-                  &m->raw.vertex_offset);
+                  &raw->ring_offset));
+    OJ_TRY(upload(m->work, flat->vertex_offset, flat->n_rings + 1,
+                  &raw->vertex_offset));
+    /* so that offsets are places, also where they do not begin at 0 */
+    raw->part_kind -= flat->part_offset[0];
+    raw->ring_offset -= flat->part_offset[0];
+    raw->vertex_offset -= flat->ring_offset[0];
+    raw->x -= flat->vertex_offset[0];
+    raw->y -= flat->vertex_offset[0];
+    return OJ_OK;
 }
 
 static oj_status order_features(struct layer_build *m)
@@ -257,15 +266,13 @@ static oj_status make_segments(struct layer_build *m)
 static oj_status measure(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
-    struct layer_extent e = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    struct extent_of_segment segments = {layer->segment.data};
+    struct oj_box e = oj_box_empty();
     if (layer->n_segments > 0)
     {
-        OJ_TRY(oj_cuda_reduce(m->work->device, segments, layer->n_segments,
-                              join_layer_extents(), &e, m->work->doing,
-                              m->work->err));
-        layer->magnitude =
-            fmax(fmax(fabs(e.x0), fabs(e.x1)), fmax(fabs(e.y0), fabs(e.y1)));
+        OJ_TRY(m->work->reduce(layer->n_segments,
+                               box_of_segment{layer->segment.data},
+                               join_boxes(), &e));
+        layer->magnitude = oj_box_size(&e);
     }
     layer->x0 = e.x0;
     layer->y0 = e.y0;
@@ -377,4 +384,31 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     else
         *out = layer;
     return status;
+}
+
+/* --- boxes ---------------------------------------------------------------- */
+
+/* A warp for each feature. */
+static __global__ void
+find_boxes(const __grid_constant__ struct oj_cuda_layer layer,
+           struct oj_box *out)
+{
+    int64_t f = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 32, end;
+    int lane = (int)(threadIdx.x % 32);
+    struct oj_box box = oj_box_empty();
+    if (f >= layer.n_features)
+        return;
+    end = oj_cuda_first_segment(layer, f + 1);
+    for (int64_t s = oj_cuda_first_segment(layer, f) + lane; s < end; s += 32)
+        add_segment(&box, layer.segment.data[s]);
+    oj_cuda_box_of_warp(&box);
+    if (lane == 0)
+        out[f] = box;
+}
+
+oj_status oj_cuda_layer_boxes(struct oj_cuda_work *work,
+                              const struct oj_cuda_layer *layer,
+                              struct oj_box *box)
+{
+    return work->run(32 * layer->n_features, find_boxes, *layer, box);
 }

@@ -6,14 +6,14 @@
 
 /** The last i of first .. end - 1 with offset[i] <= at, which ascend; the first
  *  of them where none is. Those that have nothing are stepped over. */
-template <typename I>
-static __device__ __forceinline__ I oj_cuda_owner_of(const int64_t *offset,
+template <typename I, typename Offset>
+static __device__ __forceinline__ I oj_cuda_owner_of(const Offset *offset,
                                                      I first, I end, int64_t at)
 {
     while (end - first > 1)
     {
         I middle = first + (end - first) / 2;
-        if (offset[middle] <= at)
+        if ((int64_t)offset[middle] <= at)
             first = middle;
         else
             end = middle;

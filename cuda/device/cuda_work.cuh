@@ -3,7 +3,72 @@
 #ifndef CUDA_WORK_CUH
 #define CUDA_WORK_CUH
 
-#include "cuda_parallel_for.cuh"
+#include "cuda_stage.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include <iterator>
+
+#define OJ_CUDA_EACH_BLOCK 256
+
+template <typename Body>
+static __global__ void oj_cuda_each_of(int64_t n,
+                                       const __grid_constant__ Body body)
+{
+    int64_t i = (int64_t)blockIdx.x * OJ_CUDA_EACH_BLOCK + threadIdx.x;
+    if (i < n)
+        body(i);
+}
+
+/** The values of(0), of(1), .. as calls of CUB read them. */
+template <typename V, typename Of> struct oj_cuda_computed
+{
+    typedef std::random_access_iterator_tag iterator_category;
+    typedef V value_type;
+    typedef ptrdiff_t difference_type;
+    typedef const V *pointer;
+    typedef V reference;
+    Of of;
+    ptrdiff_t at;
+
+    __device__ V operator*() const
+    {
+        return of(at);
+    }
+    __device__ V operator[](ptrdiff_t i) const
+    {
+        return of(at + i);
+    }
+    __host__ __device__ oj_cuda_computed operator+(ptrdiff_t i) const
+    {
+        oj_cuda_computed moved = {of, at + i};
+        return moved;
+    }
+};
+
+template <typename K, typename Key> struct oj_cuda_key_writer
+{
+    Key key_of;
+    K *key;
+    int32_t *number;
+
+    __device__ void operator()(int64_t i) const
+    {
+        key[i] = key_of(i);
+        number[i] = (int32_t)i;
+    }
+};
+
+/** The greater one, for calls of CUB. */
+struct oj_cuda_greater
+{
+    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
+    {
+        return a > b ? a : b;
+    }
+};
 
 /** All is done in order of the stream. A failure of CUDA is one of `doing`. */
 struct oj_cuda_work
@@ -29,7 +94,7 @@ struct oj_cuda_work
     ~oj_cuda_work()
     {
         oj_cuda_drop(device, stream, &scratch);
-        oj_cuda_release(device, stream, &memory);
+        release();
     }
 
     OJ_MUST_USE oj_status check(cudaError_t error)
@@ -90,6 +155,21 @@ struct oj_cuda_work
             oj_cuda_hand_over(&memory, array, &to->memory);
     }
 
+    /** Gives an array back before the end. */
+    template <typename T> void drop(T *array)
+    {
+        struct oj_cuda_memory one = {};
+        if (array != NULL)
+            oj_cuda_hand_over(&memory, array, &one);
+        oj_cuda_release(device, stream, &one);
+    }
+
+    /** Gives all arrays back before the end. */
+    void release()
+    {
+        oj_cuda_release(device, stream, &memory);
+    }
+
     /** Reads a few bytes; waits for the stream. */
     template <typename From, typename T>
     OJ_MUST_USE oj_status read(const From *from, T *to)
@@ -99,7 +179,7 @@ struct oj_cuda_work
 
     /* --- kernels ---------------------------------------------------------- */
 
-    /** Blocks of BLOCK threads, n in all. */
+    /** Blocks of BLOCK threads, n in all; nothing where n is 0. */
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {
@@ -110,7 +190,8 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status run_blocks(dim3 blocks, void (*kernel)(P...),
                                      A... arguments)
     {
-        kernel<<<blocks, BLOCK, 0, stream>>>(arguments...);
+        if (blocks.x > 0)
+            kernel<<<blocks, BLOCK, 0, stream>>>(arguments...);
         return check(cudaGetLastError());
     }
 
@@ -118,22 +199,42 @@ struct oj_cuda_work
      *  pointer to memory of the host in it. */
     template <typename Body> OJ_MUST_USE oj_status each(int64_t n, Body body)
     {
-        return oj_cuda_each(stream, n, body, doing, err);
+        return run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_each_of<Body>, n, body);
     }
 
     /* --- calls of CUB ----------------------------------------------------- */
 
     /** call(memory, bytes), a call of CUB that tells bytes where memory is
-     *  NULL. */
+     *  NULL. scratch grows as calls want. */
     template <typename Call> OJ_MUST_USE oj_status with_scratch(Call call)
     {
-        return oj_cuda_with_scratch(device, stream, &scratch, call, doing, err);
+        size_t bytes = 0;
+        OJ_TRY(check(call((void *)NULL, bytes)));
+        if ((int64_t)bytes > scratch.n)
+        {
+            oj_cuda_drop(device, stream, &scratch);
+            OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &scratch, err));
+        }
+        return check(call((void *)scratch.data, bytes));
+    }
+
+    /** sums [n + 1]: what the first n of counts [n + 1] add up to before each,
+     *  and all of them; the last count is not looked at. */
+    template <typename Counts, typename T>
+    OJ_MUST_USE oj_status scan_to(Counts counts, int64_t n, T *sums)
+    {
+        return with_scratch(
+            [&](void *temporary, size_t &bytes)
+            {
+                return cub::DeviceScan::ExclusiveSum(temporary, bytes, counts,
+                                                     sums, n + 1, stream);
+            });
     }
 
     /** Counts [n + 1], the last one 0, become offsets, in place. */
     template <typename T> OJ_MUST_USE oj_status scan(T *counts, int64_t n)
     {
-        return oj_cuda_scan(device, stream, &scratch, counts, n, doing, err);
+        return scan_to(counts, n, counts);
     }
 
     /** The same, and waits for their sum. */
@@ -144,17 +245,87 @@ struct oj_cuda_work
         return read(counts + n, total);
     }
 
+    /** *sums [n + 1]: what of(0) .. of(n - 1) add up to before each, and all of
+     *  them, which it waits for; of(n) may be asked. */
+    template <typename T, typename Of>
+    OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
+    {
+        OJ_TRY(make(n + 1, sums));
+        OJ_TRY(scan_to(oj_cuda_computed<T, Of>{of, 0}, n, *sums));
+        return read(*sums + n, total);
+    }
+
+    /** Element i becomes the greatest of from[0] .. from[i]. */
+    template <typename From>
+    OJ_MUST_USE oj_status greatest_so_far(From from, int64_t n, uint32_t *to)
+    {
+        return with_scratch(
+            [&](void *temporary, size_t &bytes)
+            {
+                return cub::DeviceScan::InclusiveScan(temporary, bytes, from,
+                                                      to, oj_cuda_greater(),
+                                                      (int)n, stream);
+            });
+    }
+
+    /** Puts of(0) .. of(n - 1) together with what *sum is, by op, whatever
+     *  their order; waits for the stream. n is below 2^31. */
+    template <typename V, typename Of, typename Op>
+    OJ_MUST_USE oj_status reduce(int64_t n, Of of, Op op, V *sum)
+    {
+        oj_cuda_computed<V, Of> values = {of, 0};
+        oj_cuda_work own(this);
+        V *out;
+        OJ_TRY(own.make(1, &out));
+        OJ_TRY(own.with_scratch(
+            [&](void *temporary, size_t &bytes)
+            {
+                return cub::DeviceReduce::Reduce(temporary, bytes, values, out,
+                                                 (int)n, op, *sum, stream);
+            }));
+        return own.read(out, sum);
+    }
+
+    /** Sorts n keys with their values by the lowest bits of the keys; what has
+     *  equal ones keeps its order. Both are this work's, before and after, and
+     *  may be elsewhere then. At most 2^31 - 1. */
+    template <typename K, typename V>
+    OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, V **value)
+    {
+        K *other_key;
+        V *other_value;
+        OJ_TRY(make(n, &other_key));
+        OJ_TRY(make(n, &other_value));
+        cub::DoubleBuffer<K> keys(*key, other_key);
+        cub::DoubleBuffer<V> values(*value, other_value);
+        OJ_TRY(with_scratch(
+            [&](void *temporary, size_t &bytes)
+            {
+                return cub::DeviceRadixSort::SortPairs(
+                    temporary, bytes, keys, values, (int)n, 0, bits, stream);
+            }));
+        *key = keys.Current();
+        *value = values.Current();
+        drop(keys.Alternate());
+        drop(values.Alternate());
+        return OJ_OK;
+    }
+
     /** order [n]: 0 .. n - 1 by the lowest bits of key_of(0) .., and where
      *  these are equal by number. At most 2^31 - 1. */
     template <typename K, typename Key>
     OJ_MUST_USE oj_status order_by(int64_t n, int bits, Key key_of,
                                    int32_t **order)
     {
-        oj_cuda_array<int32_t> made = {NULL, 0};
-        OJ_TRY(oj_cuda_order_by<K>(device, stream, n, bits, key_of, &made,
-                                   doing, err));
-        oj_cuda_adopt(&memory, &made);
-        *order = made.data;
+        oj_cuda_work own(this);
+        K *key;
+        int32_t *number;
+        OJ_TRY(own.make(n, &key));
+        OJ_TRY(own.make(n, &number));
+        OJ_TRY(own.each(n, oj_cuda_key_writer<K, Key>{key_of, key, number}));
+        OJ_TRY(own.sort(n, bits, &key, &number));
+        own.hand_over(number, this);
+        *order = number;
         return OJ_OK;
     }
 };

@@ -6,6 +6,7 @@
 
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_clock.h"
+#include "oj_cuda_segment.h"
 
 #include <cuda_runtime.h>
 
@@ -88,55 +89,12 @@ OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
     return OJ_OK;
 }
 
-static inline struct oj_error *oj_cuda_last(struct oj_error *err)
-{
-    return err;
-}
-
-template <typename T, typename... Rest>
-struct oj_error *oj_cuda_last(struct oj_cuda_array<T> *, Rest... rest)
-{
-    return oj_cuda_last(rest...);
-}
-
-/** Several of n elements each, and then err; those that were made before an
- *  error are to be dropped. */
-template <typename T, typename Next, typename... Rest>
-OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
-                                   cudaStream_t stream, int64_t n,
-                                   struct oj_cuda_array<T> *out,
-                                   struct oj_cuda_array<Next> *next,
-                                   Rest... rest)
-{
-    OJ_TRY(oj_cuda_make(device, stream, n, out, oj_cuda_last(rest...)));
-    return oj_cuda_make(device, stream, n, next, rest...);
-}
-
 template <typename... T>
 void oj_cuda_drop(struct oj_cuda_device *device, cudaStream_t stream,
                   struct oj_cuda_array<T> *...array)
 {
     (oj_cuda_free_bytes(device, stream, array->data, array->n, sizeof(T)), ...);
     ((array->data = NULL, array->n = 0), ...);
-}
-
-/** Makes all elements 0, in order of stream. */
-template <typename T>
-OJ_MUST_USE oj_status oj_cuda_clear(cudaStream_t stream,
-                                    const struct oj_cuda_array<T> *array,
-                                    const char *doing, struct oj_error *err)
-{
-    if (array->n > 0)
-        OJ_CUDA_TRY(cudaMemsetAsync(array->data, 0,
-                                    (size_t)array->n * sizeof(T), stream),
-                    doing, err);
-    return OJ_OK;
-}
-
-template <typename... T>
-int64_t oj_cuda_bytes(const struct oj_cuda_array<T> *...array)
-{
-    return ((array->n * (int64_t)sizeof(T)) + ...);
 }
 
 enum
@@ -173,28 +131,11 @@ void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
 
 int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory);
 
-/** Arrays that were owned are memory's, which has room, from now on. */
-template <typename... T>
-void oj_cuda_adopt(struct oj_cuda_memory *memory,
-                   const struct oj_cuda_array<T> *...array)
-{
-    ((array->n > 0 ? (void)(memory->held[memory->n++] = {array->data, array->n,
-                                                         sizeof(T)})
-                   : (void)0),
-     ...);
-}
-
 /** Blocks of so many threads for n of them. */
 static inline unsigned oj_blocks(int64_t n, int64_t block)
 {
     return (unsigned)((n + block - 1) / block);
 }
-
-/** A segment or edge a -> b in the given direction; one memory sector. */
-struct alignas(32) oj_cuda_segment
-{
-    double ax, ay, bx, by;
-};
 
 /** Columns of the join side by rank, [n_features]; NULL where the join does
  *  not ask. */
@@ -240,9 +181,11 @@ struct oj_cuda_layer
 struct oj_cuda_work;
 
 /** Copies the join side to the device, with the columns that relation, if it
- *  is not NULL, asks for; all arrays are work's.  left_out: [features] 1 for
- *  those that are to have no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more
- *  than 2^31 - 1 segments. Waits for the stream. */
+ *  is not NULL, asks for; all arrays are work's.  flat may be some rows of
+ *  another layer, whose offsets do not begin at 0: all arrays begin with what
+ *  its first offsets name.  left_out: [features] 1 for those that are to have
+ *  no parts there, or NULL.  OJ_ERR_UNSUPPORTED: more than 2^31 - 1 segments.
+ *  Waits for the stream. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,

@@ -1294,9 +1294,10 @@ static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
     return status;
 }
 
-oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
-                       struct oj_matches *out, struct oj_stats *stats,
-                       struct oj_error *err)
+oj_status oj_cuda_index_join(struct oj_gpu_index *index,
+                             const struct oj_flat *input,
+                             struct oj_matches *out, struct oj_stats *stats,
+                             struct oj_error *err)
 {
     struct cuda_join_batch batch = {};
     oj_status status;

@@ -88,9 +88,8 @@ static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
 }
 
 /* Runs aside. */
-static void drop_all(void *user)
+static void drop_all(const struct counting *c)
 {
-    struct counting *c = (struct counting *)user;
     for (int p = 0; p < c->index->n_places; p++)
     {
         struct oj_cuda_place *place = &c->index->place[p];
@@ -188,11 +187,11 @@ static oj_status count_batch(struct counting *c, const struct oj_flat *input,
         err);
 }
 
-oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
-                            const struct oj_flat *input,
-                            const struct oj_sum_request *request,
-                            int64_t *words, int64_t *n_pairs,
-                            struct oj_stats *stats, struct oj_error *err)
+oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
+                                  const struct oj_flat *input,
+                                  const struct oj_sum_request *request,
+                                  int64_t *words, int64_t *n_pairs,
+                                  struct oj_stats *stats, struct oj_error *err)
 {
     int64_t n_features = index->join_side->n_features, sum = 0;
     int64_t n_words = request->n_words, n_all;
@@ -216,7 +215,7 @@ oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
     if (c.host == NULL)
         return oj_fail_nomem(err, n_all, sizeof *c.host);
     status = count_batch(&c, input, stats, err);
-    oj_cuda_aside(drop_all, &c);
+    oj_cuda_aside([&]() { drop_all(&c); });
     for (int64_t p = 0; status == OJ_OK && p < index->n_places; p++)
     {
         const int64_t *host = c.host + p * c.n_words;
@@ -231,12 +230,12 @@ oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
     return status;
 }
 
-oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
-                              const struct oj_flat *input, int64_t *count,
-                              int64_t *n_pairs, struct oj_stats *stats,
-                              struct oj_error *err)
+oj_status oj_cuda_index_count_pairs(struct oj_gpu_index *index,
+                                    const struct oj_flat *input, int64_t *count,
+                                    int64_t *n_pairs, struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     const struct oj_sum_request request = oj_cuda_only_counts();
-    return oj_cuda_sum_pairs(index, input, &request, count, n_pairs, stats,
-                             err);
+    return oj_cuda_index_sum_pairs(index, input, &request, count, n_pairs,
+                                   stats, err);
 }

@@ -117,9 +117,8 @@ static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
         err);
 }
 
-static void drop_family(void *user)
+static void drop_family(const struct oj_gpu_index *index)
 {
-    struct oj_gpu_index *index = (struct oj_gpu_index *)user;
     for (int p = 0; p < index->n_places; p++)
     {
         struct oj_cuda_place *place = &index->place[p];
@@ -141,7 +140,7 @@ static void refuse(struct oj_gpu_index *index, int family,
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
         index->why_refused = *why;
-    oj_cuda_aside(drop_family, index);
+    oj_cuda_aside([=]() { drop_family(index); });
 }
 
 oj_status oj_cuda_family_for(struct oj_gpu_index *index,
@@ -179,7 +178,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                    "no CUDA kernel answers such a join");
 }
 
-const char *oj_cuda_why_refused(const struct oj_gpu_index *index)
+const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
 {
     return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
 }
@@ -229,9 +228,8 @@ static void free_place(struct oj_cuda_place *place)
     oj_cuda_close(&place->device);
 }
 
-static void free_all(void *user)
+static void free_all(struct oj_gpu_index *index)
 {
-    struct oj_gpu_index *index = (struct oj_gpu_index *)user;
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
         oj_cuda_slot_free(&index->slot[i]);
     for (int i = 0; i < index->n_places; i++)
@@ -242,7 +240,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside(free_all, index);
+    oj_cuda_aside([=]() { free_all(index); });
     oj_free(index->place);
     oj_free(index);
 }

@@ -3,6 +3,7 @@
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
+#include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_stage.h"
 #include "../device/cuda_threads.h"
 #include "cuda_family.h"
@@ -98,7 +99,6 @@ OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                                          const struct oj_flat *input,
                                          int *number, struct oj_stats *stats,
                                          struct oj_error *err);
-const char *oj_cuda_why_refused(const struct oj_gpu_index *index);
 
 /** Who takes the points of a batch, chunk by chunk, where pairs are not made.
  *  take() runs on many threads at once: what it does is enqueued on the slot's
@@ -137,55 +137,5 @@ static inline int64_t oj_most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
-
-/* Functions of struct oj_gpu_module. */
-oj_status oj_cuda_index_make(const struct oj_flat *join_side,
-                             const int32_t *tie_rank,
-                             const struct oj_relation *relation,
-                             const struct oj_options *options,
-                             struct oj_gpu_index **out, struct oj_stats *stats,
-                             struct oj_error *err);
-void oj_cuda_index_free(struct oj_gpu_index *index);
-oj_status oj_cuda_join(struct oj_gpu_index *index, const struct oj_flat *input,
-                       struct oj_matches *out, struct oj_stats *stats,
-                       struct oj_error *err);
-oj_status oj_cuda_count_pairs(struct oj_gpu_index *index,
-                              const struct oj_flat *input, int64_t *count,
-                              int64_t *n_pairs, struct oj_stats *stats,
-                              struct oj_error *err);
-oj_status oj_cuda_sum_pairs(struct oj_gpu_index *index,
-                            const struct oj_flat *input,
-                            const struct oj_sum_request *request,
-                            int64_t *words, int64_t *n_pairs,
-                            struct oj_stats *stats, struct oj_error *err);
-
-/* The same for data that stay on the device (cuda_resident.cu). */
-oj_status oj_cuda_resident_allocate(struct oj_gpu_index *index, int64_t bytes,
-                                    void **out, struct oj_error *err);
-void oj_cuda_resident_release(struct oj_gpu_index *index, void *memory);
-oj_status oj_cuda_resident_copy(struct oj_gpu_index *index, void *to,
-                                const void *from, int64_t bytes,
-                                struct oj_error *err);
-oj_status oj_cuda_resident_rebuild(struct oj_gpu_index *index,
-                                   double seconds[2], struct oj_error *err);
-oj_status oj_cuda_resident_join(struct oj_gpu_index *index,
-                                const struct oj_gpu_points *points,
-                                int32_t *d_row, double *d_measure,
-                                double *seconds, struct oj_error *err);
-oj_status oj_cuda_resident_pairs(struct oj_gpu_index *index,
-                                 const struct oj_gpu_points *points,
-                                 int64_t *n_pairs, double *seconds,
-                                 struct oj_error *err);
-oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
-                                 const struct oj_gpu_points *points,
-                                 int64_t *d_count, double *seconds,
-                                 struct oj_error *err);
-oj_status oj_cuda_resident_sum(struct oj_gpu_index *index,
-                               const struct oj_gpu_points *points,
-                               const struct oj_sum_request *request,
-                               int64_t *d_words, double *seconds,
-                               struct oj_error *err);
-oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err);
-void oj_cuda_unpin(const void *memory);
 
 #endif

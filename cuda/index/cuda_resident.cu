@@ -222,7 +222,8 @@ oj_status oj_cuda_resident_count(struct oj_gpu_index *index,
     return oj_cuda_resident_sum(index, points, &request, d_count, seconds, err);
 }
 
-oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err)
+oj_status oj_cuda_resident_pin(const void *memory, int64_t bytes,
+                               struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaHostRegister((void *)memory, (size_t)bytes,
                                  cudaHostRegisterPortable),
@@ -230,7 +231,7 @@ oj_status oj_cuda_pin(const void *memory, int64_t bytes, struct oj_error *err)
     return OJ_OK;
 }
 
-void oj_cuda_unpin(const void *memory)
+void oj_cuda_resident_unpin(const void *memory)
 {
     (void)cudaHostUnregister((void *)memory);
     (void)cudaGetLastError();

@@ -103,7 +103,7 @@ static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
     else if (parts->part[i] == PART_ASKED)
         OJ_TRY(make_asked(self, device, err));
     else
-        OJ_TRY(make_ring_cells(
+        OJ_TRY(oj_cuda_ring_cells_build(
             &work, self->layer,
             self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS, &self->rings));
     oj_cuda_hand_over(&work.memory, NULL, &parts->memory[i]);

@@ -90,7 +90,7 @@ static oj_status make_entries(struct close_index *self,
     const struct oj_cuda_segment *segment = self->layer->segment.data;
     const int32_t *feature = self->layer->segment_feature.data;
     int64_t n = self->side.n;
-    struct oj_close_place *entry;
+    struct oj_point_place *entry;
     int32_t *rank;
     OJ_TRY(work->make(n, &entry, &rank));
     self->side.entry = entry;
@@ -108,14 +108,6 @@ static oj_status make_entries(struct close_index *self,
                        &self->columns.exclude_class);
 }
 
-struct greatest
-{
-    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
-    {
-        return a > b ? a : b;
-    }
-};
-
 /* The end of the entries of each place that has some counts until the next
  * one. */
 static oj_status make_starts(struct close_index *self,
@@ -130,18 +122,13 @@ static oj_status make_starts(struct close_index *self,
         work->each(side.n,
                    [=] __device__(int64_t i)
                    {
-                       const struct oj_close_place *at = &side.entry[i];
+                       const struct oj_point_place *at = &side.entry[i];
                        uint32_t place = oj_close_place_of(&side, at->x, at->y);
                        if (i + 1 == side.n ||
                            oj_close_place_of(&side, at[1].x, at[1].y) != place)
                            start[(int64_t)place + 1] = (uint32_t)i + 1;
                    }));
-    return work->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            return cub::DeviceScan::InclusiveScan(
-                memory, bytes, start, start, greatest(), (int)n, work->stream);
-        });
+    return work->greatest_so_far(start, n, start);
 }
 
 static oj_status make_all_entries(struct close_index *self,

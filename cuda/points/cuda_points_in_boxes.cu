@@ -3,19 +3,15 @@
  * warp for points that lie close together: once to count, once to write.  Then
  * the pairs of each row are put in the order of ranks, where that is asked
  * for. */
+#include "../device/cuda_boxes.cuh"
 #include "cuda_point_batch.cuh"
-
-#define BLOCK POINT_BLOCK
-
-/* Threads that find the box of a feature together. */
-#define LANES 32
 
 /* What kernels read of the join side: an entry is a feature. */
 struct envelopes
 {
     struct oj_device_tree tree;
-    const struct oj_tree_box *box; /* [tree.n] */
-    const int32_t *rank;           /* [tree.n] */
+    const struct oj_box *box; /* [tree.n] */
+    const int32_t *rank;      /* [tree.n] */
 };
 
 struct pairs_index : oj_cuda_index
@@ -34,52 +30,6 @@ static int takes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-static __device__ double least_of_lanes(double v)
-{
-    for (int step = LANES / 2; step > 0; step /= 2)
-    {
-        double other = __shfl_xor_sync(0xffffffffu, v, step);
-        v = other < v ? other : v;
-    }
-    return v;
-}
-
-/* A warp for each feature; its segments are one run. */
-static __global__ void
-make_feature_boxes(const __grid_constant__ struct oj_cuda_layer layer,
-                   struct oj_tree_box *box)
-{
-    const int64_t *part = layer.part_offset.data,
-                  *ring = layer.ring_offset.data;
-    int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / LANES;
-    int lane = (int)(threadIdx.x % LANES);
-    double x0 = INFINITY, y0 = INFINITY, x1 = INFINITY, y1 = INFINITY;
-    int64_t at, end;
-    if (f >= layer.n_features)
-        return;
-    at = layer.segment_offset.data[ring[part[f]]];
-    end = layer.segment_offset.data[ring[part[f + 1]]];
-    for (at += lane; at < end; at += LANES)
-    {
-        const struct oj_cuda_segment *s = &layer.segment.data[at];
-        x0 = fmin(x0, fmin(s->ax, s->bx));
-        y0 = fmin(y0, fmin(s->ay, s->by));
-        x1 = fmin(x1, fmin(-s->ax, -s->bx));
-        y1 = fmin(y1, fmin(-s->ay, -s->by));
-    }
-    x0 = least_of_lanes(x0);
-    y0 = least_of_lanes(y0);
-    x1 = least_of_lanes(x1);
-    y1 = least_of_lanes(y1);
-    if (lane == 0)
-    {
-        box[f].x0 = x0;
-        box[f].y0 = y0;
-        box[f].x1 = -x1;
-        box[f].y1 = -y1;
-    }
-}
-
 /* The order of the tree is the ranks of the entries. */
 static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *keep)
 {
@@ -87,13 +37,13 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *keep)
     const struct oj_cuda_layer *layer = self->layer;
     struct oj_cuda_work work(keep);
     struct oj_cuda_tree tree;
-    struct oj_tree_box *from, *box;
+    struct oj_box *from, *box;
     const int32_t *order;
     int64_t n = layer->n_features;
     if (layer->n_segments == 0)
         return OJ_OK;
     OJ_TRY(work.make(n, &from));
-    OJ_TRY(work.run<BLOCK>(n * LANES, make_feature_boxes, *layer, from));
+    OJ_TRY(oj_cuda_layer_boxes(&work, layer, from));
     OJ_TRY(oj_cuda_tree_build(keep, layer, n, from, &tree));
     OJ_TRY(keep->make(n, &box));
     order = tree.order;
@@ -126,7 +76,7 @@ look_around(const struct envelopes &side, const struct point_batch &batch,
     oj_tree_walk_start(&walk, &side.tree, x, y, 0.0);
     while ((entry = oj_tree_walk_next(&walk, &side.tree)) >= 0)
     {
-        const struct oj_tree_box *box = &side.box[entry];
+        const struct oj_box *box = &side.box[entry];
         int32_t rank = side.rank[entry];
         if (box->x0 <= x && x <= box->x1 && box->y0 <= y && y <= box->y1 &&
             oj_pair_rule_passes(&batch.rule, i, rank, 0))

@@ -19,12 +19,8 @@
 
 #include "../../algs/kernels/oj_segment.h"
 #include "../../algs/kernels/oj_square_limit.h"
+#include "../device/oj_cuda_segment.h"
 #include "../index/oj_pair_rule.h"
-
-struct __attribute__((aligned(16))) oj_close_place
-{
-    double x, y;
-};
 
 /** The join side. Borrows everything. */
 struct oj_close_side
@@ -37,7 +33,7 @@ struct oj_close_side
     uint32_t column_mask, row_mask;
     int32_t column_bits;
     const uint32_t *start;              /**< [places + 1] */
-    const struct oj_close_place *entry; /**< [n] */
+    const struct oj_point_place *entry; /**< [n] */
     const int32_t *rank;                /**< [n] */
 };
 
@@ -224,7 +220,7 @@ OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
 #endif
     for (i = 0; i < OJ_CLOSE_AT_ONCE; i++)
     {
-        struct oj_close_place q;
+        struct oj_point_place q;
         double dx, dy, d2;
         if (i >= n)
             break;
@@ -249,7 +245,7 @@ OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
                             const struct oj_pair_rule *rule, int64_t row,
                             uint32_t entry)
 {
-    const struct oj_close_place *q = &side->entry[entry];
+    const struct oj_point_place *q = &side->entry[entry];
     int is_same = rule->excludes_same && q->x == v->x && q->y == v->y;
     return oj_pair_rule_passes(rule, row, (int32_t)entry, is_same);
 }
@@ -257,7 +253,7 @@ OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
 OJ_FN double oj_close_distance(const struct oj_close_side *side, double x,
                                double y, uint32_t entry)
 {
-    const struct oj_close_place *q = &side->entry[entry];
+    const struct oj_point_place *q = &side->entry[entry];
     return oj_point_distance(x, y, q->x, q->y);
 }
 

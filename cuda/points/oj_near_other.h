@@ -11,13 +11,9 @@
 #define OJ_NEAR_OTHER_H
 
 #include "../../algs/kernels/oj_segment.h"
+#include "../device/oj_cuda_segment.h"
 #include "../index/oj_pair_rule.h"
 #include "../tree/oj_tree.h"
-
-struct __attribute__((aligned(16))) oj_point_place
-{
-    double x, y;
-};
 
 /** The join side. Borrows everything. */
 struct oj_near_others

@@ -9,11 +9,11 @@
  *  A method to compare with, not the one to use. Source: Zhang, You, Gruenwald
  *  2012, sections 3.2 to 3.4.
  */
+#include "../device/cuda_boxes.cuh"
+#include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offsets.cuh"
-#include "../device/cuda_parallel_for.cuh"
 #include "../device/cuda_threads.h"
 #include "../device/cuda_work.cuh"
-#include "cuda_quadrant.h"
 
 #include "../../algs/kernels/oj_quadrant.h"
 #include "../../flatten/base/oj_array.h"
@@ -43,31 +43,30 @@ struct quadrant_cells
     double reach;
     struct oj_quadrant_frame frame;
     int64_t n_entries;
-    struct oj_cuda_array<struct oj_box> box; /**< [features] */
-    struct oj_cuda_array<uint64_t> cell;     /**< [n_entries] ascending */
-    struct oj_cuda_array<int32_t> feature;   /**< [n_entries] rank */
-    struct oj_cuda_array<int32_t> first;     /**< [features + 1] segment */
-    struct oj_cuda_array<uint8_t> flag;      /**< [segments], or empty: no
-                                                  polygons */
+    struct oj_box *box; /**< [features] */
+    uint64_t *cell;     /**< [n_entries] ascending */
+    int32_t *feature;   /**< [n_entries] rank */
+    int32_t *first;     /**< [features + 1] segment */
+    uint8_t *flag;      /**< [segments], or NULL: no polygons */
 };
 
 /** Points of a chunk in quadrants. */
 struct quadrants
 {
-    int64_t n_points;                           /**< that are there, in order */
-    int64_t n;                                  /**< quadrants */
-    struct oj_cuda_array<int32_t> row;          /**< [n_points or more] */
-    struct oj_cuda_array<double> x, y;          /**< [n_points] */
-    struct oj_cuda_array<int32_t> first;        /**< [n + 1] point */
-    struct oj_cuda_array<struct oj_box> window; /**< [n] */
+    int64_t n_points;      /**< that are there, in order */
+    int64_t n;             /**< quadrants */
+    int32_t *row;          /**< [n_points or more] */
+    double *x, *y;         /**< [n_points] */
+    int32_t *first;        /**< [n + 1] point */
+    struct oj_box *window; /**< [n] */
 };
 
 /** Pairs of a chunk: how many each quadrant has, and which some have. */
 struct quadrant_pairs
 {
-    int64_t n;                            /**< in all */
-    struct oj_cuda_array<int64_t> offset; /**< [quadrants + 1] */
-    struct oj_cuda_array<int64_t> task;   /**< [quadrants + 1] first task */
+    int64_t n;       /**< in all */
+    int64_t *offset; /**< [quadrants + 1] */
+    int64_t *task;   /**< [quadrants + 1] first task */
     struct oj_cuda_array<int32_t> feature;
 };
 
@@ -80,23 +79,21 @@ struct quadrant_slice
 /** What points have found so far. */
 struct quadrant_answers
 {
-    struct oj_cuda_array<double> distance;          /**< [points in order] */
-    struct oj_cuda_array<int32_t> rank;             /**< [points in order] */
-    struct oj_cuda_array<int32_t> lock;             /**< [quadrants] 0: free */
-    struct oj_cuda_array<unsigned long long> n_met; /**< [1] (point, feature)
-                                                         pairs in reach */
+    double *distance;          /**< [points in order] */
+    int32_t *rank;             /**< [points in order] */
+    int32_t *lock;             /**< [quadrants] 0: free */
+    unsigned long long *n_met; /**< [1] (point, feature) pairs in reach */
 };
 
-/** Points on their way; by value to kernels. The layer and the grid are
- *  borrowed, the arrays are the chunk's own, also after an error. */
+/** Points on their way; by value to kernels. The arrays are those of the
+ *  chunk's work, the layer and the grid are borrowed. */
 struct quadrant_chunk
 {
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
-    int interior; /**< 1: points in polygons are at distance 0 */
     int64_t n;
-    struct oj_cuda_array<double> x, y, measure; /**< [n] */
-    struct oj_cuda_array<int32_t> row;          /**< [n] join ordinal or -1 */
+    double *x, *y, *measure; /**< [n] */
+    int32_t *row;            /**< [n] join ordinal or -1 */
     struct quadrants quadrants;
     struct quadrant_pairs pairs;
     struct quadrant_slice slice;
@@ -106,19 +103,12 @@ struct quadrant_chunk
 struct oj_gpu_quadrant_index
 {
     struct oj_options options;
-    int interior;
+    int interior; /**< 1: points in polygons are at distance 0 */
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /**< of layer */
+    struct oj_cuda_memory memory; /**< of layer and grid */
+    int64_t grid_bytes;
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
-};
-
-/** The host's side of a chunk. */
-struct chunk : quadrant_chunk, oj_cuda_job
-{
-    struct oj_gpu_quadrant_index *self;
-    int64_t n_met;
-    double stage_start, sort_s, filter_s, refine_s;
 };
 
 /* --- points -----------------------------------------------------------------
@@ -146,37 +136,6 @@ struct extent_of_point
     }
 };
 
-/* A square with too many points: those of places first .. end - 1. */
-struct square
-{
-    int32_t first, end;
-};
-
-struct quadrants_build : oj_cuda_job
-{
-    int64_t n, size;
-    const double *x, *y;
-    struct quadrants *out;
-    struct oj_cuda_array<uint64_t> code;
-    struct oj_cuda_array<struct square> open, next;
-    struct oj_cuda_array<unsigned long long> n_next; /* [1] */
-    struct oj_cuda_array<int32_t> place; /* [n + 1] 1: a quadrant begins */
-};
-
-/* The box of all lanes of a warp. */
-static __device__ void join_lanes(struct oj_box *box)
-{
-    for (int step = WARP / 2; step > 0; step /= 2)
-    {
-        struct oj_box other;
-        other.x0 = __shfl_xor_sync(~0u, box->x0, step);
-        other.y0 = __shfl_xor_sync(~0u, box->y0, step);
-        other.x1 = __shfl_xor_sync(~0u, box->x1, step);
-        other.y1 = __shfl_xor_sync(~0u, box->y1, step);
-        oj_box_add_box(box, &other);
-    }
-}
-
 struct join_point_extents
 {
     __device__ struct point_extent
@@ -188,53 +147,52 @@ struct join_point_extents
     }
 };
 
-/* By codes; points with the same code keep their order. */
-static oj_status sort_points(struct quadrants_build *m, struct oj_box frame)
+/* A square with too many points: those of places first .. end - 1. */
+struct square
 {
-    struct quadrants *out = m->out;
-    const double *x = m->x, *y = m->y;
-    OJ_TRY(oj_cuda_order_by<uint64_t>(
-        m->device, m->stream, m->n, OJ_QUADRANT_CODE_BITS,
+    int32_t first, end;
+};
+
+/* By codes; points with the same code keep their order. code: of each place,
+ * work's. */
+static oj_status sort_points(struct oj_cuda_work *keep,
+                             struct oj_cuda_work *work,
+                             const struct quadrant_chunk *c,
+                             const struct oj_box frame, struct quadrants *out,
+                             uint64_t **code)
+{
+    const double *x = c->x, *y = c->y;
+    OJ_TRY(keep->order_by<uint64_t>(
+        c->n, OJ_QUADRANT_CODE_BITS,
         [=] __device__(int64_t i)
         { return oj_quadrant_code(x[i], y[i], &frame); },
-        &out->row, "sorting the points", m->err));
-    OJ_TRY(m->make(out->n_points, &out->x, &out->y));
-    OJ_TRY(m->make(out->n_points, &m->code));
-    int32_t *row = out->row.data;
-    double *to_x = out->x.data, *to_y = out->y.data;
-    uint64_t *code = m->code.data;
-    return oj_cuda_each(
-        m->stream, out->n_points,
-        [=] __device__(int64_t i)
-        {
-            to_x[i] = x[row[i]];
-            to_y[i] = y[row[i]];
-            code[i] = oj_quadrant_code(to_x[i], to_y[i], &frame);
-        },
-        "ordering the points", m->err);
+        &out->row));
+    OJ_TRY(keep->make(out->n_points, &out->x, &out->y));
+    OJ_TRY(work->make(out->n_points, code));
+    const struct quadrants to = *out;
+    uint64_t *to_code = *code;
+    return work->each(to.n_points,
+                      [=] __device__(int64_t i)
+                      {
+                          to.x[i] = x[to.row[i]];
+                          to.y[i] = y[to.row[i]];
+                          to_code[i] =
+                              oj_quadrant_code(to.x[i], to.y[i], &frame);
+                      });
 }
 
-/* The children of squares: those with too many points are split further, the
+/* The children of a square: those with too many points are split further, the
  * first place of each other is marked.  The order of open squares is any. */
-static __global__ void split(int64_t n, const struct square *open,
-                             const uint64_t *code, int low_bits, int64_t size,
-                             int32_t *place, struct square *next,
-                             unsigned long long *n_next)
+static __device__ void split(struct square s, const uint64_t *code,
+                             int low_bits, int64_t size, int32_t *place,
+                             struct square *next, unsigned long long *n_next)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int64_t first, end;
-    if (i >= n)
-        return;
-    first = open[i].first;
-    end = open[i].end;
+    int64_t first = s.first, end = s.end;
     while (first < end)
     {
         int64_t stop = oj_quadrant_square_end(code, first, end, low_bits);
         if (stop - first > size && low_bits > 0)
-        {
-            struct square s = {(int32_t)first, (int32_t)stop};
-            next[atomicAdd(n_next, 1ull)] = s;
-        }
+            next[atomicAdd(n_next, 1ull)] = {(int32_t)first, (int32_t)stop};
         else
         {
             /* codes tell no more: runs of at most size */
@@ -245,32 +203,32 @@ static __global__ void split(int64_t n, const struct square *open,
     }
 }
 
-/* Marks the first place of each quadrant. Open squares have more than size
+/* place [n + 1]: 1 where a quadrant begins. Open squares have more than size
  * points each, which bounds their number. */
-static oj_status split_all(struct quadrants_build *m)
+static oj_status split_all(struct oj_cuda_work *work, int64_t n, int64_t size,
+                           const uint64_t *code, int32_t *place)
 {
-    int64_t n = m->out->n_points, n_open = n > m->size;
-    int64_t most = n / (m->size + 1) + 1;
-    struct square root = {0, (int32_t)n};
-    int32_t one = 1;
-    OJ_TRY(m->make(n + 1, &m->place));
-    OJ_TRY(m->make(most, &m->open, &m->next));
-    OJ_TRY(m->make(1, &m->n_next));
-    OJ_TRY(m->clear(&m->place, "splitting squares"));
-    OJ_CUDA_TRY(cudaMemcpyAsync(m->place.data, &one, sizeof one,
-                                cudaMemcpyHostToDevice, m->stream),
-                "splitting squares", m->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(m->open.data, &root, sizeof root,
-                                cudaMemcpyHostToDevice, m->stream),
-                "splitting squares", m->err);
+    int64_t n_open = n > size, most = n / (size + 1) + 1;
+    struct square *open, *next;
+    unsigned long long *n_next;
+    OJ_TRY(work->make(most, &open, &next));
+    OJ_TRY(work->make(1, &n_next));
+    OJ_TRY(work->each(1,
+                      [=] __device__(int64_t)
+                      {
+                          place[0] = 1;
+                          open[0] = {0, (int32_t)n};
+                      }));
     for (int low_bits = OJ_QUADRANT_CODE_BITS - 2; n_open > 0; low_bits -= 2)
     {
-        OJ_TRY(m->clear(&m->n_next, "splitting squares"));
-        OJ_TRY(m->run(n_open, "splitting squares", split, n_open, m->open.data,
-                      m->code.data, low_bits, m->size, m->place.data,
-                      m->next.data, m->n_next.data));
-        OJ_TRY(m->read(m->n_next.data, &n_open, "splitting squares"));
-        oj_cuda_swap(&m->open, &m->next);
+        struct square *from = open, *to = next;
+        OJ_TRY(work->clear(n_next, 1));
+        OJ_TRY(work->each(
+            n_open, [=] __device__(int64_t i)
+            { split(from[i], code, low_bits, size, place, to, n_next); }));
+        OJ_TRY(work->read(n_next, &n_open));
+        open = to;
+        next = from;
     }
     return OJ_OK;
 }
@@ -287,67 +245,50 @@ static __global__ void make_windows(int64_t n, const int32_t *first,
     for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
          p += WARP)
         oj_box_add_point(&box, x[p], y[p]);
-    join_lanes(&box);
+    oj_cuda_box_of_warp(&box);
     if (threadIdx.x % WARP == 0)
         window[q] = oj_box_around(&box, 0.0);
 }
 
-static oj_status list_quadrants(struct quadrants_build *m)
+/* place: 1 where a quadrant begins; then quadrants before each place. */
+static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
+                                struct quadrants *out)
 {
-    struct quadrants *out = m->out;
-    int32_t n_quadrants = 0;
-    OJ_TRY(m->scan_total(m->place.data, out->n_points, &n_quadrants,
-                         "listing quadrants"));
-    out->n = n_quadrants;
-    OJ_TRY(m->make(out->n + 1, &out->first));
-    OJ_TRY(m->make(out->n, &out->window));
-    /* quadrants before each place */
-    const int32_t *number = m->place.data;
-    int32_t *first = out->first.data;
+    int32_t n_quadrants = 0, *first;
     int64_t n = out->n_points;
-    OJ_TRY(oj_cuda_each(
-        m->stream, n + 1,
-        [=] __device__(int64_t i)
-        {
-            if (i == n || number[i + 1] != number[i])
-                first[number[i]] = (int32_t)i;
-        },
-        "listing quadrants", m->err));
-    return m->run(out->n * WARP, "listing quadrants", make_windows, out->n,
-                  out->first.data, out->x.data, out->y.data, out->window.data);
+    OJ_TRY(keep->scan_total(place, n, &n_quadrants));
+    out->n = n_quadrants;
+    OJ_TRY(keep->make(out->n + 1, &out->first));
+    OJ_TRY(keep->make(out->n, &out->window));
+    first = out->first;
+    OJ_TRY(keep->each(n + 1,
+                      [=] __device__(int64_t i)
+                      {
+                          if (i == n || place[i + 1] != place[i])
+                              first[place[i]] = (int32_t)i;
+                      }));
+    return keep->run<BLOCK>(out->n * WARP, make_windows, out->n, out->first,
+                            out->x, out->y, out->window);
 }
 
-static oj_status make_all(struct quadrants_build *m)
+static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
+                                struct quadrant_chunk *c)
 {
+    struct oj_cuda_work work(keep);
+    struct quadrants *out = &c->quadrants;
     struct point_extent frame = {oj_box_empty(), 0};
-    struct extent_of_point points = {m->x, m->y};
-    if (m->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_reduce(m->device, points, m->n, join_point_extents(), &frame,
-                          "measuring the points", m->err));
-    m->out->n_points = frame.n;
+    uint64_t *code;
+    int32_t *place;
+    size = size < c->n ? size : c->n;
+    OJ_TRY(work.reduce(c->n, extent_of_point{c->x, c->y}, join_point_extents(),
+                       &frame));
+    out->n_points = frame.n;
     if (frame.n == 0)
         return OJ_OK;
-    OJ_TRY(sort_points(m, frame.box));
-    OJ_TRY(split_all(m));
-    return list_quadrants(m);
-}
-
-static oj_status make_quadrants(struct chunk *c, int64_t size)
-{
-    struct quadrants_build m = {};
-    oj_status status;
-    m.device = c->device;
-    m.stream = c->stream;
-    m.n = c->n;
-    m.size = size < c->n ? size : c->n;
-    m.x = c->x.data;
-    m.y = c->y.data;
-    m.out = &c->quadrants;
-    m.err = c->err;
-    status = make_all(&m);
-    m.drop(&m.code, &m.scratch, &m.open, &m.next, &m.n_next, &m.place);
-    return status;
+    OJ_TRY(sort_points(keep, &work, c, frame.box, out, &code));
+    OJ_TRY(work.make_zeros(out->n_points + 1, &place));
+    OJ_TRY(split_all(&work, out->n_points, size, code, place));
+    return list_quadrants(keep, place, out);
 }
 
 /* --- the join side ---------------------------------------------------------
@@ -358,39 +299,11 @@ static oj_status make_quadrants(struct chunk *c, int64_t size)
 
 #define N_SAMPLES 1023
 
-struct quadrant_grid_build : oj_cuda_job
-{
-    const struct oj_cuda_layer *layer;
-    struct quadrant_cells *grid;
-    struct oj_cuda_array<int64_t> offset;              /* [features + 1] */
-    struct oj_cuda_sorting<uint64_t, int32_t> entries; /* features by cell */
-};
-
-/* A warp for each feature. */
-static __global__ void make_boxes(int64_t n, const int32_t *first,
-                                  const struct oj_cuda_segment *segment,
-                                  struct oj_box *out)
-{
-    int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    struct oj_box box = oj_box_empty();
-    if (f >= n)
-        return;
-    for (int64_t s = first[f] + (int)threadIdx.x % WARP; s < first[f + 1];
-         s += WARP)
-    {
-        oj_box_add_point(&box, segment[s].ax, segment[s].ay);
-        oj_box_add_point(&box, segment[s].bx, segment[s].by);
-    }
-    join_lanes(&box);
-    if (threadIdx.x % WARP == 0)
-        out[f] = oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
-}
-
 /* Cells of a feature; 0 when it has no box. */
 static __device__ double cells_of(const struct quadrant_cells &grid, int64_t f,
                                   struct oj_quadrant_cells *cells)
 {
-    struct oj_box box = grid.box.data[f];
+    struct oj_box box = grid.box[f];
     if (oj_box_is_empty(&box))
         return 0.0;
     box = oj_box_around(&box, grid.reach);
@@ -411,6 +324,17 @@ struct sum_of_cells
     __device__ double operator()(double a, double b) const
     {
         return a + b;
+    }
+};
+
+struct n_cells_of
+{
+    struct sum_of_cells of;
+    int64_t n;
+
+    __device__ int64_t operator()(ptrdiff_t f) const
+    {
+        return f < n ? (int64_t)of(f) : 0;
     }
 };
 
@@ -435,65 +359,53 @@ list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
     }
 }
 
-static oj_status follow_segments(struct quadrant_grid_build *m)
+static oj_status follow_segments(struct oj_cuda_work *keep,
+                                 const struct oj_cuda_layer &layer,
+                                 struct quadrant_cells *grid)
 {
-    const struct oj_cuda_layer *layer = m->layer;
-    struct quadrant_cells *grid = m->grid;
-    int64_t n = layer->n_features;
-    OJ_TRY(m->make(n + 1, &grid->first));
-    OJ_TRY(m->make(n, &grid->box));
-    const struct oj_cuda_layer l = *layer;
-    int32_t *first = grid->first.data;
-    OJ_TRY(oj_cuda_each(
-        m->stream, n + 1,
-        [=] __device__(int64_t f)
-        {
-            if (l.short_points)
-                first[f] = (int32_t)f;
-            else if (f == l.n_features)
-                first[f] = (int32_t)l.n_segments;
-            else
-                first[f] = (int32_t)l.segment_offset
-                               .data[l.ring_offset.data[l.part_offset.data[f]]];
-        },
-        "making boxes", m->err));
-    OJ_TRY(m->run(n * WARP, "making boxes", make_boxes, n, grid->first.data,
-                  layer->segment.data, grid->box.data));
-    if (layer->segment_part.n == 0)
-        return OJ_OK;
-    OJ_TRY(m->make(layer->n_segments, &grid->flag));
-    OJ_TRY(m->clear(&grid->flag, "following rings"));
-    uint8_t *flag = grid->flag.data;
-    return oj_cuda_each(
-        m->stream, layer->n_parts,
-        [=] __device__(int64_t p)
-        {
-            const int64_t *ring = l.ring_offset.data;
-            const int64_t *segment = l.segment_offset.data;
-            int64_t end = segment[ring[p + 1]];
-            /* parts without segments are none */
-            if (end > segment[ring[p]])
-                flag[end - 1] = l.part_kind.data[p] == OJ_PART_POLYGON
-                                    ? OJ_QUADRANT_POLYGON_END
-                                    : OJ_QUADRANT_LINE_END;
-        },
-        "following rings", m->err);
+    int64_t n = layer.n_features;
+    OJ_TRY(keep->make(n + 1, &grid->first));
+    OJ_TRY(keep->make(n, &grid->box));
+    OJ_TRY(oj_cuda_layer_boxes(keep, &layer, grid->box));
+    if (layer.segment_part.n > 0)
+        OJ_TRY(keep->make_zeros(layer.n_segments, &grid->flag));
+    const struct oj_cuda_layer l = layer;
+    const struct quadrant_cells to = *grid;
+    OJ_TRY(keep->each(n + 1,
+                      [=] __device__(int64_t f)
+                      {
+                          to.first[f] = (int32_t)oj_cuda_first_segment(l, f);
+                          if (f < n && !oj_box_is_empty(&to.box[f]))
+                              to.box[f] = oj_box_around(&to.box[f], 0.0);
+                      }));
+    return keep->each(to.flag != NULL ? l.n_parts : 0,
+                      [=] __device__(int64_t p)
+                      {
+                          const int64_t *ring = l.ring_offset.data;
+                          const int64_t *segment = l.segment_offset.data;
+                          int64_t end = segment[ring[p + 1]];
+                          /* parts without segments are none */
+                          if (end > segment[ring[p]])
+                              to.flag[end - 1] =
+                                  l.part_kind.data[p] == OJ_PART_POLYGON
+                                      ? OJ_QUADRANT_POLYGON_END
+                                      : OJ_QUADRANT_LINE_END;
+                      });
 }
 
 /* Twice the longer side of a typical box with its reach: such a box touches a
  * few cells. */
-static oj_status typical_size(struct quadrant_grid_build *m, double *out)
+static oj_status typical_size(struct oj_cuda_work *work, int64_t n,
+                              const struct quadrant_cells *grid, double *out)
 {
     struct oj_box box[N_SAMPLES];
     double side[N_SAMPLES];
-    int64_t n = m->layer->n_features, step = n / N_SAMPLES + 1, n_sides = 0;
+    int64_t step = n / N_SAMPLES + 1, n_sides = 0;
     int64_t n_samples = (n + step - 1) / step;
-    OJ_CUDA_TRY(cudaMemcpy2DAsync(box, sizeof *box, m->grid->box.data,
-                                  (size_t)step * sizeof *box, sizeof *box,
-                                  (size_t)n_samples, cudaMemcpyDeviceToHost,
-                                  m->stream),
-                "looking at boxes", m->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "looking at boxes", m->err);
+    OJ_TRY(work->check(cudaMemcpy2DAsync(
+        box, sizeof *box, grid->box, (size_t)step * sizeof *box, sizeof *box,
+        (size_t)n_samples, cudaMemcpyDeviceToHost, work->stream)));
+    OJ_TRY(work->wait());
     for (int64_t i = 0; i < n_samples; i++)
     {
         if (!oj_box_is_empty(&box[i]))
@@ -501,98 +413,62 @@ static oj_status typical_size(struct quadrant_grid_build *m, double *out)
                 fmax(box[i].x1 - box[i].x0, box[i].y1 - box[i].y0);
     }
     qsort(side, (size_t)n_sides, sizeof *side, oj_compare_doubles);
-    *out =
-        2.0 * ((n_sides > 0 ? side[n_sides / 2] : 0.0) + 2.0 * m->grid->reach);
+    *out = 2.0 * ((n_sides > 0 ? side[n_sides / 2] : 0.0) + 2.0 * grid->reach);
     return OJ_OK;
 }
 
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * one cell has one of each at most. */
-static oj_status choose_size(struct quadrant_grid_build *m)
+static oj_status choose_size(struct oj_cuda_work *work,
+                             const struct oj_cuda_layer &layer,
+                             struct quadrant_cells *grid)
 {
-    const struct oj_cuda_layer *layer = m->layer;
-    struct quadrant_cells *grid = m->grid;
-    struct oj_box all = {layer->x0, layer->y0, layer->x1, layer->y1};
-    double limit = fmin(6.0 * (double)layer->n_features + 1024.0, 2147483000.0);
+    struct oj_box all = {layer.x0, layer.y0, layer.x1, layer.y1};
+    double limit = fmin(6.0 * (double)layer.n_features + 1024.0, 2147483000.0);
     double extent, size, n = 0.0;
     all = oj_box_around(&all, grid->reach);
     extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     grid->frame.x0 = all.x0;
     grid->frame.y0 = all.y0;
-    OJ_TRY(typical_size(m, &size));
+    OJ_TRY(typical_size(work, layer.n_features, grid, &size));
     size = fmax(size, extent / OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         size = INFINITY;
     for (;; size *= 2.0)
     {
-        struct sum_of_cells sum;
         grid->frame.size = size;
-        sum.grid = *grid;
         n = 0.0;
-        OJ_TRY(oj_cuda_reduce(m->device, sum, layer->n_features, sum, &n,
-                              "counting cells", m->err));
+        OJ_TRY(work->reduce(layer.n_features, sum_of_cells{*grid},
+                            sum_of_cells{*grid}, &n));
         if (n <= limit || !(size < INFINITY))
             break;
     }
     if (n > INT32_MAX)
-        return oj_fail(m->err, OJ_ERR_LIMIT, "too many features for a grid");
-    grid->n_entries = (int64_t)n;
+        return oj_fail(work->err, OJ_ERR_LIMIT, "too many features for a grid");
     return OJ_OK;
 }
 
-static oj_status make_cells(struct quadrant_grid_build *m)
+/* Waits for the stream. */
+static oj_status make_grid(struct oj_cuda_work *keep,
+                           const struct oj_cuda_layer &layer, double reach,
+                           struct quadrant_cells *grid)
 {
-    struct quadrant_cells *grid = m->grid;
-    int64_t n = m->layer->n_features, n_entries;
-    OJ_TRY(choose_size(m));
-    n_entries = grid->n_entries;
-    OJ_TRY(m->make(n + 1, &m->offset));
-    OJ_TRY(oj_cuda_sorting_make(m->device, m->stream, n_entries, &m->entries,
-                                m->err));
-    int64_t *count = m->offset.data;
-    const struct quadrant_cells cells = *grid;
-    OJ_TRY(oj_cuda_each(
-        m->stream, n + 1,
-        [=] __device__(int64_t f)
-        {
-            struct oj_quadrant_cells unused;
-            count[f] = f < n ? (int64_t)cells_of(cells, f, &unused) : 0;
-        },
-        "counting cells", m->err));
-    OJ_TRY(m->scan(m->offset.data, n, "summing counts"));
-    OJ_TRY(m->run(n * WARP, "listing cells", list_cells, n, *grid,
-                  m->offset.data, m->entries.key[0].data,
-                  m->entries.value[0].data));
-    if (n_entries > 0)
-        OJ_TRY(oj_cuda_sort(m->device, m->stream, 64, "sorting cells",
-                            &m->entries, m->err));
-    oj_cuda_swap(&grid->cell, &m->entries.key[0]);
-    oj_cuda_swap(&grid->feature, &m->entries.value[0]);
-    return OJ_OK;
-}
-
-static oj_status make_grid(struct oj_cuda_device *device,
-                           const struct oj_cuda_layer *layer, double reach,
-                           struct quadrant_cells *out, struct oj_error *err)
-{
-    struct quadrant_grid_build m = {};
-    oj_status status;
-    out->reach = reach;
-    if (layer->n_segments == 0)
+    struct oj_cuda_work work(keep);
+    int64_t n = layer.n_features, *offset;
+    grid->reach = reach;
+    if (layer.n_segments == 0)
         return OJ_OK;
-    m.device = device;
-    m.stream = device->stream;
-    m.layer = layer;
-    m.grid = out;
-    m.err = err;
-    status = follow_segments(&m);
-    if (status == OJ_OK)
-        status = make_cells(&m);
-    m.drop(&m.offset, &m.scratch);
-    oj_cuda_sorting_drop(device, device->stream, &m.entries);
-    OJ_TRY(status);
-    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream), "laying a grid", err);
-    return OJ_OK;
+    OJ_TRY(follow_segments(keep, layer, grid));
+    OJ_TRY(choose_size(&work, layer, grid));
+    OJ_TRY(work.scan_computed(n, n_cells_of{{*grid}, n}, &offset,
+                              &grid->n_entries));
+    OJ_TRY(keep->make(grid->n_entries, &grid->cell));
+    OJ_TRY(keep->make(grid->n_entries, &grid->feature));
+    OJ_TRY(work.run<BLOCK>(n * WARP, list_cells, n, *grid, offset, grid->cell,
+                           grid->feature));
+    if (grid->n_entries > 0)
+        OJ_TRY(keep->sort(grid->n_entries, 64, &grid->cell, &grid->feature));
+    return keep->wait();
 }
 
 /* --- pairs ------------------------------------------------------------------
@@ -607,12 +483,12 @@ static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
                               const struct oj_quadrant_cells *cells)
 {
     struct oj_box box =
-        oj_box_around(&grid->box.data[grid->feature.data[i]], grid->reach);
+        oj_box_around(&grid->box[grid->feature[i]], grid->reach);
     struct oj_quadrant_cells of_box;
     if (!oj_box_intersects(&box, window))
         return 0;
     of_box = oj_quadrant_cells_of(&grid->frame, &box);
-    return oj_quadrant_counts_in(grid->cell.data[i], cells, &of_box);
+    return oj_quadrant_counts_in(grid->cell[i], cells, &of_box);
 }
 
 /* The pairs of a quadrant in the order of entries; out NULL: only counted. */
@@ -620,7 +496,7 @@ static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
                                 int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
-    struct oj_box window = c->quadrants.window.data[q];
+    struct oj_box window = c->quadrants.window[q];
     struct oj_quadrant_cells cells =
         oj_quadrant_cells_of(&grid->frame, &window);
     unsigned lane = threadIdx.x % WARP;
@@ -628,15 +504,15 @@ static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
     int64_t n = 0, first, end;
     while (row <= cells.row1)
     {
-        row = oj_quadrant_run(grid->cell.data, grid->n_entries, row, &cells,
-                              &first, &end);
+        row = oj_quadrant_run(grid->cell, grid->n_entries, row, &cells, &first,
+                              &end);
         for (int64_t i = first; i < end; i += WARP)
         {
             int is = i + lane < end && is_pair(grid, i + lane, &window, &cells);
             unsigned mask = __ballot_sync(~0u, is);
             if (is && out != NULL)
                 out[n + __popc(mask & ((1u << lane) - 1))] =
-                    grid->feature.data[i + lane];
+                    grid->feature[i + lane];
             n += __popc(mask);
         }
     }
@@ -653,14 +529,14 @@ count_pairs(const __grid_constant__ struct quadrant_chunk c)
     n_pairs = q < n ? visit(&c, q, NULL) : 0;
     if (threadIdx.x % WARP != 0)
         return;
-    c.pairs.offset.data[q] = n_pairs;
-    c.pairs.task.data[q] = (n_pairs + TASK - 1) / TASK;
+    c.pairs.offset[q] = n_pairs;
+    c.pairs.task[q] = (n_pairs + TASK - 1) / TASK;
 }
 
 static __global__ void
 fill_pairs(const __grid_constant__ struct quadrant_chunk c)
 {
-    const int64_t *offset = c.pairs.offset.data;
+    const int64_t *offset = c.pairs.offset;
     int64_t q =
         c.slice.first + ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     if (q < c.slice.end)
@@ -668,12 +544,12 @@ fill_pairs(const __grid_constant__ struct quadrant_chunk c)
                     c.pairs.feature.data + (offset[q] - offset[c.slice.first]));
 }
 
-/* One thread. */
-static __global__ void
-find_slice(const __grid_constant__ struct quadrant_chunk c, int64_t most,
-           struct quadrant_slice *out)
+/* The quadrants after those of a slice whose pairs are not more than most, or
+ * one of them. */
+static __device__ struct quadrant_slice
+slice_after(const struct quadrant_chunk &c, int64_t most)
 {
-    const int64_t *offset = c.pairs.offset.data, *task = c.pairs.task.data;
+    const int64_t *offset = c.pairs.offset, *task = c.pairs.task;
     int64_t first = c.slice.end, low = first + 1, high = c.quadrants.n;
     while (low < high)
     {
@@ -683,37 +559,30 @@ find_slice(const __grid_constant__ struct quadrant_chunk c, int64_t most,
         else
             high = middle - 1;
     }
-    out->first = first;
-    out->end = low;
-    out->n_pairs = offset[low] - offset[first];
-    out->n_tasks = task[low] - task[first];
+    return {first, low, offset[low] - offset[first], task[low] - task[first]};
 }
 
-static oj_status count_all_pairs(struct chunk *c)
+static oj_status count_all_pairs(struct oj_cuda_work *work,
+                                 struct quadrant_chunk *c)
 {
     struct quadrant_pairs *pairs = &c->pairs;
     int64_t n = c->quadrants.n;
-    OJ_TRY(c->make(n + 1, &pairs->offset, &pairs->task));
-    OJ_TRY(c->run((n + 1) * WARP, "counting pairs", count_pairs, *c));
-    OJ_TRY(c->scan(pairs->task.data, n, "summing counts"));
-    return c->scan_total(pairs->offset.data, n, &pairs->n, "summing counts");
+    OJ_TRY(work->make(n + 1, &pairs->offset, &pairs->task));
+    OJ_TRY(work->run<BLOCK>((n + 1) * WARP, count_pairs, *c));
+    OJ_TRY(work->scan(pairs->task, n));
+    return work->scan_total(pairs->offset, n, &pairs->n);
 }
 
-static oj_status next_slice(struct chunk *c, int64_t most)
+static oj_status next_slice(struct oj_cuda_work *of, struct quadrant_chunk *c,
+                            int64_t most)
 {
-    oj_cuda_array<struct quadrant_slice> slice = {NULL, 0};
-    oj_status status;
-    OJ_TRY(c->make(1, &slice));
-    find_slice<<<1, 1, 0, c->stream>>>(*c, most, slice.data);
-    status = c->read(slice.data, &c->slice, "choosing quadrants");
-    c->drop(&slice);
-    return status;
-}
-
-static oj_status list_pairs(struct chunk *c)
-{
-    int64_t n = c->slice.end - c->slice.first;
-    return c->run(n * WARP, "listing pairs", fill_pairs, *c);
+    struct oj_cuda_work work(of);
+    const struct quadrant_chunk chunk = *c;
+    struct quadrant_slice *slice;
+    OJ_TRY(work.make(1, &slice));
+    OJ_TRY(work.each(1, [=] __device__(int64_t)
+                     { *slice = slice_after(chunk, most); }));
+    return work.read(slice, &c->slice);
 }
 
 /* --- points against features ------------------------------------------------
@@ -744,13 +613,13 @@ static __device__ void load_pairs(const struct quadrant_chunk *c,
                                   const int32_t *feature, int n,
                                   struct pairs_of_block *p)
 {
-    const int32_t *first = c->grid.first.data;
+    const int32_t *first = c->grid.first;
     int i = (int)threadIdx.x;
     if (i < n)
     {
         p->feature[i] = feature[i];
         p->first[i] = first[feature[i]];
-        p->box[i] = c->grid.box.data[feature[i]];
+        p->box[i] = c->grid.box[feature[i]];
         p->place[i + 1] = first[feature[i] + 1] - first[feature[i]];
     }
     __syncthreads();
@@ -776,7 +645,7 @@ static __device__ void load_segment(const struct quadrant_chunk *c,
     pair = oj_cuda_owner_of(p->place, 0, n, at);
     s = p->first[pair] + (at - p->place[pair]);
     tile->segment[threadIdx.x] = c->layer.segment.data[s];
-    tile->flag[threadIdx.x] = INTERIOR ? c->grid.flag.data[s] : 0;
+    tile->flag[threadIdx.x] = INTERIOR ? c->grid.flag[s] : 0;
 }
 
 /* A point on its way along the segments of a block's pairs. */
@@ -843,9 +712,9 @@ static __device__ void put_together(const struct quadrant_chunk *c, int64_t q,
                                     int alone, int64_t point,
                                     const struct quadrant_walk *w)
 {
-    double *distance = &c->answers.distance.data[point];
-    int32_t *rank = &c->answers.rank.data[point];
-    int32_t *lock = &c->answers.lock.data[q];
+    double *distance = &c->answers.distance[point];
+    int32_t *rank = &c->answers.rank[point];
+    int32_t *lock = &c->answers.lock[q];
     struct oj_quadrant_best best;
     if (!alone)
     {
@@ -884,8 +753,8 @@ static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
     w->n_met = 0;
     if (!is_there)
         return;
-    w->x = c->quadrants.x.data[point];
-    w->y = c->quadrants.y.data[point];
+    w->x = c->quadrants.x[point];
+    w->y = c->quadrants.y[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
     w->window = oj_box_around(&at, c->grid.reach);
@@ -897,8 +766,8 @@ static __global__ void __launch_bounds__(TILE)
 {
     __shared__ struct pairs_of_block pairs;
     __shared__ struct tile tile;
-    const int64_t *task = c.pairs.task.data, *offset = c.pairs.offset.data;
-    const int32_t *first_point = c.quadrants.first.data;
+    const int64_t *task = c.pairs.task, *offset = c.pairs.offset;
+    const int32_t *first_point = c.quadrants.first;
     struct quadrant_walk w;
     int64_t t = task[c.slice.first] + blockIdx.x;
     int64_t q = oj_cuda_owner_of(task, c.slice.first, c.slice.end, t);
@@ -920,100 +789,95 @@ static __global__ void __launch_bounds__(TILE)
     for (int step = WARP / 2; step > 0; step /= 2)
         n_met += __shfl_xor_sync(~0u, n_met, step);
     if (threadIdx.x % WARP == 0 && n_met > 0)
-        atomicAdd(c.answers.n_met.data, (unsigned long long)n_met);
+        atomicAdd(c.answers.n_met, (unsigned long long)n_met);
 }
 
-static oj_status make_answers(struct chunk *c)
+static oj_status make_answers(struct oj_cuda_work *work,
+                              struct quadrant_chunk *c)
 {
     struct quadrant_answers *a = &c->answers;
     int64_t n = c->quadrants.n_points;
-    OJ_TRY(c->make(n, &a->distance, &a->rank));
-    OJ_TRY(c->make(c->quadrants.n, &a->lock));
-    OJ_TRY(c->make(1, &a->n_met));
-    OJ_TRY(c->clear(&a->n_met, "starting answers"));
-    OJ_TRY(c->clear(&a->lock, "starting answers"));
-    double *distance = a->distance.data;
-    int32_t *rank = a->rank.data;
-    return oj_cuda_each(
-        c->stream, n,
-        [=] __device__(int64_t i)
-        {
-            distance[i] = INFINITY;
-            rank[i] = INT32_MAX;
-        },
-        "starting answers", c->err);
+    OJ_TRY(work->make(n, &a->distance));
+    OJ_TRY(work->make(n, &a->rank));
+    OJ_TRY(work->make_zeros(c->quadrants.n, &a->lock));
+    OJ_TRY(work->make_zeros(1, &a->n_met));
+    const struct quadrant_answers to = *a;
+    return work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          to.distance[i] = INFINITY;
+                          to.rank[i] = INT32_MAX;
+                      });
 }
 
-static oj_status refine_slice(struct chunk *c)
+static oj_status answer_all(struct oj_cuda_work *work,
+                            const struct quadrant_chunk &c)
 {
-    unsigned n_blocks = (unsigned)c->slice.n_tasks;
-    if (n_blocks == 0)
-        return OJ_OK;
-    if (c->interior && c->grid.flag.n > 0)
-        refine<1><<<n_blocks, TILE, 0, c->stream>>>(*c);
-    else
-        refine<0><<<n_blocks, TILE, 0, c->stream>>>(*c);
-    OJ_CUDA_TRY_LAUNCH("measuring distances", c->err);
-    return OJ_OK;
-}
-
-static oj_status answer_all(struct chunk *c)
-{
-    const struct quadrant_chunk chunk = *c;
-    OJ_TRY(oj_cuda_each(
-        c->stream, c->n,
-        [=] __device__(int64_t i)
-        {
-            chunk.row.data[i] = -1;
-            chunk.measure.data[i] = NAN;
-        },
-        "answering", c->err));
-    return oj_cuda_each(
-        c->stream, c->quadrants.n_points,
-        [=] __device__(int64_t p)
-        {
-            const int32_t *ordinal_of = chunk.layer.ordinal_of.data;
-            int32_t best = chunk.answers.rank.data[p];
-            int32_t row = chunk.quadrants.row.data[p];
-            if (best == INT32_MAX)
-                return;
-            chunk.row.data[row] = ordinal_of != NULL ? ordinal_of[best] : best;
-            chunk.measure.data[row] = chunk.answers.distance.data[p];
-        },
-        "answering", c->err);
+    const struct quadrant_chunk chunk = c;
+    OJ_TRY(work->each(chunk.n,
+                      [=] __device__(int64_t i)
+                      {
+                          chunk.row[i] = -1;
+                          chunk.measure[i] = NAN;
+                      }));
+    return work->each(chunk.quadrants.n_points,
+                      [=] __device__(int64_t p)
+                      {
+                          const int32_t *ordinal_of =
+                              chunk.layer.ordinal_of.data;
+                          int32_t best = chunk.answers.rank[p];
+                          int32_t row = chunk.quadrants.row[p];
+                          if (best == INT32_MAX)
+                              return;
+                          chunk.row[row] =
+                              ordinal_of != NULL ? ordinal_of[best] : best;
+                          chunk.measure[row] = chunk.answers.distance[p];
+                      });
 }
 
 /* --- batches ----------------------------------------------------------- */
+
+/* Rows of a batch on their way. */
+struct chunk
+{
+    const struct oj_gpu_quadrant_index *self;
+    struct oj_cuda_work *work;
+    struct quadrant_chunk on;
+    double stage_start;
+    struct oj_stats stats; /* of this chunk */
+};
 
 /* Waits for what is enqueued, which adds to *seconds. */
 static oj_status end_stage(struct chunk *c, double *seconds)
 {
     double start = c->stage_start;
-    OJ_CUDA_TRY(cudaStreamSynchronize(c->stream), "joining", c->err);
+    OJ_TRY(c->work->wait());
     c->stage_start = oj_clock_seconds();
     *seconds += c->stage_start - start;
-    return oj_check_cancel(c->self->device.cancel, c->err);
+    return oj_check_cancel(c->self->device.cancel, c->work->err);
+}
+
+static oj_status copy(struct chunk *c, void *to, const void *from, size_t bytes)
+{
+    return c->work->check(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->work->stream));
 }
 
 static oj_status load(struct chunk *c, const double *x, const double *y)
 {
-    size_t bytes = (size_t)c->n * sizeof *x;
-    OJ_TRY(c->make(c->n, &c->x, &c->y, &c->measure, &c->row));
-    OJ_CUDA_TRY(
-        cudaMemcpyAsync(c->x.data, x, bytes, cudaMemcpyHostToDevice, c->stream),
-        "copying points", c->err);
-    OJ_CUDA_TRY(
-        cudaMemcpyAsync(c->y.data, y, bytes, cudaMemcpyHostToDevice, c->stream),
-        "copying points", c->err);
-    return OJ_OK;
+    struct quadrant_chunk *on = &c->on;
+    size_t bytes = (size_t)on->n * sizeof *x;
+    OJ_TRY(c->work->make(on->n, &on->x, &on->y, &on->measure));
+    OJ_TRY(c->work->make(on->n, &on->row));
+    OJ_TRY(copy(c, on->x, x, bytes));
+    return copy(c, on->y, y, bytes);
 }
 
 static oj_status group(struct chunk *c)
 {
-    struct oj_gpu_quadrant_index *self = c->self;
-    int64_t size = self->options.quadrant_size;
-    OJ_TRY(make_quadrants(c, size > 0 ? size : default_size));
-    return end_stage(c, &c->sort_s);
+    int64_t size = c->self->options.quadrant_size;
+    OJ_TRY(make_quadrants(c->work, size > 0 ? size : default_size, &c->on));
+    return end_stage(c, &c->stats.sort_s);
 }
 
 /* Room for as many pairs as there is memory for, up to n. *got: how many. */
@@ -1021,7 +885,7 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 {
     for (*got = n < most_pairs ? n : most_pairs;; *got /= 2)
     {
-        oj_status status = c->make(*got, &c->pairs.feature);
+        oj_status status = c->work->make(*got, &c->on.pairs.feature);
         if (status != OJ_ERR_NOMEM || *got <= least_pairs)
             return status;
     }
@@ -1030,68 +894,53 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 /* One quadrant may have more pairs than are held at a time. */
 static oj_status make_room(struct chunk *c)
 {
-    if (c->slice.n_pairs <= c->pairs.feature.n)
+    struct oj_cuda_array<int32_t> *feature = &c->on.pairs.feature;
+    if (c->on.slice.n_pairs <= feature->n)
         return OJ_OK;
-    c->drop(&c->pairs.feature);
-    return c->make(c->slice.n_pairs, &c->pairs.feature);
+    c->work->drop(feature->data);
+    return c->work->make(c->on.slice.n_pairs, feature);
 }
 
 static oj_status run_slice(struct chunk *c, int64_t most)
 {
-    OJ_TRY(next_slice(c, most));
+    struct quadrant_chunk *on = &c->on;
+    OJ_TRY(next_slice(c->work, on, most));
     OJ_TRY(make_room(c));
-    OJ_TRY(list_pairs(c));
-    OJ_TRY(end_stage(c, &c->filter_s));
-    OJ_TRY(refine_slice(c));
-    return end_stage(c, &c->refine_s);
+    OJ_TRY(c->work->run<BLOCK>((on->slice.end - on->slice.first) * WARP,
+                               fill_pairs, *on));
+    OJ_TRY(end_stage(c, &c->stats.filter_s));
+    OJ_TRY(c->work->run_blocks<TILE>(
+        (unsigned)on->slice.n_tasks,
+        c->self->interior && on->grid.flag != NULL ? refine<1> : refine<0>,
+        *on));
+    return end_stage(c, &c->stats.refine_s);
 }
 
 static oj_status meet(struct chunk *c)
 {
+    struct quadrant_chunk *on = &c->on;
     int64_t most = 0;
-    if (c->quadrants.n == 0 || c->grid.n_entries == 0)
+    if (on->quadrants.n == 0 || on->grid.n_entries == 0)
         return OJ_OK;
-    OJ_TRY(count_all_pairs(c));
-    OJ_TRY(end_stage(c, &c->filter_s));
-    if (c->pairs.n == 0)
+    OJ_TRY(count_all_pairs(c->work, on));
+    OJ_TRY(end_stage(c, &c->stats.filter_s));
+    if (on->pairs.n == 0)
         return OJ_OK;
-    OJ_TRY(hold_pairs(c, c->pairs.n, &most));
-    while (c->slice.end < c->quadrants.n)
+    OJ_TRY(hold_pairs(c, on->pairs.n, &most));
+    while (on->slice.end < on->quadrants.n)
         OJ_TRY(run_slice(c, most));
     return OJ_OK;
 }
 
 static oj_status unload(struct chunk *c, int32_t *row, double *measure)
 {
-    unsigned long long n_met = 0;
-    size_t n = (size_t)c->n;
-    OJ_TRY(answer_all(c));
-    OJ_TRY(end_stage(c, &c->refine_s));
-    OJ_CUDA_TRY(cudaMemcpyAsync(row, c->row.data, n * sizeof *row,
-                                cudaMemcpyDeviceToHost, c->stream),
-                "copying answers", c->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(measure, c->measure.data, n * sizeof *measure,
-                                cudaMemcpyDeviceToHost, c->stream),
-                "copying answers", c->err);
-    OJ_CUDA_TRY(cudaMemcpyAsync(&n_met, c->answers.n_met.data, sizeof n_met,
-                                cudaMemcpyDeviceToHost, c->stream),
-                "copying answers", c->err);
-    OJ_CUDA_TRY(cudaStreamSynchronize(c->stream), "copying answers", c->err);
-    c->n_met = (int64_t)n_met;
-    return OJ_OK;
-}
-
-static void drop_chunk(struct chunk *c)
-{
-    struct quadrants *q = &c->quadrants;
-    struct quadrant_pairs *p = &c->pairs;
-    struct quadrant_answers *a = &c->answers;
-    c->drop(&c->scratch, &c->x, &c->y, &c->measure, &c->row, &q->row, &q->x,
-            &q->y, &q->first, &q->window, &p->offset, &p->task, &p->feature,
-            &a->distance, &a->rank, &a->lock, &a->n_met);
-    /* What is under way must not outlive the host's arrays. */
-    (void)cudaStreamSynchronize(c->stream);
-    (void)cudaGetLastError();
+    const struct quadrant_chunk *on = &c->on;
+    size_t n = (size_t)on->n;
+    OJ_TRY(answer_all(c->work, *on));
+    OJ_TRY(end_stage(c, &c->stats.refine_s));
+    OJ_TRY(copy(c, row, on->row, n * sizeof *row));
+    OJ_TRY(copy(c, measure, on->measure, n * sizeof *measure));
+    return c->work->read(on->answers.n_met, &c->stats.n_candidates);
 }
 
 static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
@@ -1100,7 +949,7 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
     c->stage_start = oj_clock_seconds();
     OJ_TRY(load(c, x, y));
     OJ_TRY(group(c));
-    OJ_TRY(make_answers(c));
+    OJ_TRY(make_answers(c->work, &c->on));
     OJ_TRY(meet(c));
     return unload(c, row, measure);
 }
@@ -1113,23 +962,26 @@ static oj_status join_rows(struct oj_gpu_quadrant_index *self,
 {
     struct chunk c = {};
     oj_status status;
-    c.self = self;
-    c.device = &self->device;
-    c.stream = self->device.stream;
-    c.layer = self->layer;
-    c.grid = self->grid;
-    c.interior = self->interior;
-    c.n = n;
-    c.err = err;
-    status = run_chunk(&c, input->x + first, input->y + first,
-                       out->join_row + first, out->measure + first);
-    drop_chunk(&c);
+    {
+        struct oj_cuda_work work(&self->device, self->device.stream, "joining",
+                                 err);
+        c.self = self;
+        c.work = &work;
+        c.on.layer = self->layer;
+        c.on.grid = self->grid;
+        c.on.n = n;
+        status = run_chunk(&c, input->x + first, input->y + first,
+                           out->join_row + first, out->measure + first);
+        /* What is under way must not outlive the host's arrays. */
+        (void)cudaStreamSynchronize(work.stream);
+        (void)cudaGetLastError();
+    }
     if (status == OJ_OK)
     {
-        stats->sort_s += c.sort_s;
-        stats->filter_s += c.filter_s;
-        stats->refine_s += c.refine_s;
-        stats->n_candidates += c.n_met;
+        stats->sort_s += c.stats.sort_s;
+        stats->filter_s += c.stats.filter_s;
+        stats->refine_s += c.stats.refine_s;
+        stats->n_candidates += c.stats.n_candidates;
     }
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
@@ -1182,11 +1034,15 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
                         &self->device, err));
     struct oj_cuda_work work(&self->device, self->device.stream,
-                             "copying the layer", err);
+                             "indexing the join layer", err);
+    struct oj_cuda_work grid(&work);
     OJ_TRY(oj_cuda_layer_make(&work, join_side, NULL, tie_rank, NULL,
                               &self->layer));
+    OJ_TRY(make_grid(&grid, self->layer, reach, &self->grid));
+    self->grid_bytes = oj_cuda_memory_bytes(&grid.memory);
     oj_cuda_hand_over(&work.memory, NULL, &self->memory);
-    return make_grid(&self->device, &self->layer, reach, &self->grid, err);
+    oj_cuda_hand_over(&grid.memory, NULL, &self->memory);
+    return OJ_OK;
 }
 
 oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
@@ -1218,22 +1074,16 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes +=
-        oj_cuda_bytes(&self->grid.box, &self->grid.first, &self->grid.flag) +
-        self->grid.n_entries * (int64_t)(sizeof(uint64_t) + sizeof(int32_t));
+    stats->index_bytes += self->grid_bytes;
     *out = self;
     return OJ_OK;
 }
 
-static void free_aside(void *user)
+static void free_aside(struct oj_gpu_quadrant_index *self)
 {
-    struct oj_gpu_quadrant_index *self = (struct oj_gpu_quadrant_index *)user;
     if (self->device.stream == NULL)
         return;
     (void)cudaSetDevice(self->device.ordinal);
-    oj_cuda_drop(&self->device, self->device.stream, &self->grid.box,
-                 &self->grid.cell, &self->grid.feature, &self->grid.first,
-                 &self->grid.flag);
     oj_cuda_release(&self->device, self->device.stream, &self->memory);
     oj_cuda_close(&self->device);
     (void)cudaGetLastError();
@@ -1243,6 +1093,6 @@ void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside(free_aside, index);
+    oj_cuda_aside([=]() { free_aside(index); });
     oj_free(index);
 }

@@ -5,7 +5,7 @@
 #include "../device/oj_cuda.h"
 #include "oj_ring_tree.h"
 
-/** Owner; zeroed memory is a valid empty one. */
+/** Owns nothing. */
 struct oj_cuda_ring_cells
 {
     /** By value to kernels, which ask oj_ring_tree_first_around(&tree, x, y)
@@ -13,10 +13,6 @@ struct oj_cuda_ring_cells
      *  without polygons answers too: nothing. */
     struct oj_ring_tree tree;
 
-    int64_t n_slots, n_leaves, n_records, n_edges;
-    int n_levels;
-    struct oj_cuda_array<uint32_t> directory;
-    struct oj_cuda_array<uint16_t> occupied;
     struct oj_cuda_array<uint32_t> slot;
     struct oj_cuda_array<struct oj_ring_leaf> leaf;
     struct oj_cuda_array<struct oj_ring_record> record;
@@ -24,13 +20,13 @@ struct oj_cuda_ring_cells
     struct oj_cuda_array<uint32_t> edge_segment;
 };
 
-/** Builds the tree of all polygons of layer, which outlives it, on
- *  device->stream.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are
- *  not exact, or more rings than 2^30: the CPU has to answer. out is empty;
- *  its arrays are the caller's, also after an error. */
+struct oj_cuda_work;
+
+/** Builds the tree of all polygons of layer, which outlives it; its arrays are
+ *  work's.  OJ_ERR_UNSUPPORTED: coordinates of sizes at which signs are not
+ *  exact, or more rings than 2^30: the CPU has to answer. out is zeroed. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
-    struct oj_cuda_device *device, const struct oj_cuda_layer *layer,
-    enum oj_ring_units units, struct oj_cuda_ring_cells *out,
-    struct oj_error *err);
+    struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
+    enum oj_ring_units units, struct oj_cuda_ring_cells *out);
 
 #endif

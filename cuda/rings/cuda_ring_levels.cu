@@ -2,6 +2,21 @@
 
 #include <string.h>
 
+/* Edges of a cell that is not split. */
+#define MOST_EDGES 12
+
+/* Bits say of sixteenths of the cells of a level whether they are occupied:
+ * about four such cells for each edge, and at most 4^6 along each axis. */
+#define MOST_FINE_LEVEL 6
+
+/* A tree of so many times the edges of the layer is large, if it is no small
+ * one. */
+#define LARGE_FACTOR 12
+#define LARGE_LEAST (1 << 22)
+
+/* Places of a level are 32 bits; one step makes at most 16 of one. */
+#define MOST_PLACES ((int64_t)1 << 27)
+
 /* --- what kernels read of a level ----------------------------------------- */
 
 enum ring_node_kind
@@ -14,16 +29,10 @@ enum ring_node_kind
 struct view
 {
     struct oj_ring_tree tree; /* frame, units, part_feature */
-    int depth;
+    struct oj_cuda_ring_level level;
     double side, steps;
     float margin; /* oj_ring_edge_margin() */
     uint32_t n_nodes, n_fragments;
-    const uint2 *parent;
-    const float *replication;
-    const uint32_t *node_first;
-    const struct oj_ring_fragment *fragment;
-    const uint32_t *edge;
-    const uint2 *window; /* NULL: nodes are cells */
     const struct oj_cuda_segment *segment;
     uint32_t most;
     int is_large, may_split;
@@ -60,13 +69,13 @@ load_fragment(const struct oj_ring_fragment *f)
 static __device__ struct oj_ring_fragment load_listed(const struct view &v,
                                                       uint32_t k)
 {
-    return load_fragment(&v.fragment[v.list != NULL ? v.list[k] : k]);
+    return load_fragment(&v.level.fragment[v.list != NULL ? v.list[k] : k]);
 }
 
 static __device__ uint2 place_of(const struct view &v, uint32_t node)
 {
-    uint2 p = v.parent[node / 16];
-    if (v.depth > 0)
+    uint2 p = v.level.parent[node / 16];
+    if (v.level.depth > 0)
     {
         p.x = 4 * p.x + node % 4;
         p.y = 4 * p.y + node / 4 % 4;
@@ -78,13 +87,14 @@ static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
                                                       uint32_t node)
 {
     uint2 p;
-    if (v.window != NULL)
+    if (v.level.window != NULL)
     {
-        p = v.window[node];
+        p = v.level.window[node];
         return oj_ring_splitter_of_window(&v.tree.frame, p.x, p.y, v.side);
     }
     p = place_of(v, node);
-    return oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side, v.depth == 0);
+    return oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side,
+                               v.level.depth == 0);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -96,8 +106,8 @@ static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
     struct oj_ring_fragment a, b;
     if (first == end)
         return 0;
-    a = load_fragment(&v.fragment[first]);
-    b = load_fragment(&v.fragment[end - 1]);
+    a = load_fragment(&v.level.fragment[first]);
+    b = load_fragment(&v.level.fragment[end - 1]);
     *first_edge = a.first;
     return b.first + b.n - a.first;
 }
@@ -112,7 +122,7 @@ static __device__ uint64_t code_of(const struct view &v, uint32_t first,
     for (uint32_t k = first; k < end; k++)
     {
         struct oj_ring_split none = {0, 0};
-        uint32_t unit = v.fragment[k].unit;
+        uint32_t unit = v.level.fragment[k].unit;
         oj_ring_coder_add(&coder, unit >> 1,
                           said != NULL ? said[k] : oj_ring_said_of(unit, none));
     }
@@ -200,11 +210,12 @@ static __device__ enum ring_node_kind judge_node(const struct view &v,
                                                  struct oj_cuda_ring_sums *s,
                                                  uint32_t *says)
 {
-    uint32_t first = v.node_first[i], end = v.node_first[i + 1], unused, of;
+    uint32_t first = v.level.node_first[i], end = v.level.node_first[i + 1],
+             unused, of;
     uint32_t n = edges_of(v, first, end, &unused);
     if (v.may_split &&
-        oj_ring_node_splits(n, v.most, v.depth, v.tree.frame.levels,
-                            v.replication[i / 16], v.is_large))
+        oj_ring_node_splits(n, v.most, v.level.depth, v.tree.frame.levels,
+                            v.level.replication[i / 16], v.is_large))
     {
         s->split = 1;
         s->split_fragments = end - first;
@@ -225,7 +236,7 @@ static __device__ enum ring_node_kind judge_node(const struct view &v,
         *says = oj_ring_slot_make(
             OJ_RING_COVERED,
             (uint32_t)oj_ring_record_rank(
-                &v.tree, v.fragment[first + of - 1].unit >> 1));
+                &v.tree, v.level.fragment[first + of - 1].unit >> 1));
     return KIND_NOTHING;
 }
 
@@ -264,14 +275,6 @@ struct head_of
     }
 };
 
-struct greater
-{
-    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
-    {
-        return a > b ? a : b;
-    }
-};
-
 /* Marks fragment k of the list, or finds that exact signs are needed for it:
  * returns 0. */
 template <bool exactly>
@@ -287,21 +290,21 @@ static __device__ __forceinline__ int mark_fragment(const struct view &v,
         struct oj_ring_splitter s = splitter_of(v, f.node);
         for (uint32_t e = f.first; e < f.first + f.n; e++)
         {
-            const struct oj_cuda_segment g = v.segment[v.edge[e]];
+            const struct oj_cuda_segment g = v.segment[v.level.edge[e]];
             struct oj_ring_split split = oj_ring_split_edge(
                 &s, g.ax, g.ay, g.bx, g.by, exactly ? NULL : &unsure);
-            to.touched.data[e] = (uint16_t)split.touched;
+            to.touched[e] = (uint16_t)split.touched;
             oj_ring_masks_add(&m, split);
         }
     }
     if (unsure)
         return 0;
-    to.masks.data[k] = m;
-    if (to.head.data[k] != k)
+    to.masks[k] = m;
+    if (to.head[k] != k)
     {
         uint32_t inside = oj_ring_masks_inside(&m, f.unit) & ~m.touched;
         if (inside != 0)
-            atomicXor(&to.lost.data[to.head.data[k]], inside);
+            atomicXor(&to.lost[to.head[k]], inside);
     }
     return 1;
 }
@@ -310,7 +313,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     mark_fragments(const __grid_constant__ struct view v)
 {
     uint32_t k = at_thread();
-    uint32_t *doubt = v.marks.doubt.data;
+    uint32_t *doubt = v.marks.doubt;
     if (k < v.n_listed && !mark_fragment<false>(v, k))
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
@@ -318,7 +321,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
 /* Few, as a rule; exact signs take many registers. */
 static __global__ void settle_fragments(const __grid_constant__ struct view v)
 {
-    const uint32_t *doubt = v.marks.doubt.data;
+    const uint32_t *doubt = v.marks.doubt;
     for (uint32_t d = at_thread(); d < doubt[0]; d += gridDim.x * BLOCK)
         mark_fragment<true>(v, doubt[1 + d]);
 }
@@ -347,13 +350,13 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     struct oj_ring_fragment f = {0, 0, 0, 0};
     if (k < v.n_fragments)
     {
-        f = load_fragment(&v.fragment[k]);
+        f = load_fragment(&v.level.fragment[k]);
         is = (enum ring_node_kind)v.kind[f.node];
     }
     if (is != KIND_NOTHING)
     {
         struct oj_cuda_ring_sums s = sums_at(v, f.node);
-        uint32_t first = v.node_first[f.node];
+        uint32_t first = v.level.node_first[f.node];
         if (is == KIND_SPLIT)
             v.list[s.split_fragments + k - first] = k;
         else
@@ -363,7 +366,8 @@ static __global__ void __launch_bounds__(BLOCK, 5)
             uint2 place = place_of(v, f.node);
             oj_ring_cell_reference(&v.tree.frame, place.x, place.y, v.side,
                                    &reference_x[mine], &reference_y[mine]);
-            shift[mine] = to.first_edge + s.edges - v.fragment[first].first;
+            shift[mine] =
+                to.first_edge + s.edges - v.level.fragment[first].first;
             r.unit = f.unit;
             r.first = shift[mine] + f.first;
             cells.record.data[to.first_record + s.records + k - first] = r;
@@ -377,7 +381,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     __syncthreads();
     for (uint32_t i = mine; i < n_edges.x; i += BLOCK)
     {
-        uint32_t of = owner[i], e = from[of] + i, id = v.edge[e];
+        uint32_t of = owner[i], e = from[of] + i, id = v.level.edge[e];
         const struct oj_cuda_segment g = v.segment[id];
         struct oj_ring_edge16 edge;
         struct oj_ring_split split;
@@ -407,12 +411,12 @@ make_leaves(const __grid_constant__ struct view v,
     struct oj_ring_leaf leaf;
     if (i >= v.n_nodes || v.kind[i] != KIND_LEAF)
         return;
-    first = v.node_first[i];
-    end = v.node_first[i + 1];
+    first = v.level.node_first[i];
+    end = v.level.node_first[i + 1];
     s = sums_at(v, i);
     leaf.code = code_of(v, first, end, v.said);
     leaf.first = to.first_record + s.records;
-    leaf.n = 16 * (end - first) + (uint32_t)v.depth;
+    leaf.n = 16 * (end - first) + (uint32_t)v.level.depth;
     cells.leaf.data[to.first_leaf + s.leaves] = leaf;
     cells.slot.data[to.first_slot + i] =
         oj_ring_slot_make(OJ_RING_LEAF, to.first_leaf + s.leaves);
@@ -435,7 +439,7 @@ static __device__ struct family family_of(const struct view &v, uint32_t node,
 {
     struct family f;
     f.first = v.of_block[node / BLOCK].split_fragments + v.of_node[node].y;
-    f.n = v.node_first[node + 1] - v.node_first[node];
+    f.n = v.level.node_first[node + 1] - v.level.node_first[node];
     f.at = 15 * (uint64_t)f.first + k;
     return f;
 }
@@ -454,8 +458,7 @@ static __global__ void put_counts(const __grid_constant__ struct view v,
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[family.at + (uint64_t)c * family.n] =
             (uint8_t)((there >> c & 1u) << 7 |
-                      (uint32_t)(v.marks.masks.data[k].counts >> (4 * c) &
-                                 15u));
+                      (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
 /* The bytes as what they add. */
@@ -492,20 +495,19 @@ put_fragments(const __grid_constant__ struct view v,
         uint4 made;
         made.x = (f.unit & ~1u) | (inside >> c & 1u);
         made.y = (uint32_t)to;
-        made.z = (uint32_t)(v.marks.masks.data[k].counts >> (4 * c) & 15u);
+        made.z = (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u);
         made.w = 16 * split + c;
-        *(uint4 *)&next.fragment.data[to >> 32] = made;
+        *(uint4 *)&next.fragment[to >> 32] = made;
     }
     for (uint32_t e = f.first; e < f.first + f.n; e++)
     {
-        uint32_t id = v.edge[e];
-        for (uint32_t left = v.marks.touched.data[e]; left != 0;
-             left &= left - 1)
+        uint32_t id = v.level.edge[e];
+        for (uint32_t left = v.marks.touched[e]; left != 0; left &= left - 1)
         {
             uint32_t c = (uint32_t)__ffs((int)left) - 1;
             uint32_t to = (uint32_t)place[family.at + (uint64_t)c * family.n] +
                           (uint32_t)(done >> (4 * c) & 15u);
-            next.edge.data[to] = id;
+            next.edge[to] = id;
             done += (uint64_t)1 << (4 * c);
         }
     }
@@ -527,31 +529,21 @@ put_nodes(const __grid_constant__ struct view v,
     if (k != f.first)
         return;
     split = sums_at(v, node).split;
-    edges = edges_of(v, v.node_first[node], v.node_first[node + 1], &unused);
+    edges = edges_of(v, v.level.node_first[node], v.level.node_first[node + 1],
+                     &unused);
     all = place[f.at + 16 * (uint64_t)f.n] - place[f.at];
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
-        next.node_first.data[16 * split + c] =
+        next.node_first[16 * split + c] =
             (uint32_t)(place[f.at + (uint64_t)c * f.n] >> 32);
-    next.parent.data[split] = place_of(v, node);
-    next.replication.data[split] =
-        v.replication[node / 16] *
+    next.parent[split] = place_of(v, node);
+    next.replication[split] =
+        v.level.replication[node / 16] *
         ((float)(uint32_t)all + (float)(uint32_t)(all >> 32)) /
         ((float)edges + (float)f.n);
     slot[node] = oj_ring_slot_make(OJ_RING_INNER, first_group + split);
     if (split == 0) /* the first of all ends the list, too */
-        next.node_first.data[next.n_nodes] = (uint32_t)next.n_fragments;
+        next.node_first[next.n_nodes] = (uint32_t)next.n_fragments;
 }
-
-/* What is found out about a level, of its own; see struct view. */
-struct ring_level_work
-{
-    struct oj_cuda_array<uint8_t> kind;
-    struct oj_cuda_array<uint4> of_node;
-    struct oj_cuda_array<struct oj_cuda_ring_sums> of_block;
-    struct oj_cuda_array<uint32_t> list, said;
-    struct oj_cuda_array<uint8_t> count; /* see put_counts() */
-    struct oj_cuda_array<unsigned long long> place;
-};
 
 /* --- steps ---------------------------------------------------------------- */
 
@@ -561,174 +553,327 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
 {
     struct view v = {};
     v.tree = m->tree;
-    v.depth = level->depth;
+    v.level = *level;
     v.side = m->tree.frame.side[level->depth];
     v.steps = m->tree.frame.steps[level->depth];
     v.margin = oj_ring_edge_margin(&m->tree.frame, v.steps);
     v.n_nodes = (uint32_t)level->n_nodes;
-    v.n_fragments = (uint32_t)level->n_fragments;
-    v.parent = level->parent.data;
-    v.replication = level->replication.data;
-    v.node_first = level->node_first.data;
-    v.fragment = level->fragment.data;
-    v.n_listed = v.n_fragments;
-    v.edge = level->edge.data;
-    v.window = level->window.data;
+    v.n_fragments = v.n_listed = (uint32_t)level->n_fragments;
     v.segment = m->layer->segment.data;
-    v.most = oj_ring_node_most(m->most, level->depth, m->fine);
+    v.most = oj_ring_node_most(MOST_EDGES, level->depth, m->fine);
     v.is_large = is_large;
     v.may_split = may_split;
     return v;
 }
 
 /* What becomes of the nodes; waits for the stream. */
-static oj_status judge(struct oj_cuda_ring_making *m, struct view *v,
-                       struct ring_level_work *w,
+static oj_status judge(const struct oj_cuda_ring_making *m,
+                       struct oj_cuda_work *work, struct view *v,
                        struct oj_cuda_ring_part *part)
 {
     int64_t n = v->n_nodes, n_blocks = oj_blocks(n, BLOCK);
     part->n_slots = (v->n_nodes + 15) / 16 * 16;
-    OJ_TRY(m->make(n, &w->kind, &w->of_node));
-    OJ_TRY(m->make(n_blocks + 1, &w->of_block));
-    OJ_TRY(oj_cuda_ring_extend(m, &m->cells->slot, part->first_slot,
+    OJ_TRY(work->make(n, &v->kind));
+    OJ_TRY(work->make(n, &v->of_node));
+    OJ_TRY(work->make(n_blocks + 1, &v->of_block));
+    OJ_TRY(oj_cuda_ring_extend(m->keep, &m->cells->slot, part->first_slot,
                                part->n_slots));
-    v->kind = w->kind.data;
-    v->of_node = w->of_node.data;
-    v->of_block = w->of_block.data;
-    OJ_TRY(m->run(n, "judging cells of rings", judge_nodes, *v,
-                  m->cells->slot.data + part->first_slot));
-    OJ_CUDA_TRY(cudaMemsetAsync(w->of_block.data + n_blocks, 0,
-                                sizeof *w->of_block.data, m->stream),
-                "judging cells of rings", m->err);
-    return m->scan_total(w->of_block.data, n_blocks, &part->sums,
-                         "judging cells of rings");
+    OJ_TRY(work->run<BLOCK>(n, judge_nodes, *v,
+                            m->cells->slot.data + part->first_slot));
+    OJ_TRY(work->clear(v->of_block + n_blocks, 1));
+    return work->scan_total(v->of_block, n_blocks, &part->sums);
 }
 
 /* Records and edges of leaves, and the list of what is split. */
-static oj_status finish(struct oj_cuda_ring_making *m, struct view *v,
-                        struct ring_level_work *w,
+static oj_status finish(const struct oj_cuda_ring_making *m,
+                        struct oj_cuda_work *work, struct view *v,
                         const struct oj_cuda_ring_part *part)
 {
     struct oj_cuda_ring_cells *cells = m->cells;
     const struct oj_cuda_ring_sums *s = &part->sums;
     if (v->n_fragments == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_ring_extend(m, &cells->leaf, part->first_leaf, s->leaves));
+    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->leaf, part->first_leaf,
+                               s->leaves));
+    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->record, part->first_record,
+                               s->records));
     OJ_TRY(
-        oj_cuda_ring_extend(m, &cells->record, part->first_record, s->records));
-    OJ_TRY(oj_cuda_ring_extend(m, &cells->edge, part->first_edge, s->edges));
-    OJ_TRY(oj_cuda_ring_extend(m, &cells->edge_segment, part->first_edge,
+        oj_cuda_ring_extend(m->keep, &cells->edge, part->first_edge, s->edges));
+    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->edge_segment, part->first_edge,
                                s->edges));
-    OJ_TRY(m->make(s->split_fragments, &w->list));
-    OJ_TRY(m->make(v->n_fragments, &w->said));
-    v->list = w->list.data;
-    v->said = w->said.data;
-    OJ_TRY(m->run(v->n_fragments, "making cells of rings", put_records, *v,
-                  *cells, *part));
-    OJ_TRY(m->run(v->n_nodes, "making cells of rings", make_leaves, *v, *cells,
-                  *part));
+    OJ_TRY(work->make(s->split_fragments, &v->list));
+    OJ_TRY(work->make(v->n_fragments, &v->said));
+    OJ_TRY(work->run<BLOCK>(v->n_fragments, put_records, *v, *cells, *part));
+    OJ_TRY(work->run<BLOCK>(v->n_nodes, make_leaves, *v, *cells, *part));
     v->n_listed = s->split_fragments;
     return OJ_OK;
 }
 
 /* Marks what is listed, in stream order. */
-static oj_status mark(struct oj_cuda_ring_making *m, struct view *v,
-                      int64_t n_edges, struct oj_cuda_ring_marks *marks)
+static oj_status mark(struct oj_cuda_work *work, struct view *v)
 {
+    struct oj_cuda_ring_marks *marks = &v->marks;
     int64_t n = v->n_listed;
+    const oj_cuda_computed<uint32_t, struct head_of> heads = {
+        {v->level.fragment, v->list}, 0};
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(m->make(n, &marks->head, &marks->lost, &marks->masks));
-    OJ_TRY(m->make(n_edges, &marks->touched));
-    OJ_TRY(m->make(n + 1, &marks->doubt));
-    OJ_CUDA_TRY(cudaMemsetAsync(marks->doubt.data, 0, 4, m->stream),
-                "marking rings", m->err);
-    OJ_TRY(m->clear(&marks->lost, "marking rings"));
-    OJ_TRY(m->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            oj_cuda_computed<uint32_t, struct head_of> heads = {
-                {v->fragment, v->list}, 0};
-            return cub::DeviceScan::InclusiveScan(memory, bytes, heads,
-                                                  marks->head.data, greater(),
-                                                  n, m->stream);
-        },
-        "marking rings"));
-    v->marks = *marks;
-    OJ_TRY(m->run(n, "marking rings", mark_fragments, *v));
-    return m->run((int64_t)m->device->n_processors * BLOCK, "marking rings",
-                  settle_fragments, *v);
+    OJ_TRY(work->make(n, &marks->head));
+    OJ_TRY(work->make_zeros(n, &marks->lost));
+    OJ_TRY(work->make(n, &marks->masks));
+    OJ_TRY(work->make(v->level.n_edges, &marks->touched));
+    OJ_TRY(work->make(n + 1, &marks->doubt));
+    OJ_TRY(work->clear(marks->doubt, 1));
+    OJ_TRY(work->greatest_so_far(heads, n, marks->head));
+    OJ_TRY(work->run<BLOCK>(n, mark_fragments, *v));
+    return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
+                                   settle_fragments, *v);
 }
 
-static oj_status split(struct oj_cuda_ring_making *m, const struct view *v,
-                       struct ring_level_work *w,
-                       const struct oj_cuda_ring_part *part,
-                       struct oj_cuda_ring_level *next)
-{
-    int64_t n = 16 * (int64_t)part->sums.split_fragments;
-    uint32_t first_group = (part->first_slot + part->n_slots) / 16;
-    unsigned long long all = 0;
-    if (part->sums.split == 0)
-        return OJ_OK;
-    OJ_TRY(m->make(n + 1, &w->count));
-    OJ_CUDA_TRY(cudaMemsetAsync(w->count.data + n, 0, 1, m->stream),
-                "splitting cells of rings", m->err);
-    OJ_TRY(m->run(v->n_listed, "splitting cells of rings", put_counts, *v,
-                  w->count.data));
-    OJ_TRY(oj_cuda_ring_places(m, counts{w->count.data}, n, &w->place, &all,
-                               "splitting cells of rings"));
-    next->depth = v->depth + 1;
-    OJ_TRY(oj_cuda_ring_level_make(m, part->sums.split, all >> 32,
-                                   all & 0xffffffffu, next));
-    OJ_TRY(m->run(v->n_listed, "splitting cells of rings", put_nodes, *v,
-                  w->place.data, first_group,
-                  m->cells->slot.data + part->first_slot, *next));
-    return m->run(v->n_listed, "splitting cells of rings", put_fragments, *v,
-                  w->place.data, *next);
-}
-
-oj_status oj_cuda_ring_level_down(struct oj_cuda_ring_making *m,
-                                  const struct oj_cuda_ring_level *level,
-                                  int is_large, int may_split,
-                                  struct oj_cuda_ring_part *part,
-                                  struct oj_cuda_ring_level *next)
-{
-    struct view v = view_of(m, level, is_large, may_split);
-    struct ring_level_work w = {};
-    struct oj_cuda_ring_marks marks = {};
-    oj_status status;
-    status = judge(m, &v, &w, part);
-    if (status == OJ_OK)
-        status = finish(m, &v, &w, part);
-    if (status == OJ_OK && part->sums.split > 0)
-        status = mark(m, &v, level->n_edges, &marks);
-    if (status == OJ_OK)
-        status = split(m, &v, &w, part, next);
-    m->drop(&w.kind, &w.of_node, &w.of_block, &w.list, &w.said, &w.count,
-            &w.place);
-    oj_cuda_ring_marks_drop(m, &marks);
-    return status;
-}
-
-oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
+oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
+                            struct oj_cuda_work *work,
                             const struct oj_cuda_ring_level *level,
                             struct oj_cuda_ring_marks *out)
 {
     struct view v = view_of(m, level, 0, 0);
-    return mark(m, &v, level->n_edges, out);
+    OJ_TRY(mark(work, &v));
+    *out = v.marks;
+    return OJ_OK;
 }
 
-void oj_cuda_ring_marks_drop(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_marks *marks)
+/* Makes *next, which is below's. */
+static oj_status split(const struct oj_cuda_ring_making *m,
+                       struct oj_cuda_work *work, struct oj_cuda_work *below,
+                       struct view *v, const struct oj_cuda_ring_part *part,
+                       struct oj_cuda_ring_level *next)
 {
-    m->drop(&marks->head, &marks->lost, &marks->masks, &marks->touched,
-            &marks->doubt);
+    int64_t n = 16 * (int64_t)part->sums.split_fragments;
+    uint32_t first_group = (part->first_slot + part->n_slots) / 16;
+    uint8_t *count;
+    unsigned long long *place, all = 0;
+    OJ_TRY(mark(work, v));
+    OJ_TRY(work->make(n + 1, &count));
+    OJ_TRY(work->clear(count + n, 1));
+    OJ_TRY(work->run<BLOCK>(v->n_listed, put_counts, *v, count));
+    OJ_TRY(work->scan_computed(n, counts{count}, &place, &all));
+    next->depth = v->level.depth + 1;
+    OJ_TRY(oj_cuda_ring_level_make(below, part->sums.split, all, next));
+    OJ_TRY(work->run<BLOCK>(v->n_listed, put_nodes, *v, place, first_group,
+                            m->cells->slot.data + part->first_slot, *next));
+    return work->run<BLOCK>(v->n_listed, put_fragments, *v, place, *next);
 }
 
-void oj_cuda_ring_level_drop(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_level *level)
+/* Splits level and finishes what is not split of it: *part, which has its
+ * bases, and *next, below's (n_nodes 0: nothing was split).  may_split 0:
+ * everything is finished. Waits for the stream. */
+static oj_status
+make_level(const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
+           const struct oj_cuda_ring_level *level, int is_large, int may_split,
+           struct oj_cuda_ring_part *part, struct oj_cuda_ring_level *next)
 {
-    m->drop(&level->parent, &level->replication, &level->node_first,
-            &level->fragment, &level->edge, &level->window);
-    memset(level, 0, sizeof *level);
+    struct oj_cuda_work work(below);
+    struct view v = view_of(m, level, is_large, may_split);
+    OJ_TRY(judge(m, &work, &v, part));
+    OJ_TRY(finish(m, &work, &v, part));
+    return part->sums.split > 0 ? split(m, &work, below, &v, part, next)
+                                : OJ_OK;
+}
+
+/* --- levels --------------------------------------------------------------- */
+
+/* Of one level each, the first of which is that of level `top`. */
+struct parts
+{
+    int top, n;
+    struct oj_cuda_ring_part part[OJ_RING_CELL_LEVELS + 1];
+};
+
+/* The level's part of the tree, and the next level, below's. Where memory for
+ * that is short, the level is the last one. */
+static oj_status go_down(const struct oj_cuda_ring_making *m,
+                         struct oj_cuda_work *below,
+                         const struct oj_cuda_ring_level *level,
+                         struct oj_cuda_ring_part *part,
+                         struct oj_cuda_ring_level *next)
+{
+    struct oj_cuda_ring_part bases = *part;
+    int64_t n = level->n_edges + level->n_fragments;
+    int is_large =
+        (int64_t)part->first_edge + part->first_record + n > m->large;
+    int may_split = n < MOST_PLACES && level->n_nodes < MOST_PLACES / 4;
+    oj_status status =
+        make_level(m, below, level, is_large, may_split, part, next);
+    if (status != OJ_ERR_NOMEM || level->depth == 0)
+        return status;
+    below->release();
+    *part = bases;
+    *next = {};
+    return make_level(m, below, level, is_large, 0, part, next);
+}
+
+/* Begins where the next level's things go. */
+static struct oj_cuda_ring_part *next_part(struct parts *parts)
+{
+    struct oj_cuda_ring_part *part = &parts->part[parts->n];
+    if (parts->n > 0)
+    {
+        const struct oj_cuda_ring_part *above = part - 1;
+        part->first_slot = above->first_slot + above->n_slots;
+        part->first_leaf = above->first_leaf + above->sums.leaves;
+        part->first_record = above->first_record + above->sums.records;
+        part->first_edge = above->first_edge + above->sums.edges;
+    }
+    parts->n++;
+    return part;
+}
+
+static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
+{
+    struct oj_cuda_work even(m->keep), odd(m->keep);
+    struct oj_cuda_work *has = &even, *below = &odd;
+    struct oj_cuda_ring_level level = {}, next;
+    OJ_TRY(oj_cuda_ring_start(m, has, &parts->part[0], &level));
+    if (level.depth > 0)
+    {
+        parts->top = level.depth - 1;
+        parts->n = 1;
+    }
+    for (; level.n_nodes > 0; level = next)
+    {
+        struct oj_cuda_work *done = has;
+        next = {};
+        OJ_TRY(oj_check_cancel(has->device->cancel, has->err));
+        OJ_TRY(go_down(m, below, &level, next_part(parts), &next));
+        done->release();
+        has = below;
+        below = done;
+    }
+    return OJ_OK;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+static oj_status end_levels(struct oj_cuda_ring_making *m,
+                            const struct parts *parts)
+{
+    const struct oj_cuda_ring_part *last = &parts->part[parts->n - 1];
+    struct oj_cuda_ring_cells *cells = m->cells;
+    int64_t n_records = (int64_t)last->first_record + last->sums.records;
+    uint32_t n_edges = last->first_edge + last->sums.edges;
+    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->record, n_records, 1));
+    struct oj_ring_record *end = cells->record.data + n_records;
+    OJ_TRY(m->keep->each(1, [=] __device__(int64_t) { *end = {0, n_edges}; }));
+    cells->tree = m->tree;
+    cells->tree.slot = cells->slot.data;
+    cells->tree.leaf = cells->leaf.data;
+    cells->tree.record = cells->record.data;
+    cells->tree.edge = cells->edge.data;
+    cells->tree.edge_segment = cells->edge_segment.data;
+    cells->tree.segment = m->layer->segment.data;
+    return OJ_OK;
+}
+
+/* The slots of 16 children each: those of one node, or copies of what a node
+ * above them is.  slot: those of level `top` come first, in the same order. */
+static __global__ void make_directory(const uint32_t *slot, int top, int level,
+                                      uint32_t *directory)
+{
+    uint32_t i = blockIdx.x * BLOCK + threadIdx.x, x, y, s;
+    int shift = 2 * (level - 1 - top);
+    if (i >> (4 * level - 4) != 0)
+        return;
+    x = i & ((1u << (2 * level - 2)) - 1);
+    y = i >> (2 * level - 2);
+    s = slot[oj_ring_directory_at(x >> shift, y >> shift, top)];
+    while (s >> OJ_RING_SLOT_BITS == OJ_RING_INNER && shift > 0)
+    {
+        shift -= 2;
+        s = slot[(s & OJ_RING_SLOT_MAX) * (uint64_t)16 + (y >> shift & 3u) * 4 +
+                 (x >> shift & 3u)];
+    }
+    for (uint32_t c = 0; c < 16; c += 4)
+    {
+        uint4 four = make_uint4(s, s, s, s);
+        if (s >> OJ_RING_SLOT_BITS == OJ_RING_INNER)
+            four = *(
+                const uint4 *)&slot[(s & OJ_RING_SLOT_MAX) * (uint64_t)16 + c];
+        *(uint4 *)&directory[(uint64_t)i * 16 + c] = four;
+    }
+}
+
+/* Four cells side by side. */
+static __global__ void
+make_occupied(const __grid_constant__ struct oj_ring_tree tree,
+              uint16_t *occupied)
+{
+    uint32_t i = 4 * (blockIdx.x * BLOCK + threadIdx.x), bits[4];
+    int level = tree.directory_level + 1, shift = 2 * level - 2;
+    uint32_t parent_x = i >> 4 & ((1u << shift) - 1), parent_y;
+    if ((uint64_t)i >> (4 * level) != 0)
+        return;
+    parent_y = i >> (4 + shift);
+    for (uint32_t c = 0; c < 4; c++)
+        bits[c] =
+            oj_ring_occupied(&tree, 4 * parent_x + c, 4 * parent_y + i / 4 % 4);
+    *(uint2 *)&occupied[i] =
+        make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+}
+
+static oj_status add_directory(struct oj_cuda_work *keep, int top, int level,
+                               struct oj_cuda_ring_cells *cells)
+{
+    int64_t n = (int64_t)1 << (4 * level);
+    uint32_t *directory;
+    uint16_t *occupied;
+    OJ_TRY(keep->make(n, &directory));
+    OJ_TRY(keep->make(16 * n, &occupied));
+    if (level == top)
+        OJ_TRY(keep->check(
+            cudaMemcpyAsync(directory, cells->slot.data, 4 * (size_t)n,
+                            cudaMemcpyDeviceToDevice, keep->stream)));
+    else
+        OJ_TRY(keep->run<BLOCK>(n / 16, make_directory, cells->slot.data, top,
+                                level, directory));
+    cells->tree.directory_level = level;
+    cells->tree.directory = directory;
+    OJ_TRY(keep->run<BLOCK>(4 * n, make_occupied, cells->tree, occupied));
+    cells->tree.occupied = occupied;
+    return OJ_OK;
+}
+
+static int choose_directory(int64_t n_edges)
+{
+    int fine = 1;
+    while (fine < MOST_FINE_LEVEL && (int64_t)1 << (4 * fine) < 4 * n_edges)
+        fine++;
+    return fine - 1;
+}
+
+oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
+                                   const struct oj_cuda_layer *layer,
+                                   enum oj_ring_units units,
+                                   struct oj_cuda_ring_cells *out)
+{
+    int level = choose_directory(layer->n_segments);
+    struct oj_cuda_ring_making m = {work, layer, out, {}, level + 1, 0};
+    struct parts parts = {};
+    if ((layer->x0 <= layer->x1 && layer->magnitude > 1e140) ||
+        layer->n_rings > OJ_RING_SLOT_MAX / 2 ||
+        layer->n_features > OJ_RING_SLOT_MAX ||
+        layer->n_segments > ((int64_t)1 << 31) - 16)
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "polygons that CUDA kernels do not hold");
+    m.large = LARGE_FACTOR * layer->n_segments;
+    if (m.large < LARGE_LEAST)
+        m.large = LARGE_LEAST;
+    m.tree.units = units;
+    m.tree.frame =
+        layer->x0 <= layer->x1
+            ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
+            : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
+    OJ_TRY(make_levels(&m, &parts));
+    OJ_TRY(end_levels(&m, &parts));
+    if (level >= parts.top + parts.n)
+        level = parts.top + parts.n - 1;
+    return add_directory(work, parts.top, level, out);
 }

@@ -9,57 +9,56 @@
 #ifndef CUDA_RING_LEVELS_CUH
 #define CUDA_RING_LEVELS_CUH
 
-#include "../device/cuda_cub.cuh"
+#include "../device/cuda_work.cuh"
 #include "cuda_ring_cells.h"
 #include "oj_ring_start.h"
 
 #define BLOCK 256
 
-/** Nodes come in groups of 16, the children of one node; the root alone. */
+/** Nodes come in groups of 16, the children of one node; the root alone. Owns
+ *  nothing. */
 struct oj_cuda_ring_level
 {
     int depth;
     int64_t n_nodes, n_fragments, n_edges;
-    struct oj_cuda_array<uint2> parent;      /**< [groups] ix, iy; root: one */
-    struct oj_cuda_array<float> replication; /**< [groups] */
-    struct oj_cuda_array<uint32_t> node_first; /**< [n_nodes + 1] fragment */
-    struct oj_cuda_array<struct oj_ring_fragment> fragment; /**< by node */
-    struct oj_cuda_array<uint32_t> edge; /**< [n_edges] segment */
-    /** Not empty: nodes are windows of cells of this depth, of one unit each,
+    uint2 *parent;                     /**< [groups] ix, iy; root: one */
+    float *replication;                /**< [groups] */
+    uint32_t *node_first;              /**< [n_nodes + 1] fragment */
+    struct oj_ring_fragment *fragment; /**< [n_fragments] by node */
+    uint32_t *edge;                    /**< [n_edges] segment */
+    /** Not NULL: nodes are windows of cells of this depth, of one unit each,
      *  and what comes before `fragment` is not there. */
-    struct oj_cuda_array<uint2> window; /**< [n_nodes] the lowest cell */
+    uint2 *window; /**< [n_nodes] the lowest cell */
 };
 
 /** What is found out about fragments that go to children: all of a level, or
  *  those of a list. */
 struct oj_cuda_ring_marks
 {
-    struct oj_cuda_array<uint32_t>
-        head; /**< [n] the unit's first in the node */
-    struct oj_cuda_array<uint32_t> lost; /**< [n] of heads: bits that others
-                                              have without edges */
-    struct oj_cuda_array<struct oj_ring_masks> masks; /**< [n] */
-    struct oj_cuda_array<uint16_t>
-        touched;                          /**< [edges of the level] children */
-    struct oj_cuda_array<uint32_t> doubt; /**< [n + 1] their number, and those
-                                               that need exact signs */
+    uint32_t *head;              /**< [n] the unit's first in the node */
+    uint32_t *lost;              /**< [n] of heads: bits that others have
+                                      without edges */
+    struct oj_ring_masks *masks; /**< [n] */
+    uint16_t *touched;           /**< [edges of the level] children */
+    uint32_t *doubt;             /**< [n + 1] their number, and those that need
+                                      exact signs */
 };
 
 /** The bits of fragment k of a unit (2 * unit + bit) in the children. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {
-    uint32_t inside = oj_ring_masks_inside(&marks.masks.data[k], unit);
-    return marks.head.data[k] == k ? inside ^ marks.lost.data[k] : inside;
+    uint32_t inside = oj_ring_masks_inside(&marks.masks[k], unit);
+    return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
 /** The children that it is in. */
 OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                                   uint32_t k, uint32_t unit)
 {
-    uint32_t there = marks.masks.data[k].touched;
-    return marks.head.data[k] == k ? there | oj_cuda_ring_inside(marks, k, unit)
-                                   : there;
+    uint32_t there = marks.masks[k].touched;
+    return marks.head[k] == k ? there | oj_cuda_ring_inside(marks, k, unit)
+                              : there;
 }
 
 /** What nodes add up to. */
@@ -77,12 +76,12 @@ struct oj_cuda_ring_part
 };
 
 /** The same for all levels. */
-struct oj_cuda_ring_making : oj_cuda_job
+struct oj_cuda_ring_making
 {
+    struct oj_cuda_work *keep; /**< has the arrays of cells */
     const struct oj_cuda_layer *layer;
     struct oj_cuda_ring_cells *cells; /**< arrays that levels add to */
     struct oj_ring_tree tree;         /**< frame, units, part_feature */
-    uint32_t most;                    /**< edges of a node that is not split */
     int fine;                         /**< oj_ring_node_most() */
     int64_t large;                    /**< edges and records that are many */
 };
@@ -90,97 +89,57 @@ struct oj_cuda_ring_making : oj_cuda_job
 /** Makes room for more elements behind the first `used`, which stay, and for
  *  some to come after them where there is memory. */
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_ring_making *m,
+OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
                                           struct oj_cuda_array<T> *array,
                                           int64_t used, int64_t more)
 {
-    oj_cuda_array<T> wide = {NULL, 0};
+    oj_cuda_array<T> wide;
     int64_t n = used + more;
-    cudaError_t error = cudaSuccess;
     if (n <= array->n)
         return OJ_OK;
-    if (m->make(n + n / 8, &wide) != OJ_OK)
-        OJ_TRY(m->make(n, &wide));
+    if (keep->make(n + n / 8, &wide) != OJ_OK)
+        OJ_TRY(keep->make(n, &wide));
     if (used > 0)
-        error =
+        OJ_TRY(keep->check(
             cudaMemcpyAsync(wide.data, array->data, (size_t)used * sizeof(T),
-                            cudaMemcpyDeviceToDevice, m->stream);
-    m->drop(array);
+                            cudaMemcpyDeviceToDevice, keep->stream)));
+    keep->drop(array->data);
     *array = wide;
-    OJ_CUDA_TRY(error, "making room for cells of rings", m->err);
     return OJ_OK;
 }
 
-/** What of(0) .. of(n - 1), whose type is that of *all, add up to before each:
- *  *out [n + 1]; and all of them. Waits for the stream. */
-template <typename Of>
-OJ_MUST_USE oj_status
-oj_cuda_ring_places(struct oj_cuda_ring_making *m, Of of, int64_t n,
-                    struct oj_cuda_array<unsigned long long> *out,
-                    unsigned long long *all, const char *doing)
-{
-    OJ_TRY(m->make(n + 1, out));
-    OJ_TRY(m->with_scratch(
-        [&](void *memory, size_t &bytes)
-        {
-            oj_cuda_computed<unsigned long long, Of> values = {of, 0};
-            return cub::DeviceScan::ExclusiveSum(memory, bytes, values,
-                                                 out->data, n + 1, m->stream);
-        },
-        doing));
-    return m->read(out->data + n, all, doing);
-}
-
 /** Makes the arrays of a level of so many groups of nodes, fragments and
- *  edges. */
-static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_ring_making *m,
+ *  edges: high and low half of `sizes`. */
+static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
                                                 int64_t n_groups,
-                                                unsigned long long n_fragments,
-                                                unsigned long long n_edges,
+                                                unsigned long long sizes,
                                                 struct oj_cuda_ring_level *out)
 {
     out->n_nodes = 16 * n_groups;
-    out->n_fragments = (int64_t)n_fragments;
-    out->n_edges = (int64_t)n_edges;
-    OJ_TRY(m->make(n_groups, &out->parent, &out->replication));
-    OJ_TRY(m->make(out->n_nodes + 1, &out->node_first));
-    OJ_TRY(m->make(out->n_fragments, &out->fragment));
-    return m->make(out->n_edges, &out->edge);
+    out->n_fragments = (int64_t)(sizes >> 32);
+    out->n_edges = (int64_t)(sizes & 0xffffffffu);
+    OJ_TRY(work->make(n_groups, &out->parent));
+    OJ_TRY(work->make(n_groups, &out->replication));
+    OJ_TRY(work->make(out->n_nodes + 1, &out->node_first));
+    OJ_TRY(work->make(out->n_fragments, &out->fragment));
+    return work->make(out->n_edges, &out->edge);
 }
 
-/* --- cuda_ring_levels.cu ---------------------------------------------------
- */
-
-/** Splits level and finishes what is not split of it: *part, which has its
- *  bases, and *next (n_nodes 0: nothing was split).  may_split 0: everything is
- *  finished. Waits for the stream. What was made of *next before an error is to
- *  be dropped. */
-OJ_MUST_USE oj_status oj_cuda_ring_level_down(
-    struct oj_cuda_ring_making *m, const struct oj_cuda_ring_level *level,
-    int is_large, int may_split, struct oj_cuda_ring_part *part,
-    struct oj_cuda_ring_level *next);
-
-/** Marks all fragments of a level of windows, in stream order; *out is empty,
- *  and after an error it can be dropped. */
-OJ_MUST_USE oj_status oj_cuda_ring_mark(struct oj_cuda_ring_making *m,
+/** Marks all fragments of a level of windows, in stream order; the marks are
+ *  work's. cuda_ring_levels.cu */
+OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
+                                        struct oj_cuda_work *work,
                                         const struct oj_cuda_ring_level *level,
                                         struct oj_cuda_ring_marks *out);
-void oj_cuda_ring_marks_drop(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_marks *marks);
-
-void oj_cuda_ring_level_drop(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_ring_level *level);
-
-/* --- cuda_ring_start.cu ----------------------------------------------------
- */
 
 /** The level that a tree begins with: the root, or, where all polygons are
- *  small, a level far below it (oj_ring_start.h).
+ *  small, a level far below it (oj_ring_start.h).  cuda_ring_start.cu
  *
- *  Makes *first, of depth 0 or 1 .. m->fine, from the rings of m->layer.  Below
- *  the root, *above gets the slots of all cells of the level above it: those of
- *  *first, which come next, or OJ_RING_EMPTY. */
+ *  Makes *first, work's, of depth 0 or 1 .. m->fine, from the rings of
+ *  m->layer.  Below the root, *above gets the slots of all cells of the level
+ *  above it: those of *first, which come next, or OJ_RING_EMPTY. */
 OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
+                                         struct oj_cuda_work *work,
                                          struct oj_cuda_ring_part *above,
                                          struct oj_cuda_ring_level *first);
 

@@ -1,6 +1,5 @@
+#include "../device/cuda_offsets.cuh"
 #include "cuda_ring_levels.cuh"
-
-#include <string.h>
 
 /* Most units that may start below the root: their windows and edges are counted
  * in 32 bits. */
@@ -39,6 +38,12 @@ struct starts
     unsigned long long *fragments; /* high: windows */
     unsigned long long *edges;     /* high: units that do not start here */
     uint32_t *window;              /* of the unit itself; see pack_windows() */
+};
+
+/* What all units add up to. */
+struct all_units
+{
+    int64_t windows, fragments, edges, others;
 };
 
 /* Of levels whose cells are counted in 12 bits along each axis. */
@@ -105,51 +110,13 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     starts.edges[i] = others << 32 | times * (unsigned long long)n;
 }
 
-/* What all units add up to. */
-struct all_units
-{
-    int64_t windows, fragments, edges, others;
-};
-
-struct ring_start_work
-{
-    struct oj_cuda_array<unsigned long long> fragments, edges; /* starts */
-    struct oj_cuda_array<uint32_t> window;
-    struct oj_cuda_ring_level windows;
-    struct oj_cuda_ring_marks marks;
-    struct oj_cuda_array<unsigned long long> place;   /* [fragments + 1] */
-    struct oj_cuda_array<unsigned long long> item[2]; /* see put_items() */
-    struct oj_cuda_array<unsigned long long> put;     /* [items + 1] */
-};
-
-static void drop_working(struct oj_cuda_ring_making *m,
-                         struct ring_start_work *w)
-{
-    m->drop(&w->fragments, &w->edges, &w->window, &w->place, &w->item[0],
-            &w->item[1], &w->put);
-    oj_cuda_ring_level_drop(m, &w->windows);
-    oj_cuda_ring_marks_drop(m, &w->marks);
-}
-
-static struct starts starts_of(const struct ring_start_work *w)
-{
-    struct starts s = {w->fragments.data, w->edges.data, w->window.data};
-    return s;
-}
-
-static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
-                         struct ring_start_work *w, struct all_units *all)
+static oj_status measure(struct oj_cuda_work *work, const struct units *u,
+                         const struct starts *starts, struct all_units *all)
 {
     unsigned long long fragments = 0, edges = 0;
-    if (w->fragments.n == 0)
-    {
-        OJ_TRY(m->make(u->n + 1, &w->fragments, &w->edges));
-        OJ_TRY(m->make(u->n, &w->window));
-    }
-    OJ_TRY(m->run(u->n + 1, "counting rings", measure_units, *u, starts_of(w)));
-    OJ_TRY(
-        m->scan_total(w->fragments.data, u->n, &fragments, "counting rings"));
-    OJ_TRY(m->scan_total(w->edges.data, u->n, &edges, "counting rings"));
+    OJ_TRY(work->run<BLOCK>(u->n + 1, measure_units, *u, *starts));
+    OJ_TRY(work->scan_total(starts->fragments, u->n, &fragments));
+    OJ_TRY(work->scan_total(starts->edges, u->n, &edges));
     all->windows = (int64_t)(fragments >> 32);
     all->fragments = (int64_t)(fragments & 0xffffffffu);
     all->edges = (int64_t)(edges & 0xffffffffu);
@@ -159,62 +126,52 @@ static oj_status measure(struct oj_cuda_ring_making *m, const struct units *u,
 
 /* --- the root ------------------------------------------------------------- */
 
-static __global__ void make_root(const __grid_constant__ struct units u,
-                                 struct starts starts,
-                                 struct oj_cuda_ring_level root)
+/* Fragment k of the root. */
+static __device__ void put_fragment(const struct units &u,
+                                    const struct starts &starts, int64_t k,
+                                    struct oj_ring_fragment *out)
 {
-    int64_t k = at_thread(), low = 0, high = u.n, begin, end;
-    struct oj_ring_fragment f;
-    if (k == 0)
-    {
-        root.parent.data[0] = make_uint2(0, 0);
-        root.replication.data[0] = 1.0f;
-        root.node_first.data[0] = 0;
-        root.node_first.data[1] = (uint32_t)root.n_fragments;
-    }
-    if (k >= root.n_fragments)
-        return;
-    while (high - low > 1)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if ((int64_t)(uint32_t)starts.fragments[middle] <= k)
-            low = middle;
-        else
-            high = middle;
-    }
-    begin = first_of_unit(u, low) +
-            (k - (int64_t)(uint32_t)starts.fragments[low]) * OJ_RING_FRAGMENT;
-    end = first_of_unit(u, low + 1);
-    f.unit = 2 * (uint32_t)low;
-    f.first = (uint32_t)begin;
-    f.n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
-                                                    : OJ_RING_FRAGMENT);
-    f.node = 0;
-    root.fragment.data[k] = f;
+    int64_t i = oj_cuda_owner_of<int64_t>(starts.fragments, 0, u.n, k);
+    int64_t begin = first_of_unit(u, i) +
+                    (k - (int64_t)starts.fragments[i]) * OJ_RING_FRAGMENT;
+    int64_t end = first_of_unit(u, i + 1);
+    out->unit = 2 * (uint32_t)i;
+    out->first = (uint32_t)begin;
+    out->n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
+                                                       : OJ_RING_FRAGMENT);
+    out->node = 0;
 }
 
-static __global__ void count_up(int64_t n, uint32_t *out)
+static oj_status fill_root(struct oj_cuda_work *work,
+                           const struct oj_cuda_layer *layer,
+                           const struct units &units,
+                           const struct starts &starts, int64_t n_fragments,
+                           struct oj_cuda_ring_level *out)
 {
-    int64_t i = at_thread();
-    if (i < n)
-        out[i] = (uint32_t)i;
-}
-
-static oj_status fill_root(struct oj_cuda_ring_making *m, const struct units *u,
-                           const struct ring_start_work *w, int64_t n_fragments,
-                           struct oj_cuda_ring_level *root)
-{
-    root->n_nodes = 1;
-    root->n_fragments = n_fragments;
-    root->n_edges = m->layer->n_segments;
-    OJ_TRY(m->make(1, &root->parent, &root->replication));
-    OJ_TRY(m->make(2, &root->node_first));
-    OJ_TRY(m->make(n_fragments, &root->fragment));
-    OJ_TRY(m->make(root->n_edges, &root->edge));
-    OJ_TRY(m->run(n_fragments + 1, "making the root of rings", make_root, *u,
-                  starts_of(w), *root));
-    return m->run(root->n_edges + 1, "making the root of rings", count_up,
-                  root->n_edges, root->edge.data);
+    const struct units u = units;
+    const struct starts s = starts;
+    struct oj_cuda_ring_level root = {};
+    root.n_nodes = 1;
+    root.n_fragments = n_fragments;
+    root.n_edges = layer->n_segments;
+    OJ_TRY(work->make(1, &root.parent));
+    OJ_TRY(work->make(1, &root.replication));
+    OJ_TRY(work->make(2, &root.node_first));
+    OJ_TRY(work->make(n_fragments, &root.fragment));
+    OJ_TRY(work->make(root.n_edges, &root.edge));
+    *out = root;
+    OJ_TRY(work->each(1,
+                      [=] __device__(int64_t)
+                      {
+                          *root.parent = make_uint2(0, 0);
+                          *root.replication = 1.0f;
+                          root.node_first[0] = 0;
+                          root.node_first[1] = (uint32_t)n_fragments;
+                      }));
+    OJ_TRY(work->each(n_fragments, [=] __device__(int64_t k)
+                      { put_fragment(u, s, k, &root.fragment[k]); }));
+    return work->each(root.n_edges, [=] __device__(int64_t i)
+                      { root.edge[i] = (uint32_t)i; });
 }
 
 /* --- windows -------------------------------------------------------------- */
@@ -239,55 +196,50 @@ static __global__ void make_windows(const __grid_constant__ struct units u,
     edge = (uint32_t)starts.edges[i];
     for (uint32_t k = 0; k < w.nx * w.ny; k++, node++)
     {
-        level.window.data[node] =
-            make_uint2(w.ix + OJ_RING_CELL_SPLIT * (k % w.nx),
-                       w.iy + OJ_RING_CELL_SPLIT * (k / w.nx));
+        level.window[node] = make_uint2(w.ix + OJ_RING_CELL_SPLIT * (k % w.nx),
+                                        w.iy + OJ_RING_CELL_SPLIT * (k / w.nx));
         for (uint32_t e = first; e < end; e += OJ_RING_FRAGMENT, at++)
         {
             uint32_t n =
                 end - e < OJ_RING_FRAGMENT ? end - e : OJ_RING_FRAGMENT;
-            *(uint4 *)&level.fragment.data[at] =
+            *(uint4 *)&level.fragment[at] =
                 make_uint4(2 * (uint32_t)i, edge, n, node);
             for (uint32_t j = 0; j < n; j++)
-                level.edge.data[edge++] = e + j;
+                level.edge[edge++] = e + j;
         }
     }
 }
 
-static oj_status fill_windows(struct oj_cuda_ring_making *m,
-                              const struct units *u,
-                              const struct all_units *all,
-                              struct ring_start_work *w)
+/* Windows and their marks; both are work's. */
+struct windows
 {
-    struct oj_cuda_ring_level *level = &w->windows;
+    struct oj_cuda_ring_level level;
+    struct oj_cuda_ring_marks marks;
+};
+
+static oj_status fill_windows(const struct oj_cuda_ring_making *m,
+                              struct oj_cuda_work *work, const struct units *u,
+                              const struct starts *starts,
+                              const struct all_units *all, struct windows *out)
+{
+    struct oj_cuda_ring_level *level = &out->level;
     level->depth = u->level;
     level->n_nodes = all->windows;
     level->n_fragments = all->fragments;
     level->n_edges = all->edges;
-    OJ_TRY(m->make(level->n_nodes, &level->window));
-    OJ_TRY(m->make(level->n_fragments, &level->fragment));
-    OJ_TRY(m->make(level->n_edges, &level->edge));
-    OJ_TRY(m->run(u->n, "making windows of rings", make_windows, *u,
-                  starts_of(w), *level));
-    return oj_cuda_ring_mark(m, level, &w->marks);
+    OJ_TRY(work->make(level->n_nodes, &level->window));
+    OJ_TRY(work->make(level->n_fragments, &level->fragment));
+    OJ_TRY(work->make(level->n_edges, &level->edge));
+    OJ_TRY(work->run<BLOCK>(u->n, make_windows, *u, *starts, *level));
+    return oj_cuda_ring_mark(m, work, level, &out->marks);
 }
 
 /* --- from windows to cells ------------------------------------------------ */
 
-struct windows
-{
-    int level;
-    uint32_t n;
-    const uint2 *window;
-    const struct oj_ring_fragment *fragment;
-    const uint32_t *edge;
-    struct oj_cuda_ring_marks marks;
-};
-
 /* The cells of its window in which fragment k is. */
 static __device__ uint32_t cells_of(const struct windows &v, uint32_t k)
 {
-    return oj_cuda_ring_there(v.marks, k, v.fragment[k].unit);
+    return oj_cuda_ring_there(v.marks, k, v.level.fragment[k].unit);
 }
 
 struct items_of
@@ -296,7 +248,9 @@ struct items_of
 
     __device__ unsigned long long operator()(ptrdiff_t k) const
     {
-        return k < v.n ? (unsigned)__popc(cells_of(v, (uint32_t)k)) : 0;
+        return k < v.level.n_fragments
+                   ? (unsigned)__popc(cells_of(v, (uint32_t)k))
+                   : 0;
     }
 };
 
@@ -325,22 +279,24 @@ static __global__ void put_items(const __grid_constant__ struct windows v,
 {
     __shared__ unsigned long long made[OJ_RING_CELL_CHILDREN * BLOCK];
     uint32_t k = (uint32_t)at_thread(), first = blockIdx.x * BLOCK;
-    uint32_t end = first + BLOCK < v.n ? first + BLOCK : v.n, at, n;
+    uint32_t all = (uint32_t)v.level.n_fragments, at, n;
+    uint32_t end = first + BLOCK < all ? first + BLOCK : all;
     n = (uint32_t)(place[end] - place[first]);
-    if (k < v.n)
+    if (k < all)
     {
-        uint2 p = v.window[v.fragment[k].node];
-        uint32_t inside = oj_cuda_ring_inside(v.marks, k, v.fragment[k].unit);
+        uint2 p = v.level.window[v.level.fragment[k].node];
+        uint32_t inside =
+            oj_cuda_ring_inside(v.marks, k, v.level.fragment[k].unit);
         at = (uint32_t)(place[k] - place[first]);
         for (uint32_t left = cells_of(v, k); left != 0; left &= left - 1, at++)
         {
             uint32_t c = (uint32_t)__ffs((int)left) - 1;
-            made[at] = (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
-                       (v.marks.masks.data[k].counts >> (4 * c) & 15u)
-                           << ITEM_EDGES |
-                       oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level)
-                           << ITEM_CELL |
-                       (unsigned long long)k << ITEM_FRAGMENT | c;
+            made[at] =
+                (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
+                (v.marks.masks[k].counts >> (4 * c) & 15u) << ITEM_EDGES |
+                oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level.depth)
+                    << ITEM_CELL |
+                (unsigned long long)k << ITEM_FRAGMENT | c;
         }
     }
     __syncthreads();
@@ -377,7 +333,7 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
                                   struct oj_cuda_ring_level level)
 {
     uint32_t j = (uint32_t)at_thread(), c, cell, is_first, group, node;
-    uint32_t before, to, shift = 2 * (uint32_t)v.level - 2;
+    uint32_t before, to, shift = 2 * (uint32_t)v.level.depth - 2;
     struct oj_ring_fragment f;
     if (j >= n)
         return;
@@ -387,115 +343,104 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
     group = (uint32_t)(put[j] >> 32) + is_first - 1;
     node = 16 * group + cell % 16;
     to = (uint32_t)put[j];
-    f = v.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
-    *(uint4 *)&level.fragment.data[j] =
+    f = v.level.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
+    *(uint4 *)&level.fragment[j] =
         make_uint4((f.unit & ~1u) | ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
                    to, edges_of(item[j]), node);
     for (uint32_t e = f.first; e < f.first + f.n; e++)
     {
-        if (v.marks.touched.data[e] >> c & 1u)
-            level.edge.data[to++] = v.edge[e];
+        if (v.marks.touched[e] >> c & 1u)
+            level.edge[to++] = v.level.edge[e];
     }
     before = j == 0 ? UINT32_MAX
                     : 16 * (group - is_first) + cell_of(item[j - 1]) % 16;
     for (uint32_t i = before + 1; i != node + 1; i++)
-        level.node_first.data[i] = j;
+        level.node_first[i] = j;
     if (j == n - 1)
     {
         for (uint32_t i = node + 1; i <= 16 * (group + 1); i++)
-            level.node_first.data[i] = n;
+            level.node_first[i] = n;
     }
     if (is_first)
     {
         uint32_t parent = cell / 16;
-        level.parent.data[group] =
+        level.parent[group] =
             make_uint2(parent & ((1u << shift) - 1), parent >> shift);
-        level.replication.data[group] = 1.0f;
-        slot[oj_ring_directory_at(level.parent.data[group].x,
-                                  level.parent.data[group].y, v.level - 1)] =
+        level.replication[group] = 1.0f;
+        slot[oj_ring_directory_at(level.parent[group].x, level.parent[group].y,
+                                  v.level.depth - 1)] =
             oj_ring_slot_make(OJ_RING_INNER, first_group + group);
     }
 }
 
-static struct windows view_of(const struct ring_start_work *w)
-{
-    struct windows v;
-    v.level = w->windows.depth;
-    v.n = (uint32_t)w->windows.n_fragments;
-    v.window = w->windows.window.data;
-    v.fragment = w->windows.fragment.data;
-    v.edge = w->windows.edge.data;
-    v.marks = w->marks;
-    return v;
-}
-
-/* Items by cell, and by unit in each: in w->item[0]. */
-static oj_status sort_items(struct oj_cuda_ring_making *m,
-                            struct ring_start_work *w,
+/* Items by cell, and by unit in each: *out, work's. */
+static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
+                            unsigned long long **out,
                             unsigned long long *n_items)
 {
-    struct windows v = view_of(w);
-    OJ_TRY(oj_cuda_ring_places(m, items_of{v}, v.n, &w->place, n_items,
-                               "filling cells of rings"));
+    struct oj_cuda_work own(work);
+    unsigned long long *place, *item, *sorted;
+    int64_t n;
+    OJ_TRY(
+        own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
-        return oj_fail(m->err, OJ_ERR_NOMEM, "too many parts of polygons");
-    OJ_TRY(m->make((int64_t)*n_items, &w->item[0], &w->item[1]));
-    OJ_TRY(m->run(v.n, "filling cells of rings", put_items, v, w->place.data,
-                  w->item[1].data));
-    return m->with_scratch(
+        return oj_fail(work->err, OJ_ERR_NOMEM, "too many parts of polygons");
+    n = (int64_t)*n_items;
+    OJ_TRY(work->make(n, out));
+    OJ_TRY(own.make(n, &item));
+    OJ_TRY(own.run<BLOCK>(v.level.n_fragments, put_items, v, place, item));
+    sorted = *out;
+    return own.with_scratch(
         [&](void *memory, size_t &bytes)
         {
             return cub::DeviceRadixSort::SortKeys(
-                memory, bytes, w->item[1].data, w->item[0].data,
-                (int64_t)*n_items, ITEM_CELL, ITEM_CELL + 4 * v.level,
-                m->stream);
-        },
-        "sorting cells of rings");
+                memory, bytes, item, sorted, n, ITEM_CELL,
+                ITEM_CELL + 4 * v.level.depth, own.stream);
+        });
 }
 
-static oj_status fill_first(struct oj_cuda_ring_making *m,
-                            struct ring_start_work *w,
+/* first: below's. */
+static oj_status fill_first(const struct oj_cuda_ring_making *m,
+                            struct oj_cuda_work *work,
+                            struct oj_cuda_work *below, const struct windows &v,
                             struct oj_cuda_ring_part *above,
                             struct oj_cuda_ring_level *first)
 {
-    struct windows v = view_of(w);
     struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
-    unsigned long long n = 0, all = 0;
-    OJ_TRY(sort_items(m, w, &n));
-    OJ_TRY(oj_cuda_ring_places(m, put_sums{w->item[0].data, (ptrdiff_t)n},
-                               (int64_t)n, &w->put, &all,
-                               "filling cells of rings"));
-    above->n_slots = v.level > 1 ? 1u << (4 * v.level - 4) : 16;
-    OJ_TRY(oj_cuda_ring_extend(m, slot, 0, above->n_slots));
-    OJ_CUDA_TRY(
-        cudaMemsetAsync(slot->data, 0, 4 * (size_t)above->n_slots, m->stream),
-        "filling cells of rings", m->err);
-    first->depth = v.level;
-    OJ_TRY(oj_cuda_ring_level_make(m, (int64_t)(all >> 32), n,
-                                   all & 0xffffffffu, first));
-    return m->run((int64_t)n, "filling cells of rings", fill_cells, v,
-                  (uint32_t)n, w->item[0].data, w->put.data,
-                  above->n_slots / 16, slot->data, *first);
+    unsigned long long *item, *put, n = 0, all = 0;
+    int level = v.level.depth;
+    OJ_TRY(sort_items(work, v, &item, &n));
+    OJ_TRY(work->scan_computed((int64_t)n, put_sums{item, (ptrdiff_t)n}, &put,
+                               &all));
+    above->n_slots = level > 1 ? 1u << (4 * level - 4) : 16;
+    OJ_TRY(oj_cuda_ring_extend(m->keep, slot, 0, above->n_slots));
+    OJ_TRY(work->clear(slot->data, above->n_slots));
+    first->depth = level;
+    OJ_TRY(oj_cuda_ring_level_make(below, (int64_t)(all >> 32),
+                                   n << 32 | (all & 0xffffffffu), first));
+    return work->run<BLOCK>((int64_t)n, fill_cells, v, (uint32_t)n, item, put,
+                            above->n_slots / 16, slot->data, *first);
 }
 
 /* --- the whole ------------------------------------------------------------ */
 
-static void list_units(struct oj_cuda_ring_making *m, struct units *u)
+static struct units list_units(struct oj_cuda_ring_making *m)
 {
     const struct oj_cuda_layer *layer = m->layer;
-    memset(u, 0, sizeof *u);
-    u->units = m->tree.units;
-    u->n = u->units == OJ_RING_FEATURES ? layer->n_features : layer->n_parts;
+    struct units u = {};
+    u.units = m->tree.units;
+    u.n = u.units == OJ_RING_FEATURES ? layer->n_features : layer->n_parts;
     if (layer->short_points)
-        u->n = 0;
-    u->part_offset = layer->part_offset.data;
-    u->ring_offset = layer->ring_offset.data;
-    u->segment_offset = layer->segment_offset.data;
-    u->part_kind = layer->part_kind.data;
-    u->segment = layer->segment.data;
-    u->frame = m->tree.frame;
-    if (u->units != OJ_RING_FEATURES)
+        u.n = 0;
+    u.part_offset = layer->part_offset.data;
+    u.ring_offset = layer->ring_offset.data;
+    u.segment_offset = layer->segment_offset.data;
+    u.part_kind = layer->part_kind.data;
+    u.segment = layer->segment.data;
+    u.frame = m->tree.frame;
+    if (u.units != OJ_RING_FEATURES)
         m->tree.part_feature = layer->part_feature.data;
+    return u;
 }
 
 /* 1 when all units are small at the level, and not cut into too much. */
@@ -508,12 +453,17 @@ static int is_fine(const struct oj_cuda_ring_making *m,
            all->fragments < MOST_FRAGMENTS;
 }
 
-static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
-                             struct ring_start_work *w,
+/* *u: at the level at which *first is, 0 where that is the root, which is not
+ * made yet. */
+static oj_status start_below(const struct oj_cuda_ring_making *m,
+                             struct units *u, const struct starts *starts,
+                             struct oj_cuda_work *below,
                              struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
-    struct all_units all = {0, 0, 0, 0};
+    struct oj_cuda_work work(below);
+    struct all_units all = {};
+    struct windows windows = {};
     int deepest = m->fine < u->frame.levels ? m->fine : (int)u->frame.levels;
     if (deepest > PACKED_LEVEL)
         deepest = PACKED_LEVEL;
@@ -522,41 +472,37 @@ static oj_status start_below(struct oj_cuda_ring_making *m, struct units *u,
         u->level = 0;
     for (; u->level > 0; u->level--)
     {
-        OJ_TRY(measure(m, u, w, &all));
+        OJ_TRY(measure(&work, u, starts, &all));
         if (is_fine(m, &all))
             break;
     }
     if (u->level == 0)
         return OJ_OK;
-    OJ_TRY(fill_windows(m, u, &all, w));
-    return fill_first(m, w, above, first);
+    OJ_TRY(fill_windows(m, &work, u, starts, &all, &windows));
+    return fill_first(m, &work, below, windows, above, first);
 }
 
 oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
+                             struct oj_cuda_work *below,
                              struct oj_cuda_ring_part *above,
                              struct oj_cuda_ring_level *first)
 {
-    struct units units;
-    struct ring_start_work w = {};
-    struct all_units all = {0, 0, 0, 0};
+    struct oj_cuda_work work(below);
+    struct units units = list_units(m);
+    struct starts starts;
+    struct all_units all = {};
     oj_status status;
-    list_units(m, &units);
-    status = start_below(m, &units, &w, above, first);
-    if (status == OJ_ERR_NOMEM) /* the root takes less */
-    {
-        memset(above, 0, sizeof *above);
-        oj_cuda_ring_level_drop(m, first);
-        drop_working(m, &w);
-        memset(&w, 0, sizeof w);
-        status = OJ_OK;
-        units.level = 0;
-    }
-    if (status == OJ_OK && units.level == 0)
-    {
-        status = measure(m, &units, &w, &all);
-        if (status == OJ_OK)
-            status = fill_root(m, &units, &w, all.fragments, first);
-    }
-    drop_working(m, &w);
-    return status;
+    OJ_TRY(work.make(units.n + 1, &starts.fragments));
+    OJ_TRY(work.make(units.n + 1, &starts.edges));
+    OJ_TRY(work.make(units.n, &starts.window));
+    status = start_below(m, &units, &starts, below, above, first);
+    if (status != OJ_ERR_NOMEM && (status != OJ_OK || units.level > 0))
+        return status;
+    /* the root takes less */
+    below->release();
+    *above = {};
+    *first = {};
+    units.level = 0;
+    OJ_TRY(measure(&work, &units, &starts, &all));
+    return fill_root(below, m->layer, units, starts, all.fragments, first);
 }

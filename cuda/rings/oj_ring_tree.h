@@ -24,6 +24,7 @@
 #ifndef OJ_RING_TREE_H
 #define OJ_RING_TREE_H
 
+#include "../device/oj_cuda_segment.h"
 #include "oj_ring_packed_edge.h"
 
 enum oj_ring_units
@@ -65,11 +66,6 @@ struct oj_ring_record
     uint32_t first; /* edge; up to that of the next record */
 };
 
-struct oj_ring_segment
-{
-    double ax, ay, bx, by;
-};
-
 /** Borrows everything. */
 struct oj_ring_tree
 {
@@ -84,7 +80,7 @@ struct oj_ring_tree
     const struct oj_ring_record *record; /**< and one that ends the last */
     const struct oj_ring_edge16 *edge;
     const uint32_t *edge_segment; /**< [edges] */
-    const struct oj_ring_segment *segment;
+    const struct oj_cuda_segment *segment;
     const int32_t *part_feature; /**< not of features: rank */
 };
 
@@ -269,7 +265,7 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
         odd ^= t->record[e].unit & 1u;
     for (e = t->record[first].first; e < last; e++)
     {
-        const struct oj_ring_segment *s = &t->segment[t->edge_segment[e]];
+        const struct oj_cuda_segment *s = &t->segment[t->edge_segment[e]];
         int edge = oj_ring_way_edge(px, py, place->rx, place->ry, s->ax, s->ay,
                                     s->bx, s->by);
         if (edge == OJ_ON_BOUNDARY)

@@ -1,7 +1,5 @@
-#include "../device/cuda_cub.cuh"
+#include "../device/cuda_work.cuh"
 #include "cuda_meet.h"
-
-#include <string.h>
 
 /* Level by level: a list of (row, node), each of which becomes the children
  * that the row's box meets.  Lists keep the order of rows, so pairs come out
@@ -11,10 +9,8 @@
 
 struct level
 {
-    int64_t n;           /* entries */
-    const int32_t *row;  /* [n] */
-    const int32_t *node; /* [n] */
-    int number;          /* 0: their children are features */
+    int number;                     /* 0: children of its nodes are features */
+    struct oj_cuda_box_pairs entry; /* rows and nodes */
 };
 
 struct box_question
@@ -24,16 +20,6 @@ struct box_question
     const struct oj_meet_feature *features, *rows;
     enum oj_box_test test;
 };
-
-static __global__ void begin(int64_t n, int64_t first, int32_t *row,
-                             int32_t *node)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n)
-        return;
-    row[i] = (int32_t)(first + i);
-    node[i] = 0;
-}
 
 static __device__ struct oj_device_tree_node
 load_node(const struct oj_device_tree_node *from)
@@ -57,15 +43,15 @@ static __global__ void __launch_bounds__(BLOCK)
     struct oj_device_tree_node node;
     int64_t first, below;
     uint32_t hits;
-    if (i == level.n)
+    if (i == level.entry.n)
         count[i] = 0;
-    if (i >= level.n)
+    if (i >= level.entry.n)
         return;
-    row = &q.rows[level.row[i]];
+    row = &q.rows[level.entry.row[i]];
     image = oj_meet_image_of(&row->box, q.tree.x0, q.tree.y0);
     node = load_node(q.tree.node + q.tree.level_first[level.number] +
-                     level.node[i]);
-    first = (int64_t)level.node[i] * OJ_TREE_FANOUT;
+                     level.entry.feature[i]);
+    first = (int64_t)level.entry.feature[i] * OJ_TREE_FANOUT;
     below =
         level.number > 0 ? (int64_t)q.tree.level_n[level.number - 1] : q.tree.n;
     hits = oj_meet_children(
@@ -89,96 +75,69 @@ static __global__ void descend(const __grid_constant__ struct level level,
                                int32_t *child)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at;
-    if (i >= level.n)
+    if (i >= level.entry.n)
         return;
     at = offset[i];
     for (uint32_t left = mask[i]; left != 0; left &= left - 1, at++)
     {
-        int32_t c = level.node[i] * OJ_TREE_FANOUT + __ffs((int)left) - 1;
-        row[at] = level.row[i];
+        int32_t c =
+            level.entry.feature[i] * OJ_TREE_FANOUT + __ffs((int)left) - 1;
+        row[at] = level.entry.row[i];
         child[at] = level.number == 0 ? order[c] : c;
     }
 }
 
-struct box_pairs_walk : oj_cuda_job
+/* The entries of a level become those of the one below, or pairs. */
+static oj_status step(struct oj_cuda_work *work, const struct box_question &q,
+                      int number, int64_t most,
+                      struct oj_cuda_box_pairs *entries)
 {
-    struct box_question question;
-    int64_t most;
-    struct oj_cuda_box_pairs now, next;
-    struct oj_cuda_array<uint8_t> mask;
-    struct oj_cuda_array<int64_t> offset;
-};
-
-static oj_status step(struct box_pairs_walk *w, int number)
-{
-    struct level level = {w->now.row.n, w->now.row.data, w->now.feature.data,
-                          number};
-    int64_t total = 0;
-    OJ_TRY(w->make(level.n, &w->mask));
-    OJ_TRY(w->make(level.n + 1, &w->offset));
-    OJ_TRY(w->run(level.n + 1, "finding candidates", visit, w->question, level,
-                  w->mask.data, w->offset.data));
-    OJ_TRY(
-        w->scan_total(w->offset.data, level.n, &total, "finding candidates"));
-    if (total > w->most)
-        return oj_fail(w->err, OJ_ERR_NOMEM,
+    struct oj_cuda_work own(work);
+    const struct level level = {number, *entries};
+    struct oj_cuda_box_pairs next = {};
+    int64_t n = entries->n, *offset;
+    uint8_t *mask;
+    OJ_TRY(own.make(n, &mask));
+    OJ_TRY(own.make(n + 1, &offset));
+    OJ_TRY(own.run<BLOCK>(n + 1, visit, q, level, mask, offset));
+    OJ_TRY(own.scan_total(offset, n, &next.n));
+    if (next.n > most)
+        return oj_fail(work->err, OJ_ERR_NOMEM,
                        "more candidates than are taken at a time");
-    OJ_TRY(w->make(total, &w->next.row, &w->next.feature));
-    if (total > 0)
-        OJ_TRY(w->run(level.n, "finding candidates", descend, level,
-                      w->mask.data, w->offset.data, w->question.order,
-                      w->next.row.data, w->next.feature.data));
-    w->drop(&w->mask, &w->offset, &w->now.row, &w->now.feature);
-    w->now = w->next;
-    memset(&w->next, 0, sizeof w->next);
+    OJ_TRY(work->make(next.n, &next.row, &next.feature));
+    if (next.n > 0)
+        OJ_TRY(own.run<BLOCK>(n, descend, level, mask, offset, q.order,
+                              next.row, next.feature));
+    work->drop(entries->row);
+    work->drop(entries->feature);
+    *entries = next;
     return OJ_OK;
 }
 
-static oj_status find(struct box_pairs_walk *w, int64_t first, int64_t n)
+oj_status oj_cuda_box_pairs_find(struct oj_cuda_work *work,
+                                 const struct oj_cuda_tree *tree,
+                                 const struct oj_meet_feature *features,
+                                 const struct oj_meet_feature *rows, int64_t n,
+                                 enum oj_box_test test, int64_t most,
+                                 struct oj_cuda_box_pairs *out)
 {
-    if (n == 0 || w->question.tree.n == 0)
+    const struct box_question q = {tree->tree, tree->order, features, rows,
+                                   test};
+    struct oj_cuda_box_pairs entries = {n, NULL, NULL};
+    int level = q.tree.n_levels - 1;
+    *out = {};
+    if (n == 0 || q.tree.n == 0)
         return OJ_OK;
-    OJ_TRY(w->make(n, &w->now.row, &w->now.feature));
-    OJ_TRY(w->run(n, "finding candidates", begin, n, first, w->now.row.data,
-                  w->now.feature.data));
-    for (int level = w->question.tree.n_levels - 1;
-         level >= 0 && w->now.row.n > 0; level--)
-        OJ_TRY(step(w, level));
+    OJ_TRY(work->make(n, &entries.row, &entries.feature));
+    const struct oj_cuda_box_pairs all = entries;
+    OJ_TRY(work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          all.row[i] = (int32_t)i;
+                          all.feature[i] = 0;
+                      }));
+    for (; level >= 0 && entries.n > 0; level--)
+        OJ_TRY(step(work, q, level, most, &entries));
+    *out = entries;
     return OJ_OK;
-}
-
-oj_status
-oj_cuda_box_pairs_find(struct oj_cuda_device *device, cudaStream_t stream,
-                       const struct oj_cuda_tree *tree,
-                       const struct oj_meet_feature *features,
-                       const struct oj_meet_feature *rows, int64_t first,
-                       int64_t n, enum oj_box_test test, int64_t most,
-                       struct oj_cuda_box_pairs *out, struct oj_error *err)
-{
-    struct box_pairs_walk w = {};
-    oj_status status;
-    w.device = device;
-    w.stream = stream;
-    w.question.tree = tree->tree;
-    w.question.order = tree->order;
-    w.question.features = features;
-    w.question.rows = rows;
-    w.question.test = test;
-    w.most = most;
-    w.err = err;
-    status = find(&w, first, n);
-    w.drop(&w.mask, &w.offset, &w.scratch, &w.next.row, &w.next.feature);
-    if (status != OJ_OK)
-    {
-        oj_cuda_box_pairs_drop(device, stream, &w.now);
-        return status;
-    }
-    *out = w.now;
-    return OJ_OK;
-}
-
-void oj_cuda_box_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct oj_cuda_box_pairs *pairs)
-{
-    oj_cuda_drop(device, stream, &pairs->row, &pairs->feature);
 }

@@ -1,8 +1,6 @@
-#include "../device/cuda_cub.cuh"
+#include "../device/cuda_work.cuh"
 #include "../index/cuda_pace.h"
 #include "cuda_meet.h"
-
-#include <string.h>
 
 /* Eight lanes for each pair of small features, a warp for each stretch of the
  * larger feature of other pairs: its segments whose images meet the other
@@ -26,7 +24,7 @@ struct side_view
 {
     const struct oj_meet_feature *feature;
     const struct oj_meet_image *image, *chain;
-    const struct oj_tree_segment *segment;
+    const struct oj_cuda_segment *segment;
     struct oj_tree_rings rings;
 };
 
@@ -86,7 +84,7 @@ static __global__ void begin(const __grid_constant__ struct meet_query q,
  * lanes. */
 static __device__ int meets_these(const struct side_view &v, int64_t i,
                                   int is_one,
-                                  const struct oj_tree_segment &segment,
+                                  const struct oj_cuda_segment &segment,
                                   const struct oj_meet_image &image)
 {
     int hit = is_one && oj_meet_images(&v.image[i], &image) &&
@@ -96,7 +94,7 @@ static __device__ int meets_these(const struct side_view &v, int64_t i,
 
 static __device__ int meets_feature(const struct side_view &v,
                                     const struct oj_meet_feature &f,
-                                    const struct oj_tree_segment &segment,
+                                    const struct oj_cuda_segment &segment,
                                     const struct oj_meet_image &image, int lane)
 {
     int64_t last = (f.end - 1) / WARP;
@@ -212,7 +210,7 @@ struct lanes
 static __device__ int meets_small(const struct pair_by_size &s,
                                   const struct lanes &l, int64_t at)
 {
-    const struct oj_tree_segment segment = s.large->segment[at];
+    const struct oj_cuda_segment segment = s.large->segment[at];
     const struct oj_meet_image image = s.large->image[at];
     int64_t end = s.of_small->end;
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
@@ -276,101 +274,71 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- all pairs ------------------------------------------------------------ */
 
-struct pair_comparison : oj_cuda_job
+/* The stretches of pairs of large features. */
+static oj_status list_stretches(struct oj_cuda_work *work,
+                                const struct meet_query &q,
+                                struct segment_stretch **out, int64_t *n)
 {
-    struct meet_query question;
-    struct oj_cuda_array<unsigned long long> n_stretches; /* [1] */
-    struct oj_cuda_array<struct segment_stretch> stretch;
-};
-
-static oj_status list_stretches(struct pair_comparison *m)
-{
-    const struct meet_query *q = &m->question;
-    unsigned long long n = 0;
-    OJ_TRY(m->make(1, &m->n_stretches));
-    OJ_TRY(m->clear(&m->n_stretches, "comparing features"));
-    OJ_TRY(m->run(q->n, "comparing features", begin, *q, m->n_stretches.data,
-                  (struct segment_stretch *)NULL));
-    OJ_TRY(m->read(m->n_stretches.data, &n, "comparing features"));
-    if (n == 0)
+    struct segment_stretch *none = NULL;
+    unsigned long long *count;
+    OJ_TRY(work->make_zeros(1, &count));
+    OJ_TRY(work->run<BLOCK>(q.n, begin, q, count, none));
+    OJ_TRY(work->read(count, n));
+    if (*n == 0)
         return OJ_OK;
-    OJ_TRY(m->make((int64_t)n, &m->stretch));
-    OJ_TRY(m->clear(&m->n_stretches, "comparing features"));
-    return m->run(q->n, "comparing features", begin, *q, m->n_stretches.data,
-                  m->stretch.data);
+    OJ_TRY(work->make(*n, out));
+    OJ_TRY(work->clear(count, 1));
+    return work->run<BLOCK>(q.n, begin, q, count, *out);
 }
 
-static oj_status wait_for(struct pair_comparison *m)
+static oj_status wait_for(struct oj_cuda_work *work)
 {
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
-    return oj_check_cancel(m->device->cancel, m->err);
+    OJ_TRY(work->wait());
+    return oj_check_cancel(work->device->cancel, work->err);
 }
 
 /* Stretches against large features may take long: a cancelled join does not
  * wait for all of them. */
-static oj_status compare_large(struct pair_comparison *m)
+static oj_status compare_large(struct oj_cuda_work *work,
+                               const struct meet_query &q,
+                               const struct segment_stretch *stretch,
+                               int64_t n_stretches)
 {
     struct oj_cuda_pace pace = {0, 0.0};
-    for (int64_t first = 0; first < m->stretch.n;)
+    for (int64_t first = 0, n; first < n_stretches; first += n)
     {
-        int64_t n = oj_cuda_pace_rows(&pace, m->stretch.n - first);
         double start = oj_clock_seconds();
-        OJ_TRY(m->run(n * WARP, "comparing features", compare_stretches,
-                      m->question, n, m->stretch.data + first));
-        OJ_TRY(wait_for(m));
+        n = oj_cuda_pace_rows(&pace, n_stretches - first);
+        OJ_TRY(work->run<BLOCK>(n * WARP, compare_stretches, q, n,
+                                stretch + first));
+        OJ_TRY(wait_for(work));
         oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
-        first += n;
     }
-    return OJ_OK;
-}
-
-static oj_status compare(struct pair_comparison *m)
-{
-    const struct meet_query *q = &m->question;
-    OJ_TRY(list_stretches(m));
-    OJ_TRY(m->run(q->n * LANES, "comparing features", compare_small, *q));
-    if (m->stretch.n > 0)
-        OJ_TRY(wait_for(m));
-    OJ_TRY(compare_large(m));
-    OJ_TRY(m->run(q->n, "comparing features", look_inside, *q));
-    OJ_CUDA_TRY(cudaStreamSynchronize(m->stream), "comparing features", m->err);
     return OJ_OK;
 }
 
 static struct side_view view_of(const struct oj_cuda_meet_side *side)
 {
-    struct side_view view;
-    view.feature = side->feature.data;
-    view.image = side->image.data;
-    view.chain = side->chain.data;
-    view.segment = side->rings.segment;
-    view.rings = side->rings;
+    struct side_view view = {side->feature, side->image, side->chain,
+                             side->rings.segment, side->rings};
     return view;
 }
 
-oj_status oj_cuda_meet(struct oj_cuda_device *device, cudaStream_t stream,
-                       double x0, double y0,
+oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
                        const struct oj_cuda_meet_side *rows,
                        const struct oj_cuda_meet_side *features,
-                       const struct oj_cuda_box_pairs *pairs, uint8_t *said,
-                       struct oj_error *err)
+                       const struct oj_cuda_box_pairs *pairs, uint8_t *said)
 {
-    struct pair_comparison m = {};
-    oj_status status;
-    if (pairs->row.n == 0)
-        return OJ_OK;
-    m.device = device;
-    m.stream = stream;
-    m.err = err;
-    m.question.rows = view_of(rows);
-    m.question.features = view_of(features);
-    m.question.x0 = x0;
-    m.question.y0 = y0;
-    m.question.n = pairs->row.n;
-    m.question.row = pairs->row.data;
-    m.question.feature = pairs->feature.data;
-    m.question.said = said;
-    status = compare(&m);
-    m.drop(&m.n_stretches, &m.stretch);
-    return status;
+    struct oj_cuda_work work(of);
+    struct meet_query q = {view_of(rows), view_of(features), x0,  y0, pairs->n,
+                           pairs->row,    pairs->feature,    said};
+    struct segment_stretch *stretch = NULL;
+    int64_t n_stretches = 0;
+    OJ_TRY(list_stretches(&work, q, &stretch, &n_stretches));
+    OJ_TRY(work.run<BLOCK>(q.n * LANES, compare_small, q));
+    if (n_stretches > 0)
+        OJ_TRY(wait_for(&work));
+    OJ_TRY(compare_large(&work, q, stretch, n_stretches));
+    OJ_TRY(work.run<BLOCK>(q.n, look_inside, q));
+    return work.wait();
 }

@@ -1,33 +1,13 @@
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_boxes.cuh"
 #include "cuda_meet.h"
 
 #include <math.h>
-#include <string.h>
 
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
 
-static __host__ __device__ const struct oj_tree_segment *
-segments_of(const struct oj_cuda_layer &layer)
-{
-    return (const struct oj_tree_segment *)(const void *)layer.segment.data;
-}
-
 /* --- a warp for each feature ---------------------------------------------- */
-
-static __device__ void merge_box(struct oj_tree_box *box)
-{
-    for (int step = WARP / 2; step > 0; step /= 2)
-    {
-        struct oj_tree_box other;
-        other.x0 = __shfl_xor_sync(ALL, box->x0, step);
-        other.y0 = __shfl_xor_sync(ALL, box->y0, step);
-        other.x1 = __shfl_xor_sync(ALL, box->x1, step);
-        other.y1 = __shfl_xor_sync(ALL, box->y1, step);
-        oj_tree_box_add(box, &other);
-    }
-}
 
 /* Looks at a ring; how many of its segments have a length. */
 static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
@@ -40,7 +20,7 @@ static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
         int has_length = 0;
         if (s + lane < end)
         {
-            const struct oj_tree_segment *segment = segments_of(v) + s + lane;
+            const struct oj_cuda_segment *segment = v.segment.data + s + lane;
             oj_meet_look_add(look, segment, is_shell);
             has_length = oj_meet_has_length(segment);
         }
@@ -78,8 +58,8 @@ static __global__ void __launch_bounds__(BLOCK)
                                        kind == OJ_PART_LINE, n);
         }
     }
-    merge_box(&look.all);
-    merge_box(&look.shells);
+    oj_cuda_box_of_warp(&look.all);
+    oj_cuda_box_of_warp(&look.shells);
     look.is_exact = __all_sync(ALL, look.is_exact);
     if (lane > 0)
         return;
@@ -96,29 +76,14 @@ static __global__ void __launch_bounds__(BLOCK)
     out[f] = made;
 }
 
-oj_status oj_cuda_meet_side_make(struct oj_cuda_device *device,
-                                 cudaStream_t stream,
+oj_status oj_cuda_meet_side_make(struct oj_cuda_work *work,
                                  const struct oj_cuda_layer *layer,
-                                 struct oj_cuda_meet_side *out,
-                                 struct oj_error *err)
+                                 struct oj_cuda_meet_side *out)
 {
-    struct oj_cuda_meet_side made = {};
     int64_t n = layer->n_features;
-    made.layer = layer;
-    if (n > 0)
-    {
-        OJ_TRY(oj_cuda_make(device, stream, n, &made.feature, err));
-        look_at_features<<<oj_blocks(n * WARP, BLOCK), BLOCK, 0, stream>>>(
-            *layer, made.feature.data);
-        cudaError_t error = cudaGetLastError();
-        if (error != cudaSuccess)
-        {
-            oj_cuda_drop(device, stream, &made.feature);
-            return oj_cuda_fail(err, error, "looking at features");
-        }
-    }
-    *out = made;
-    return OJ_OK;
+    OJ_TRY(work->make(n, &out->feature));
+    out->layer = layer;
+    return work->run<BLOCK>(n * WARP, look_at_features, *layer, out->feature);
 }
 
 /* --- edges ---------------------------------------------------------------- */
@@ -136,7 +101,7 @@ image_beside(const struct oj_meet_image &image, int step)
 
 /* A warp has the segments of one chain. */
 static __global__ void
-make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
+make_images(int64_t n, const struct oj_cuda_segment *segment, double x0,
             double y0, struct oj_meet_image *out, struct oj_meet_image *chain)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -145,7 +110,7 @@ make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
     image.x1 = image.y1 = -INFINITY;
     if (i < n)
     {
-        struct oj_tree_box box = oj_tree_segment_box(&segment[i]);
+        struct oj_box box = oj_cuda_segment_box(&segment[i]);
         image = oj_meet_image_of(&box, x0, y0);
         out[i] = image;
     }
@@ -158,37 +123,15 @@ make_images(int64_t n, const struct oj_tree_segment *segment, double x0,
         chain[i / WARP] = image;
 }
 
-oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_device *device,
-                                      cudaStream_t stream, double x0, double y0,
-                                      struct oj_cuda_meet_side *side,
-                                      struct oj_error *err)
+oj_status oj_cuda_meet_side_add_edges(struct oj_cuda_work *work, double x0,
+                                      double y0, struct oj_cuda_meet_side *side)
 {
     int64_t n = side->layer->n_segments;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_make(device, stream, n, &side->image, err));
-    OJ_TRY(
-        oj_cuda_make(device, stream, (n + WARP - 1) / WARP, &side->chain, err));
-    make_images<<<oj_blocks(n, BLOCK), BLOCK, 0, stream>>>(
-        n, segments_of(*side->layer), x0, y0, side->image.data,
-        side->chain.data);
-    OJ_CUDA_TRY_LAUNCH("measuring segments", err);
-    struct oj_cuda_work work(device, stream, "measuring rings", err);
-    OJ_TRY(oj_cuda_rings_make(&work, side->layer, &side->rings));
-    oj_cuda_hand_over(&work.memory, NULL, &side->chains);
-    return OJ_OK;
-}
-
-void oj_cuda_meet_side_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                            struct oj_cuda_meet_side *side)
-{
-    oj_cuda_drop(device, stream, &side->feature, &side->image, &side->chain);
-    oj_cuda_release(device, stream, &side->chains);
-    memset(side, 0, sizeof *side);
-}
-
-int64_t oj_cuda_meet_side_bytes(const struct oj_cuda_meet_side *side)
-{
-    return oj_cuda_bytes(&side->feature, &side->image, &side->chain) +
-           oj_cuda_memory_bytes(&side->chains);
+    OJ_TRY(work->make(n, &side->image));
+    OJ_TRY(work->make((n + WARP - 1) / WARP, &side->chain));
+    OJ_TRY(work->run<BLOCK>(n, make_images, n, side->layer->segment.data, x0,
+                            y0, side->image, side->chain));
+    return oj_cuda_rings_make(work, side->layer, &side->rings);
 }

@@ -3,11 +3,8 @@
  *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
  *  pairs that are not surely none
  */
-#include "cuda_screen.h"
-
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
-#include "../device/cuda_cub.cuh"
 #include "../device/cuda_threads.h"
 #include "../device/cuda_work.cuh"
 #include "../device/cuda_worker_status.h"
@@ -16,35 +13,25 @@
 
 #include <string.h>
 
-#define BLOCK 256
-
 /** The join side on one device. */
 struct screen_place
 {
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /* of layer and tree */
+    struct oj_cuda_memory memory; /* of all that follows */
+    int64_t index_bytes;          /* less those of the layer */
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side;
     struct oj_cuda_tree tree; /**< of the features' boxes */
 };
 
-/** What one thread sends rows through a device with; zeroed memory is a valid
- *  empty one. */
-struct screen_lane
-{
-    struct oj_cuda_device device; /**< its own stream, and its part of the
-                                       memory that may be used */
-    struct oj_cuda_stage stage;   /**< for offsets of rows */
-};
-
-/** Pairs of n rows on the device of a lane, row by row; owner. */
+/** Pairs of n rows on a device, row by row. */
 struct screen_found
 {
     int64_t n_pairs;
-    struct oj_cuda_array<int64_t> end;     /**< [n] pairs of rows up to it */
-    struct oj_cuda_array<int32_t> feature; /**< [n_pairs] ordinal */
-    struct oj_cuda_array<uint8_t> said;    /**< [n_pairs] enum oj_said, or
-                                                empty: what the rule says */
+    int64_t *end;     /**< [n] pairs of rows up to it */
+    int32_t *feature; /**< [n_pairs] ordinal */
+    uint8_t *said;    /**< [n_pairs] enum oj_said, or NULL: what the rule
+                           says */
 };
 
 enum
@@ -57,9 +44,12 @@ struct oj_gpu_screen
     struct oj_screen_rule rule;
     struct oj_options options;
     int n_places;
-    struct screen_place *place;          /**< [n_places] */
-    struct screen_lane lane[MOST_LANES]; /**< i is on place
-                                                              i % n_places */
+    struct screen_place *place; /**< [n_places] */
+
+    /** What threads send rows through: i is on place i % n_places, and has a
+     *  stream of its own and its part of the memory that may be used. Those
+     *  without a stream are not there yet. */
+    struct oj_cuda_device lane[MOST_LANES];
 };
 
 /* Pairs on the device at a time: more than this, or than memory holds, come in
@@ -69,101 +59,17 @@ struct oj_gpu_screen
 /* Coordinates whose differences are far from an overflow. */
 #define LARGEST 1e150
 
-/* Worth threads. */
-#define MANY_OFFSETS ((int64_t)1 << 18)
-
-static oj_status check_coordinates(const struct oj_cuda_layer *layer,
-                                   struct oj_error *err)
-{
-    if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "coordinates are too large for the GPU");
-    return OJ_OK;
-}
-
-/* --- lanes ---------------------------------------------------------------- */
-
-static oj_status make_lane(const struct screen_place *place, int64_t limit,
-                           struct screen_lane *lane, struct oj_error *err)
-{
-    if (lane->device.stream == NULL)
-        OJ_TRY(oj_cuda_open(place->device.ordinal, limit, place->device.cancel,
-                            &lane->device, err));
-    OJ_CUDA_TRY(cudaSetDevice(lane->device.ordinal), "choosing a device", err);
-    lane->device.limit = limit;
-    lane->device.n_threads = place->device.n_threads;
-    return OJ_OK;
-}
-
-static void free_lane(struct screen_lane *lane)
-{
-    if (lane->device.stream == NULL)
-        return;
-    (void)cudaSetDevice(lane->device.ordinal);
-    (void)cudaStreamSynchronize(lane->device.stream);
-    (void)cudaGetLastError();
-    oj_cuda_stage_drop(&lane->stage);
-    oj_cuda_close(&lane->device);
-    memset(lane, 0, sizeof *lane);
-}
-
 /* --- rows as a layer of their own ------------------------------------------
  */
 
-/* Offsets first .. end of a layer, both included, from the first one on. */
-struct offset_slice
-{
-    const int64_t *from;
-    int64_t first, end;
-    int64_t *to;
-};
-
-static void start_at_0(int i, void *user)
-{
-    const struct offset_slice *o = (const struct offset_slice *)user + i;
-    for (int64_t at = o->first; at <= o->end; at++)
-        o->to[at - o->first] = o->from[at] - o->from[o->first];
-}
-
-static oj_status stage_offsets(struct screen_lane *lane,
-                               struct offset_slice offsets[3],
-                               struct oj_error *err)
-{
-    int64_t n = 0;
-    int64_t *to;
-    for (int i = 0; i < 3; i++)
-        n += offsets[i].end - offsets[i].first + 1;
-    OJ_TRY(oj_cuda_stage_want(&lane->stage, n * (int64_t)sizeof *to, err));
-    to = (int64_t *)(void *)lane->stage.data;
-    for (int i = 0; i < 3; i++)
-    {
-        offsets[i].to = to;
-        to += offsets[i].end - offsets[i].first + 1;
-    }
-    if (n > MANY_OFFSETS)
-        oj_cuda_side_by_side(3, start_at_0, offsets);
-    else
-    {
-        for (int i = 0; i < 3; i++)
-            start_at_0(i, offsets);
-    }
-    return OJ_OK;
-}
-
-/* The first rows of a layer have their offsets as they are. */
-static oj_status view_rows(struct screen_lane *lane,
-                           const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_flat *out, struct oj_error *err)
+static struct oj_flat view_rows(const struct oj_flat *input, int64_t first,
+                                int64_t n)
 {
     int64_t part = input->part_offset[first];
     int64_t end_part = input->part_offset[first + n];
     int64_t ring = input->ring_offset[part];
     int64_t end_ring = input->ring_offset[end_part];
     int64_t vertex = input->vertex_offset[ring];
-    struct offset_slice offsets[3] = {
-        {input->part_offset, first, first + n, NULL},
-        {input->ring_offset, part, end_part, NULL},
-        {input->vertex_offset, ring, end_ring, NULL}};
     struct oj_flat rows = {};
     rows.n_features = n;
     rows.n_parts = end_part - part;
@@ -173,59 +79,42 @@ static oj_status view_rows(struct screen_lane *lane,
     rows.x = input->x + vertex;
     rows.y = input->y + vertex;
     rows.part_kind = input->part_kind + part;
-    if (first > 0)
-        OJ_TRY(stage_offsets(lane, offsets, err));
-    rows.part_offset = first > 0 ? offsets[0].to : input->part_offset;
-    rows.ring_offset = first > 0 ? offsets[1].to : input->ring_offset;
-    rows.vertex_offset = first > 0 ? offsets[2].to : input->vertex_offset;
-    *out = rows;
-    return OJ_OK;
+    rows.part_offset = input->part_offset + first;
+    rows.ring_offset = input->ring_offset + part;
+    rows.vertex_offset = input->vertex_offset + ring;
+    return rows;
+}
+
+static oj_status make_side(struct oj_cuda_work *work,
+                           const struct oj_flat *flat,
+                           struct oj_cuda_layer *layer,
+                           struct oj_cuda_meet_side *side)
+{
+    OJ_TRY(oj_cuda_layer_make(work, flat, NULL, NULL, NULL, layer));
+    if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "coordinates are too large for the GPU");
+    return oj_cuda_meet_side_make(work, layer, side);
 }
 
 /* --- pairs ---------------------------------------------------------------- */
 
-/* What the search makes on its way; all of it is dropped at its end. */
-struct screen_search : oj_cuda_job
+/* What is surely no pair is left out. */
+struct is_kept
 {
-    const struct screen_place *place;
-    const struct oj_screen_rule *rule;
-    struct oj_cuda_memory memory; /* of layer */
-    struct oj_cuda_layer layer;
-    struct oj_cuda_meet_side side;
-    struct oj_cuda_box_pairs pairs;
-    struct oj_cuda_array<uint8_t> said;
-    struct oj_cuda_array<int64_t> place_of; /* of pairs that are kept */
+    int64_t n;
+    const uint8_t *said;
+
+    __device__ int64_t operator()(ptrdiff_t i) const
+    {
+        return i < n && said[i] != OJ_SAID_APART;
+    }
 };
 
-/* What is surely no pair is left out. */
-static __global__ void count_kept(int64_t n, const uint8_t *said,
-                                  int64_t *count)
+/* Pairs of rows up to number i, which ascend in row [n]. */
+static __device__ int64_t end_of_row(const int32_t *row, int64_t n, int64_t i)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i <= n)
-        count[i] = i < n && said[i] != OJ_SAID_APART;
-}
-
-static __global__ void keep(int64_t n, const int32_t *feature,
-                            const uint8_t *said, const int64_t *place,
-                            int32_t *kept_feature, uint8_t *kept_said)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= n || said[i] == OJ_SAID_APART)
-        return;
-    kept_feature[place[i]] = feature[i];
-    kept_said[place[i]] = said[i];
-}
-
-/* end[i]: where the pairs of row i end; place NULL: all are kept. */
-static __global__ void find_ends(int64_t n_rows, int64_t n_pairs,
-                                 const int32_t *row, const int64_t *place,
-                                 int64_t *end)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    int64_t low = 0, high = n_pairs;
-    if (i >= n_rows)
-        return;
+    int64_t low = 0, high = n;
     while (low < high)
     {
         int64_t middle = low + (high - low) / 2;
@@ -234,155 +123,96 @@ static __global__ void find_ends(int64_t n_rows, int64_t n_pairs,
         else
             high = middle;
     }
-    end[i] = place != NULL ? place[low] : low;
+    return low;
 }
 
-static oj_status set_ends(struct screen_search *s, int64_t n_rows,
-                          struct screen_found *out)
+/* place: of the pairs that are kept, or NULL: all are. */
+static oj_status set_ends(struct oj_cuda_work *keep, int64_t n_rows,
+                          const struct oj_cuda_box_pairs &pairs,
+                          const int64_t *place, struct screen_found *out)
 {
-    OJ_TRY(s->make(n_rows, &out->end));
-    return s->run(n_rows, "gathering pairs", find_ends, n_rows, s->pairs.row.n,
-                  s->pairs.row.data, s->place_of.data, out->end.data);
+    const int32_t *row = pairs.row;
+    int64_t n = pairs.n, *end;
+    OJ_TRY(keep->make(n_rows, &out->end));
+    end = out->end;
+    return keep->each(n_rows,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t at = end_of_row(row, n, i);
+                          end[i] = place != NULL ? place[at] : at;
+                      });
 }
 
 /* The pairs less those that are surely none. */
-static oj_status keep_rest(struct screen_search *s, int64_t n_rows,
-                           struct screen_found *out)
+static oj_status keep_rest(struct oj_cuda_work *keep, struct oj_cuda_work *work,
+                           int64_t n_rows,
+                           const struct oj_cuda_box_pairs &pairs,
+                           const uint8_t *said, struct screen_found *out)
 {
-    int64_t n = s->pairs.row.n;
-    OJ_TRY(s->make(n + 1, &s->place_of));
-    OJ_TRY(s->run(n + 1, "gathering pairs", count_kept, n, s->said.data,
-                  s->place_of.data));
-    OJ_TRY(
-        s->scan_total(s->place_of.data, n, &out->n_pairs, "gathering pairs"));
-    OJ_TRY(s->make(out->n_pairs, &out->feature, &out->said));
-    OJ_TRY(s->run(n, "gathering pairs", keep, n, s->pairs.feature.data,
-                  s->said.data, s->place_of.data, out->feature.data,
-                  out->said.data));
-    return set_ends(s, n_rows, out);
+    const int32_t *feature = pairs.feature;
+    int64_t *place;
+    OJ_TRY(work->scan_computed(pairs.n, is_kept{pairs.n, said}, &place,
+                               &out->n_pairs));
+    OJ_TRY(keep->make(out->n_pairs, &out->feature));
+    OJ_TRY(keep->make(out->n_pairs, &out->said));
+    const struct screen_found to = *out;
+    OJ_TRY(work->each(pairs.n,
+                      [=] __device__(int64_t i)
+                      {
+                          if (said[i] == OJ_SAID_APART)
+                              return;
+                          to.feature[place[i]] = feature[i];
+                          to.said[place[i]] = said[i];
+                      }));
+    return set_ends(keep, n_rows, pairs, place, out);
 }
 
-static oj_status look_at_rows(struct screen_search *s,
-                              const struct oj_flat *rows)
-{
-    const struct oj_device_tree *tree = &s->place->tree.tree;
-    struct oj_cuda_work work(s->device, s->stream, "copying the layer", s->err);
-    OJ_TRY(oj_cuda_layer_make(&work, rows, NULL, NULL, NULL, &s->layer));
-    oj_cuda_hand_over(&work.memory, NULL, &s->memory);
-    OJ_TRY(check_coordinates(&s->layer, s->err));
-    OJ_TRY(oj_cuda_meet_side_make(s->device, s->stream, &s->layer, &s->side,
-                                  s->err));
-    if (!s->rule->asks_meeting)
-        return OJ_OK;
-    return oj_cuda_meet_side_add_edges(s->device, s->stream, tree->x0, tree->y0,
-                                       &s->side, s->err);
-}
-
-static oj_status search(struct screen_search *s, const struct oj_flat *rows,
-                        struct screen_found *out)
-{
-    const struct screen_place *place = s->place;
-    struct oj_cuda_device *device = s->device;
-    OJ_TRY(look_at_rows(s, rows));
-    OJ_TRY(oj_cuda_box_pairs_find(
-        device, device->stream, &place->tree, place->side.feature.data,
-        s->side.feature.data, 0, rows->n_features,
-        (enum oj_box_test)s->rule->test, MOST_PAIRS, &s->pairs, s->err));
-    if (s->rule->asks_meeting && s->pairs.row.n > 0)
-    {
-        OJ_TRY(s->make(s->pairs.row.n, &s->said));
-        OJ_TRY(oj_cuda_meet(device, device->stream, place->tree.tree.x0,
-                            place->tree.tree.y0, &s->side, &place->side,
-                            &s->pairs, s->said.data, s->err));
-        return keep_rest(s, rows->n_features, out);
-    }
-    OJ_TRY(set_ends(s, rows->n_features, out));
-    out->n_pairs = s->pairs.row.n;
-    out->feature = s->pairs.feature;
-    memset(&s->pairs.feature, 0, sizeof s->pairs.feature);
-    return OJ_OK;
-}
-
-static void drop_found(struct screen_lane *lane, struct screen_found *found)
-{
-    cudaStream_t stream = lane->device.stream;
-    oj_cuda_drop(&lane->device, stream, &found->end, &found->feature,
-                 &found->said);
-    found->n_pairs = 0;
-}
-
+/* out: keep's. */
 static oj_status screen_rows(const struct screen_place *place,
-                             struct screen_lane *lane,
                              const struct oj_screen_rule *rule,
-                             const struct oj_flat *input, int64_t first,
-                             int64_t n, struct screen_found *out,
-                             struct oj_error *err)
+                             const struct oj_flat *rows,
+                             struct oj_cuda_work *keep,
+                             struct screen_found *out)
 {
-    struct oj_cuda_device *device = &lane->device;
-    cudaStream_t stream = device->stream;
-    struct screen_found found = {};
-    struct screen_search s = {};
-    struct oj_flat rows;
-    oj_status status;
-    OJ_TRY(view_rows(lane, input, first, n, &rows, err));
-    s.place = place;
-    s.device = device;
-    s.stream = stream;
-    s.rule = rule;
-    s.err = err;
-    status = search(&s, &rows, &found);
-    oj_cuda_drop(device, stream, &s.place_of, &s.scratch, &s.said);
-    oj_cuda_box_pairs_drop(device, stream, &s.pairs);
-    oj_cuda_meet_side_drop(device, stream, &s.side);
-    oj_cuda_release(device, stream, &s.memory);
-    if (status != OJ_OK)
+    struct oj_cuda_work work(keep);
+    const struct oj_device_tree *tree = &place->tree.tree;
+    struct oj_cuda_layer layer;
+    struct oj_cuda_meet_side side = {};
+    struct oj_cuda_box_pairs pairs;
+    uint8_t *said;
+    OJ_TRY(make_side(&work, rows, &layer, &side));
+    if (rule->asks_meeting)
+        OJ_TRY(oj_cuda_meet_side_add_edges(&work, tree->x0, tree->y0, &side));
+    OJ_TRY(oj_cuda_box_pairs_find(
+        &work, &place->tree, place->side.feature, side.feature,
+        rows->n_features, (enum oj_box_test)rule->test, MOST_PAIRS, &pairs));
+    if (rule->asks_meeting && pairs.n > 0)
     {
-        /* the stage may still be read */
-        (void)cudaStreamSynchronize(stream);
-        drop_found(lane, &found);
-        return status;
+        OJ_TRY(work.make(pairs.n, &said));
+        OJ_TRY(oj_cuda_meet(&work, tree->x0, tree->y0, &side, &place->side,
+                            &pairs, said));
+        return keep_rest(keep, &work, rows->n_features, pairs, said, out);
     }
-    *out = found;
+    OJ_TRY(set_ends(keep, rows->n_features, pairs, NULL, out));
+    work.hand_over(pairs.feature, keep);
+    out->n_pairs = pairs.n;
+    out->feature = pairs.feature;
     return OJ_OK;
 }
 
 /* --- the join side -------------------------------------------------------- */
 
-static __global__ void take_boxes(int64_t n,
-                                  const struct oj_meet_feature *feature,
-                                  struct oj_tree_box *box)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < n)
-        box[i] = feature[i].box;
-}
-
 static oj_status build_tree(struct screen_place *place,
                             struct oj_cuda_work *keep)
 {
     struct oj_cuda_work work(keep);
+    const struct oj_meet_feature *feature = place->side.feature;
     int64_t n = place->layer.n_features;
-    struct oj_tree_box *box;
+    struct oj_box *box;
     OJ_TRY(work.make(n, &box));
-    OJ_TRY(work.run<BLOCK>(n, take_boxes, n, place->side.feature.data, box));
-    return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
-}
-
-static oj_status make_layer(struct screen_place *place,
-                            const struct oj_flat *join_side,
-                            struct oj_error *err)
-{
-    struct oj_cuda_device *device = &place->device;
-    struct oj_cuda_work work(device, device->stream, "indexing boxes", err);
     OJ_TRY(
-        oj_cuda_layer_make(&work, join_side, NULL, NULL, NULL, &place->layer));
-    OJ_TRY(check_coordinates(&place->layer, err));
-    OJ_TRY(oj_cuda_meet_side_make(device, device->stream, &place->layer,
-                                  &place->side, err));
-    if (place->layer.n_segments > 0)
-        OJ_TRY(build_tree(place, &work));
-    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
-    return OJ_OK;
+        work.each(n, [=] __device__(int64_t i) { box[i] = feature[i].box; }));
+    return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
 }
 
 static oj_status prepare(const struct oj_gpu_screen *screen,
@@ -391,44 +221,52 @@ static oj_status prepare(const struct oj_gpu_screen *screen,
 {
     const struct oj_options *options = &screen->options;
     struct oj_cuda_device *device = &place->device;
+    const struct oj_device_tree *tree = &place->tree.tree;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
                         err));
     device->n_threads = options->n_threads;
-    OJ_TRY(make_layer(place, join_side, err));
+    struct oj_cuda_work layer(device, device->stream, "indexing boxes", err);
+    struct oj_cuda_work work(&layer);
+    OJ_TRY(make_side(&layer, join_side, &place->layer, &place->side));
+    if (place->layer.n_segments > 0)
+        OJ_TRY(build_tree(place, &work));
     if (screen->rule.asks_meeting)
-        OJ_TRY(oj_cuda_meet_side_add_edges(
-            device, device->stream, place->tree.tree.x0, place->tree.tree.y0,
-            &place->side, err));
-    OJ_CUDA_TRY(cudaStreamSynchronize(device->stream),
-                "indexing the join layer", err);
+        OJ_TRY(oj_cuda_meet_side_add_edges(&work, tree->x0, tree->y0,
+                                           &place->side));
+    OJ_TRY(work.wait());
+    layer.hand_over(place->side.feature, &work);
+    place->index_bytes = oj_cuda_memory_bytes(&work.memory);
+    oj_cuda_hand_over(&layer.memory, NULL, &place->memory);
+    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }
 
-static void free_place(struct screen_place *place)
+static void free_lane(struct oj_cuda_device *lane)
 {
-    struct oj_cuda_device *device = &place->device;
-    if (device->stream == NULL)
-        return;
-    (void)cudaSetDevice(device->ordinal);
-    oj_cuda_meet_side_drop(device, device->stream, &place->side);
-    oj_cuda_release(device, device->stream, &place->memory);
-    oj_cuda_close(device);
+    oj_cuda_close(lane);
+    (void)cudaGetLastError();
 }
 
-static void free_screen(void *user)
+static void free_aside(struct oj_gpu_screen *screen)
 {
-    struct oj_gpu_screen *screen = (struct oj_gpu_screen *)user;
     for (int i = 0; i < MOST_LANES; i++)
         free_lane(&screen->lane[i]);
     for (int i = 0; i < screen->n_places; i++)
-        free_place(&screen->place[i]);
+    {
+        struct oj_cuda_device *device = &screen->place[i].device;
+        if (device->stream == NULL)
+            continue;
+        (void)cudaSetDevice(device->ordinal);
+        oj_cuda_release(device, device->stream, &screen->place[i].memory);
+        oj_cuda_close(device);
+    }
 }
 
 void oj_cuda_screen_free(struct oj_gpu_screen *screen)
 {
     if (screen == NULL)
         return;
-    oj_cuda_aside(free_screen, screen);
+    oj_cuda_aside([=]() { free_aside(screen); });
     oj_free(screen->place);
     oj_free(screen);
 }
@@ -450,13 +288,6 @@ static oj_status make_places(struct oj_gpu_screen *screen,
                            error);
         },
         err);
-}
-
-static int64_t index_bytes(const struct screen_place *place)
-{
-    return oj_cuda_meet_side_bytes(&place->side) +
-           place->tree.n_nodes * (int64_t)sizeof *place->tree.tree.node +
-           place->tree.tree.n * (int64_t)sizeof *place->tree.order;
 }
 
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
@@ -481,7 +312,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
     }
     stats->index_s += oj_clock_seconds() - start;
     for (int i = 0; i < screen->n_places; i++)
-        stats->index_bytes += index_bytes(&screen->place[i]);
+        stats->index_bytes += screen->place[i].index_bytes;
     *out = screen;
     return OJ_OK;
 }
@@ -525,7 +356,7 @@ struct cuda_screen_batch
                                     they are */
     pthread_mutex_t lock;        /* of turn */
     pthread_cond_t turned;
-    int64_t turn; /* the chunk whose pairs are next */
+    int64_t turn; /* the row whose pairs are next */
 
     struct oj_cuda_workers workers; /* they need lanes */
 };
@@ -534,15 +365,8 @@ struct cuda_screen_worker
 {
     struct cuda_screen_batch *batch;
     const struct screen_place *place;
-    struct screen_lane *lane;
+    struct oj_cuda_device *lane;
     struct oj_error error;
-};
-
-/* Rows on their way. */
-struct screened_rows
-{
-    int64_t chunk, first, n;
-    int are_last; /* of their chunk */
 };
 
 /* Nobody waits for a turn that does not come. */
@@ -616,30 +440,22 @@ static void choose_sizes(struct cuda_screen_batch *b)
 
 /* --- the place of pairs --------------------------------------------------- */
 
-static oj_status too_many(const struct cuda_screen_batch *b,
-                          struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more candidates than %lld",
-                   (long long)b->most);
-}
-
 /* 0: the batch has failed. */
-static int wait_for_turn(struct cuda_screen_batch *b, int64_t chunk)
+static int wait_for_turn(struct cuda_screen_batch *b, int64_t row)
 {
-    int is_mine;
+    int is_stopped;
     pthread_mutex_lock(&b->lock);
-    while (b->turn != chunk && !oj_cuda_workers_stopped(&b->workers))
+    while (!(is_stopped = oj_cuda_workers_stopped(&b->workers)) &&
+           b->turn != row)
         pthread_cond_wait(&b->turned, &b->lock);
-    is_mine = b->turn == chunk && !oj_cuda_workers_stopped(&b->workers);
     pthread_mutex_unlock(&b->lock);
-    return is_mine;
+    return !is_stopped;
 }
 
-static void end_turn(struct cuda_screen_batch *b)
+static void end_turn(struct cuda_screen_batch *b, int64_t n)
 {
     pthread_mutex_lock(&b->lock);
-    b->turn++;
+    b->turn += n;
     pthread_cond_broadcast(&b->turned);
     pthread_mutex_unlock(&b->lock);
 }
@@ -669,53 +485,52 @@ static oj_status take_place(struct cuda_screen_batch *b, int64_t n,
     struct oj_screen_pairs *out = b->out;
     int64_t all = out->n_pairs + n;
     if (b->most > 0 && b->input->n_features > 1 && all > b->most)
-        return too_many(b, err);
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the batch has more candidates than %lld",
+                       (long long)b->most);
     OJ_TRY(reserve_pairs(b, out->n_pairs, all, err));
     *before = out->n_pairs;
     out->n_pairs = all;
     return OJ_OK;
 }
 
-static oj_status fetch(struct cuda_screen_worker *w,
-                       const struct screened_rows *rows,
-                       const struct screen_found *found, int64_t before)
+static oj_status fetch(struct cuda_screen_worker *w, int64_t first,
+                       int64_t n_rows, const struct screen_found *found,
+                       int64_t before)
 {
     const struct oj_screen_rule *rule = &w->batch->screen->rule;
-    const struct oj_cuda_device *device = &w->lane->device;
+    const struct oj_cuda_device *device = w->lane;
     struct oj_screen_pairs *out = w->batch->out;
-    int64_t *end = out->offset + rows->first + 1, n = found->n_pairs;
-    OJ_TRY(oj_cuda_copy_out(device, device->stream, end, found->end.data,
-                            rows->n * (int64_t)sizeof *end, &w->error));
-    for (int64_t i = 0; before > 0 && i < rows->n; i++)
+    int64_t *end = out->offset + first + 1, n = found->n_pairs;
+    OJ_TRY(oj_cuda_copy_out(device, device->stream, end, found->end,
+                            n_rows * (int64_t)sizeof *end, &w->error));
+    for (int64_t i = 0; before > 0 && i < n_rows; i++)
         end[i] += before;
     OJ_TRY(oj_cuda_copy_out(device, device->stream, out->feature + before,
-                            found->feature.data,
-                            n * (int64_t)sizeof *out->feature, &w->error));
-    if (found->said.n > 0)
+                            found->feature, n * (int64_t)sizeof *out->feature,
+                            &w->error));
+    if (found->said != NULL)
         return oj_cuda_copy_out(device, device->stream, out->said + before,
-                                found->said.data, n, &w->error);
+                                found->said, n, &w->error);
     if (n > 0)
         memset(out->said + before,
                rule->is_enough ? OJ_SAID_MEETS : OJ_SAID_NOTHING, (size_t)n);
     return OJ_OK;
 }
 
-static oj_status put_pairs(struct cuda_screen_worker *w,
-                           const struct screened_rows *rows,
-                           const struct screen_found *found)
+/* The pairs of n rows from first on. */
+static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
+                           int64_t n, const struct screen_found *found)
 {
     struct cuda_screen_batch *b = w->batch;
     int64_t before = 0;
     oj_status status;
-    if (!wait_for_turn(b, rows->chunk))
+    if (!wait_for_turn(b, first))
         return OJ_OK;
     OJ_TRY(take_place(b, found->n_pairs, &before, &w->error));
-    if (rows->are_last)
-        end_turn(b);
-    if (rows->n == 0)
-        return OJ_OK;
+    end_turn(b, n);
     pthread_rwlock_rdlock(&b->pairs_lock);
-    status = fetch(w, rows, found, before);
+    status = fetch(w, first, n, found, before);
     pthread_rwlock_unlock(&b->pairs_lock);
     return status;
 }
@@ -723,34 +538,27 @@ static oj_status put_pairs(struct cuda_screen_worker *w,
 /* --- workers -------------------------------------------------------------- */
 
 /* Without memory for so many rows their halves are tried. */
-static oj_status take_rows(struct cuda_screen_worker *w,
-                           const struct screened_rows *rows)
+static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
+                           int64_t n)
 {
     struct cuda_screen_batch *b = w->batch;
-    struct screen_found found = {};
-    struct screened_rows half = *rows;
-    oj_status status = OJ_OK;
+    oj_status status;
     if (oj_cuda_workers_stopped(&b->workers))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->screen->options.cancel, &w->error));
-    if (rows->n > 0)
-        status = screen_rows(w->place, w->lane, &b->screen->rule, b->input,
-                             rows->first, rows->n, &found, &w->error);
-    if (status == OJ_OK)
     {
-        status = put_pairs(w, rows, &found);
-        drop_found(w->lane, &found);
-        return status;
+        struct oj_cuda_work work(w->lane, w->lane->stream, "finding candidates",
+                                 &w->error);
+        struct screen_found found = {};
+        struct oj_flat rows = view_rows(b->input, first, n);
+        status = screen_rows(w->place, &b->screen->rule, &rows, &work, &found);
+        if (status == OJ_OK)
+            return put_pairs(w, first, n, &found);
     }
-    if (status != OJ_ERR_NOMEM || rows->n < 2)
+    if (status != OJ_ERR_NOMEM || n < 2)
         return status;
-    half.n = rows->n / 2;
-    half.are_last = 0;
-    OJ_TRY(take_rows(w, &half));
-    half.first += half.n;
-    half.n = rows->n - half.n;
-    half.are_last = rows->are_last;
-    return take_rows(w, &half);
+    OJ_TRY(take_rows(w, first, n / 2));
+    return take_rows(w, first + n / 2, n - n / 2);
 }
 
 static oj_status work(struct cuda_screen_worker *w)
@@ -758,14 +566,14 @@ static oj_status work(struct cuda_screen_worker *w)
     struct cuda_screen_batch *b = w->batch;
     while (!oj_cuda_workers_stopped(&b->workers))
     {
-        struct screened_rows rows;
-        rows.chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
-        if (rows.chunk >= b->n_chunks)
+        int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
+        int64_t first, end;
+        if (chunk >= b->n_chunks)
             break;
-        rows.first = first_row(b, rows.chunk);
-        rows.n = first_row(b, rows.chunk + 1) - rows.first;
-        rows.are_last = 1;
-        OJ_TRY(take_rows(w, &rows));
+        first = first_row(b, chunk);
+        end = first_row(b, chunk + 1);
+        if (first < end)
+            OJ_TRY(take_rows(w, first, end - first));
     }
     return OJ_OK;
 }
@@ -781,6 +589,19 @@ static int64_t limit_of(const struct cuda_screen_batch *b,
     return limit > 0 ? oj_most((limit - place->device.used) / on_each, 1) : 0;
 }
 
+static oj_status make_lane(struct cuda_screen_worker *w)
+{
+    const struct oj_cuda_device *device = &w->place->device;
+    int64_t limit = limit_of(w->batch, w->place);
+    if (w->lane->stream == NULL)
+        OJ_TRY(oj_cuda_open(device->ordinal, limit, device->cancel, w->lane,
+                            &w->error));
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", &w->error);
+    w->lane->limit = limit;
+    w->lane->n_threads = device->n_threads;
+    return OJ_OK;
+}
+
 /* A worker without a lane leaves the chunks to the others. */
 static int take_lane(struct cuda_screen_worker *w)
 {
@@ -788,7 +609,7 @@ static int take_lane(struct cuda_screen_worker *w)
     oj_status status;
     if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
         return 0;
-    status = make_lane(w->place, limit_of(b, w->place), w->lane, &w->error);
+    status = make_lane(w);
     oj_cuda_workers_ready(&b->workers, status, &w->error);
     if (status != OJ_OK)
         free_lane(w->lane);

@@ -28,8 +28,8 @@ enum oj_meet_flag
 
 struct oj_meet_feature
 {
-    struct oj_tree_box box; /**< exact; x0 > x1: no parts */
-    int32_t first, end;     /**< segments */
+    struct oj_box box;  /**< exact; x0 > x1: no parts */
+    int32_t first, end; /**< segments */
     int32_t first_part, end_part;
     uint32_t flags;
     uint32_t padding;
@@ -42,8 +42,8 @@ struct __attribute__((aligned(16))) oj_meet_image
 
 /* --- images --------------------------------------------------------------- */
 
-OJ_FN struct oj_meet_image oj_meet_image_of(const struct oj_tree_box *box,
-                                            double x0, double y0)
+OJ_FN struct oj_meet_image oj_meet_image_of(const struct oj_box *box, double x0,
+                                            double y0)
 {
     struct oj_meet_image image;
     image.x0 = (float)(box->x0 - x0);
@@ -92,22 +92,14 @@ OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
  *  can be merged. */
 struct oj_meet_look
 {
-    struct oj_tree_box all, shells; /**< shells: first rings of parts */
-    int is_exact;                   /**< signs are, for these numbers */
+    struct oj_box all, shells; /**< shells: first rings of parts */
+    int is_exact;              /**< signs are, for these numbers */
 };
 
 OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
 {
-    look->all = look->shells = oj_tree_no_box();
+    look->all = look->shells = oj_box_empty();
     look->is_exact = 1;
-}
-
-OJ_FN void oj_meet_add_point(struct oj_tree_box *box, double x, double y)
-{
-    box->x0 = x < box->x0 ? x : box->x0;
-    box->y0 = y < box->y0 ? y : box->y0;
-    box->x1 = x > box->x1 ? x : box->x1;
-    box->y1 = y > box->y1 ? y : box->y1;
 }
 
 /* Products of differences of such numbers, and their rounding errors, neither
@@ -119,14 +111,14 @@ OJ_FN int oj_meet_is_exact(double v)
 }
 
 OJ_FN void oj_meet_look_add(struct oj_meet_look *look,
-                            const struct oj_tree_segment *s, int is_shell)
+                            const struct oj_cuda_segment *s, int is_shell)
 {
-    oj_meet_add_point(&look->all, s->ax, s->ay);
-    oj_meet_add_point(&look->all, s->bx, s->by);
+    oj_box_add_point(&look->all, s->ax, s->ay);
+    oj_box_add_point(&look->all, s->bx, s->by);
     if (is_shell)
     {
-        oj_meet_add_point(&look->shells, s->ax, s->ay);
-        oj_meet_add_point(&look->shells, s->bx, s->by);
+        oj_box_add_point(&look->shells, s->ax, s->ay);
+        oj_box_add_point(&look->shells, s->bx, s->by);
     }
     look->is_exact = look->is_exact & oj_meet_is_exact(s->ax) &
                      oj_meet_is_exact(s->ay) & oj_meet_is_exact(s->bx) &
@@ -134,7 +126,7 @@ OJ_FN void oj_meet_look_add(struct oj_meet_look *look,
 }
 
 /** 1 for a segment that has a length. */
-OJ_FN int oj_meet_has_length(const struct oj_tree_segment *s)
+OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
 {
     return s->ax != s->bx || s->ay != s->by;
 }
@@ -146,12 +138,6 @@ OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
-OJ_FN int oj_meet_covers(const struct oj_tree_box *a,
-                         const struct oj_tree_box *b)
-{
-    return a->x0 <= b->x0 && a->y0 <= b->y0 && a->x1 >= b->x1 && a->y1 >= b->y1;
-}
-
 /** The flags of a feature of parts (some are polygons, lines, points) after all
  *  of it was seen; odd_rings: one of them is. */
 OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
@@ -161,7 +147,7 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
     uint32_t flags = 0;
     int odd = odd_rings;
     if (polygons && n_rings != n_parts)
-        odd = odd || !oj_meet_covers(&look->shells, &look->all);
+        odd = odd || !oj_box_covers(&look->shells, &look->all);
     if (polygons && !lines && !points)
         flags |= OJ_MEET_POLYGON;
     if (polygons && n_rings > 1)
@@ -176,14 +162,14 @@ OJ_FN int oj_meet_passes(enum oj_box_test test,
                          const struct oj_meet_feature *row,
                          const struct oj_meet_feature *found)
 {
-    const struct oj_tree_box *a = &row->box, *b = &found->box;
-    if (!(a->x0 <= b->x1 && b->x0 <= a->x1 && a->y0 <= b->y1 && b->y0 <= a->y1))
+    const struct oj_box *a = &row->box, *b = &found->box;
+    if (!oj_box_intersects(a, b))
         return 0;
     if (test == OJ_BOX_MEETS)
         return 1;
-    if (test != OJ_BOX_WITHIN && !oj_meet_covers(b, a))
+    if (test != OJ_BOX_WITHIN && !oj_box_covers(b, a))
         return 0;
-    return test == OJ_BOX_COVERS || oj_meet_covers(a, b);
+    return test == OJ_BOX_COVERS || oj_box_covers(a, b);
 }
 
 /* --- edges ---------------------------------------------------------------- */
@@ -218,8 +204,8 @@ OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
 }
 
 /** 1 when two closed segments have a point in common. */
-OJ_FN int oj_meet_edges(const struct oj_tree_segment *e,
-                        const struct oj_tree_segment *f)
+OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
+                        const struct oj_cuda_segment *f)
 {
     if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
                                f->by))
@@ -269,7 +255,7 @@ OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
     for (; part < feature->end_part; part++)
     {
         int64_t at = rings->segment_offset[rings->ring_offset[part]];
-        const struct oj_tree_segment *s = &rings->segment[at];
+        const struct oj_cuda_segment *s = &rings->segment[at];
         if (oj_meet_holds(rings_of_polygon, polygon, s->ax, s->ay))
             return 1;
     }

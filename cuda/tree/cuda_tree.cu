@@ -5,8 +5,7 @@
 
 /* --- a tree of boxes ------------------------------------------------------ */
 
-static oj_status fill_nodes(struct oj_cuda_work *work,
-                            const struct oj_tree_box *box,
+static oj_status fill_nodes(struct oj_cuda_work *work, const struct oj_box *box,
                             struct oj_device_tree_node *nodes,
                             const struct oj_cuda_tree *out)
 {
@@ -36,11 +35,9 @@ static oj_status fill_nodes(struct oj_cuda_work *work,
 
 oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                              const struct oj_cuda_layer *layer, int64_t n,
-                             const struct oj_tree_box *box,
-                             struct oj_cuda_tree *out)
+                             const struct oj_box *box, struct oj_cuda_tree *out)
 {
-    const struct oj_tree_box extent = {layer->x0, layer->y0, layer->x1,
-                                       layer->y1};
+    const struct oj_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
     struct oj_device_tree tree = {};
     struct oj_device_tree_node *node;
     out->n_nodes = (int64_t)oj_tree_layout(&tree, n, &extent);
@@ -72,7 +69,7 @@ oj_status oj_cuda_point_order(struct oj_cuda_work *work,
         points->n, 32,
         [=] __device__(int64_t i)
         {
-            struct oj_tree_box box = {x[i], y[i], x[i], y[i]};
+            struct oj_box box = {x[i], y[i], x[i], y[i]};
             return (uint32_t)(oj_tree_code(&tree, &box) >> 32);
         },
         order);
@@ -81,18 +78,12 @@ oj_status oj_cuda_point_order(struct oj_cuda_work *work,
 
 /* --- rings ---------------------------------------------------------------- */
 
-static const struct oj_tree_segment *
-segments_of(const struct oj_cuda_layer *layer)
-{
-    return (const struct oj_tree_segment *)(const void *)layer->segment.data;
-}
-
 oj_status oj_cuda_rings_make(struct oj_cuda_work *work,
                              const struct oj_cuda_layer *layer,
                              struct oj_tree_rings *rings)
 {
     memset(rings, 0, sizeof *rings);
-    rings->segment = segments_of(layer);
+    rings->segment = layer->segment.data;
     rings->ring_offset = layer->ring_offset.data;
     rings->segment_offset = layer->segment_offset.data;
     rings->part_feature = layer->part_feature.data;
@@ -102,7 +93,7 @@ oj_status oj_cuda_rings_make(struct oj_cuda_work *work,
     {
         const struct oj_tree_rings below = *rings;
         int64_t n = layer->n_segments >> (OJ_TREE_CHAIN_BITS * level);
-        struct oj_tree_box *box;
+        struct oj_box *box;
         if (n == 0)
             break;
         OJ_TRY(work->make(n, &box));
@@ -120,8 +111,8 @@ oj_status oj_cuda_tree_of_segments(struct oj_cuda_work *keep,
                                    const struct oj_cuda_layer *layer,
                                    struct oj_cuda_tree *out)
 {
-    const struct oj_tree_segment *from = segments_of(layer);
-    struct oj_tree_box *box;
+    const struct oj_cuda_segment *from = layer->segment.data;
+    struct oj_box *box;
     OJ_TRY(work->make(layer->n_segments, &box));
     OJ_TRY(work->each(layer->n_segments, [=] __device__(int64_t i)
                       { box[i] = oj_tree_reach_box(&from[i]); }));
@@ -136,9 +127,9 @@ static oj_status make_segments(struct oj_cuda_work *keep,
                                struct oj_tree_side *side)
 {
     struct oj_cuda_work work(keep);
-    const struct oj_tree_segment *from = segments_of(layer);
+    const struct oj_cuda_segment *from = layer->segment.data;
     const int32_t *feature = layer->segment_feature.data, *order;
-    struct oj_tree_segment *segment;
+    struct oj_cuda_segment *segment;
     int32_t *rank;
     OJ_TRY(oj_cuda_tree_of_segments(keep, &work, layer, tree));
     OJ_TRY(keep->make(layer->n_segments, &segment, &rank));
@@ -181,7 +172,7 @@ static oj_status make_rings(struct oj_cuda_work *keep,
     struct oj_cuda_work work(keep);
     struct oj_tree_rings rings;
     struct oj_cuda_tree polygons;
-    struct oj_tree_box *box;
+    struct oj_box *box;
     OJ_TRY(oj_cuda_rings_make(keep, layer, &rings));
     OJ_TRY(work.make(layer->n_parts, &box));
     OJ_TRY(work.each(layer->n_parts, [=] __device__(int64_t i)

@@ -19,8 +19,7 @@ struct oj_cuda_tree
  *  of layer. */
 OJ_MUST_USE oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                                          const struct oj_cuda_layer *layer,
-                                         int64_t n,
-                                         const struct oj_tree_box *box,
+                                         int64_t n, const struct oj_box *box,
                                          struct oj_cuda_tree *out);
 
 /** That of all segments of layer; its order is work's. */

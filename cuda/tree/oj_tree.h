@@ -13,6 +13,7 @@
 #ifndef OJ_TREE_H
 #define OJ_TREE_H
 
+#include "../../algs/kernels/oj_box.h"
 #include "../../algs/kernels/oj_morton.h"
 
 #define OJ_TREE_FANOUT 8
@@ -23,11 +24,6 @@
 
 /* A place on the stack: level and node; a level has at most 2^28 nodes. */
 #define OJ_TREE_INDEX_BITS 28
-
-struct oj_tree_box
-{
-    double x0, y0, x1, y1; /**< x0 > x1: nothing */
-};
 
 struct oj_device_tree_node
 {
@@ -51,7 +47,7 @@ struct oj_device_tree
 
 /** The shape of a tree of n entries in box, and how many nodes it has. */
 OJ_FN uint32_t oj_tree_layout(struct oj_device_tree *tree, int64_t n,
-                              const struct oj_tree_box *box)
+                              const struct oj_box *box)
 {
     uint32_t n_nodes = 0;
     int64_t below = n;
@@ -86,7 +82,7 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
 
 /** The place of a box in Morton order. */
 OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
-                            const struct oj_tree_box *box)
+                            const struct oj_box *box)
 {
     uint32_t x = oj_tree_column(0.5 * (box->x0 + box->x1), tree->code_x,
                                 tree->code_scale_x);
@@ -113,7 +109,7 @@ OJ_FN float oj_tree_above(double v)
  *  none. */
 OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
                              struct oj_device_tree_node *node, int c,
-                             const struct oj_tree_box *box)
+                             const struct oj_box *box)
 {
     int is_box = box != 0 && box->x0 <= box->x1;
     node->x0[c] = is_box ? oj_tree_below(box->x0 - tree->x0) : INFINITY;

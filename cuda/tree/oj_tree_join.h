@@ -14,7 +14,7 @@
 struct oj_tree_side
 {
     struct oj_device_tree segments;
-    const struct oj_tree_segment *segment; /**< [segments.n], of each entry */
+    const struct oj_cuda_segment *segment; /**< [segments.n], of each entry */
     const int32_t *rank;                   /**< [segments.n] */
     /** [nodes] The feature of all that is below, or OJ_TREE_SEVERAL; NULL where
      *  one feature each is asked for. */
@@ -104,7 +104,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
 OJ_FN double oj_tree_entry_distance(const struct oj_tree_side *side,
                                     int64_t entry, double px, double py)
 {
-    const struct oj_tree_segment *s = &side->segment[entry];
+    const struct oj_cuda_segment *s = &side->segment[entry];
     return oj_segment_distance(px, py, s->ax, s->ay, s->bx, s->by);
 }
 
@@ -113,7 +113,7 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                            const struct oj_pair_rule *rule, int64_t row,
                            int64_t entry, double px, double py)
 {
-    const struct oj_tree_segment *s = &side->segment[entry];
+    const struct oj_cuda_segment *s = &side->segment[entry];
     return oj_pair_rule_passes(rule, row, side->rank[entry],
                                s->ax == px && s->ay == py);
 }

@@ -12,15 +12,11 @@
 #define OJ_TREE_RINGS_H
 
 #include "../../algs/kernels/oj_ring.h"
+#include "../device/oj_cuda_segment.h"
 #include "oj_tree.h"
 
 #define OJ_TREE_CHAIN_BITS 5
 #define OJ_TREE_CHAIN_LEVELS 3
-
-struct __attribute__((aligned(16))) oj_tree_segment
-{
-    double ax, ay, bx, by;
-};
 
 /** Borrows everything. polygons.n == 0: there are none, or they do not
  *  matter. */
@@ -28,47 +24,20 @@ struct oj_tree_rings
 {
     struct oj_device_tree polygons;
     const int32_t *polygon_part;           /**< [polygons.n] */
-    const struct oj_tree_segment *segment; /**< in the order of rings */
+    const struct oj_cuda_segment *segment; /**< in the order of rings */
     const int64_t *ring_offset;            /**< of parts */
     const int64_t *segment_offset;         /**< of rings */
     const int32_t *part_feature;           /**< rank */
     const uint8_t *part_kind;
     uint8_t polygon_kind; /**< of parts that are polygons */
-    const struct oj_tree_box *chain[OJ_TREE_CHAIN_LEVELS]; /**< levels 1 .. */
+    const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS]; /**< levels 1 .. */
 };
-
-OJ_FN void oj_tree_box_add(struct oj_tree_box *box,
-                           const struct oj_tree_box *other)
-{
-    box->x0 = other->x0 < box->x0 ? other->x0 : box->x0;
-    box->y0 = other->y0 < box->y0 ? other->y0 : box->y0;
-    box->x1 = other->x1 > box->x1 ? other->x1 : box->x1;
-    box->y1 = other->y1 > box->y1 ? other->y1 : box->y1;
-}
-
-OJ_FN struct oj_tree_box oj_tree_no_box(void)
-{
-    struct oj_tree_box box;
-    box.x0 = box.y0 = INFINITY;
-    box.x1 = box.y1 = -INFINITY;
-    return box;
-}
-
-OJ_FN struct oj_tree_box oj_tree_segment_box(const struct oj_tree_segment *s)
-{
-    struct oj_tree_box box;
-    box.x0 = s->ax < s->bx ? s->ax : s->bx;
-    box.y0 = s->ay < s->by ? s->ay : s->by;
-    box.x1 = s->ax < s->bx ? s->bx : s->ax;
-    box.y1 = s->ay < s->by ? s->by : s->ay;
-    return box;
-}
 
 /** The box within which a distance from s may be small: all of the plane when
  *  rounding loses its length. */
-OJ_FN struct oj_tree_box oj_tree_reach_box(const struct oj_tree_segment *s)
+OJ_FN struct oj_box oj_tree_reach_box(const struct oj_cuda_segment *s)
 {
-    struct oj_tree_box box = oj_tree_segment_box(s);
+    struct oj_box box = oj_cuda_segment_box(s);
     double dx = s->bx - s->ax, dy = s->by - s->ay;
     if (dx * dx + dy * dy < 1e-290 && (s->ax != s->bx || s->ay != s->by))
     {
@@ -94,26 +63,26 @@ OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
 }
 
 /** Box of chain i of a level >= 1. */
-OJ_FN struct oj_tree_box oj_tree_chain_box(const struct oj_tree_rings *rings,
-                                           int level, int64_t i)
+OJ_FN struct oj_box oj_tree_chain_box(const struct oj_tree_rings *rings,
+                                      int level, int64_t i)
 {
-    struct oj_tree_box box = oj_tree_no_box(), one;
+    struct oj_box box = oj_box_empty(), one;
     int64_t j = i << OJ_TREE_CHAIN_BITS;
     int c;
     for (c = 0; c < 1 << OJ_TREE_CHAIN_BITS; c++, j++)
     {
-        one = level == 1 ? oj_tree_segment_box(&rings->segment[j])
+        one = level == 1 ? oj_cuda_segment_box(&rings->segment[j])
                          : rings->chain[level - 2][j];
-        oj_tree_box_add(&box, &one);
+        oj_box_add_box(&box, &one);
     }
     return box;
 }
 
 /** Box of all rings of a part; nothing for parts that are not polygons. */
-OJ_FN struct oj_tree_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
-                                             int64_t part)
+OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
+                                        int64_t part)
 {
-    struct oj_tree_box box = oj_tree_no_box(), one;
+    struct oj_box box = oj_box_empty(), one;
     int64_t at = rings->segment_offset[rings->ring_offset[part]];
     int64_t end = rings->segment_offset[rings->ring_offset[part + 1]];
     if (rings->part_kind[part] != rings->polygon_kind)
@@ -122,9 +91,9 @@ OJ_FN struct oj_tree_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     {
         int level = oj_tree_chain_level(at, end, OJ_TREE_CHAIN_LEVELS);
         int shift = OJ_TREE_CHAIN_BITS * level;
-        one = level == 0 ? oj_tree_segment_box(&rings->segment[at])
+        one = level == 0 ? oj_cuda_segment_box(&rings->segment[at])
                          : rings->chain[level - 1][at >> shift];
-        oj_tree_box_add(&box, &one);
+        oj_box_add_box(&box, &one);
         at += (int64_t)1 << shift;
     }
     return box;
@@ -146,7 +115,7 @@ OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
         int shift = OJ_TREE_CHAIN_BITS * level;
         if (level == 0)
         {
-            const struct oj_tree_segment *s = &rings->segment[at];
+            const struct oj_cuda_segment *s = &rings->segment[at];
             int edge = oj_ring_edge(px, py, s->ax, s->ay, s->bx, s->by);
             if (edge == OJ_ON_BOUNDARY)
                 return OJ_ON_BOUNDARY;
@@ -154,7 +123,7 @@ OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
         }
         else
         {
-            struct oj_tree_box box = rings->chain[level - 1][at >> shift];
+            struct oj_box box = rings->chain[level - 1][at >> shift];
             int64_t after = at + ((int64_t)1 << shift);
             if (!(py < box.y0 || py > box.y1 || px > box.x1))
             {

@@ -213,19 +213,6 @@ static inline unsigned blocks_of_chunks(int64_t n_chunks)
     return oj_blocks(n_chunks * LANES, BLOCK);
 }
 
-/* The tree of all polygons of layer; its arrays are work's. */
-static inline oj_status make_ring_cells(struct oj_cuda_work *work,
-                                        const struct oj_cuda_layer *layer,
-                                        enum oj_ring_units units,
-                                        struct oj_cuda_ring_cells *out)
-{
-    oj_status status =
-        oj_cuda_ring_cells_build(work->device, layer, units, out, work->err);
-    oj_cuda_adopt(&work->memory, &out->directory, &out->occupied, &out->slot,
-                  &out->leaf, &out->record, &out->edge, &out->edge_segment);
-    return status;
-}
-
 /* accepted: of parts and features that hold a point, bits 1 << enum
  * oj_location. */
 static inline struct points_in_rings_query

@@ -15,7 +15,8 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct polygons_index *self = (struct polygons_index *)index;
     self->accepted = oj_point_locations(self->relation.op);
-    return make_ring_cells(work, self->layer, OJ_RING_FEATURES, &self->cells);
+    return oj_cuda_ring_cells_build(work, self->layer, OJ_RING_FEATURES,
+                                    &self->cells);
 }
 
 /* A first answer and an offset each, sums of blocks, and some pairs. */

@@ -1,0 +1,41 @@
+/** The module's functions: struct oj_gpu_module says what each does, and each
+ * is in the room that its name begins with (resident: index). */
+#ifndef CUDA_MODULE_FUNCTIONS_CUH
+#define CUDA_MODULE_FUNCTIONS_CUH
+
+#include "../../algs/relation/oj_gpu.h"
+
+#include <type_traits>
+
+/* The type of a function that such a member points to. */
+#define MEMBER(name) std::remove_pointer<decltype(oj_gpu_module::name)>::type
+
+MEMBER(index) oj_cuda_index_make;
+MEMBER(join) oj_cuda_index_join;
+MEMBER(count_pairs) oj_cuda_index_count_pairs;
+MEMBER(sum_pairs) oj_cuda_index_sum_pairs;
+MEMBER(free_index) oj_cuda_index_free;
+MEMBER(why_refused) oj_cuda_index_why_refused;
+
+MEMBER(allocate) oj_cuda_resident_allocate;
+MEMBER(release) oj_cuda_resident_release;
+MEMBER(copy) oj_cuda_resident_copy;
+MEMBER(rebuild) oj_cuda_resident_rebuild;
+MEMBER(join_resident) oj_cuda_resident_join;
+MEMBER(pairs_resident) oj_cuda_resident_pairs;
+MEMBER(count_resident) oj_cuda_resident_count;
+MEMBER(sum_resident) oj_cuda_resident_sum;
+MEMBER(pin) oj_cuda_resident_pin;
+MEMBER(unpin) oj_cuda_resident_unpin;
+
+MEMBER(screen_index) oj_cuda_screen_index;
+MEMBER(screen_find) oj_cuda_screen_find;
+MEMBER(screen_free) oj_cuda_screen_free;
+
+MEMBER(quadrant_index) oj_cuda_quadrant_index;
+MEMBER(quadrant_join) oj_cuda_quadrant_join;
+MEMBER(quadrant_free) oj_cuda_quadrant_free;
+
+#undef MEMBER
+
+#endif
