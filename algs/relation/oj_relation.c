@@ -121,6 +121,23 @@ const struct oj_parameter *oj_parameter_at(int i)
     return i >= 0 && i < n ? &parameters[i] : NULL;
 }
 
+void oj_parameter_put(const struct oj_parameter *parameter,
+                      const struct oj_relation *relation, char *text,
+                      size_t size)
+{
+    const void *at = (const char *)relation + parameter->offset;
+    const char *word = at;
+    int n = (int)sizeof relation->mask;
+    if (parameter->kind == OJ_PARAMETER_CHOICE)
+        word = oj_words_at(parameter->arguments, *(const int *)at, &n);
+    if (parameter->kind == OJ_PARAMETER_DISTANCE)
+        snprintf(text, size, "%.17g", *(const double *)at);
+    else if (parameter->kind == OJ_PARAMETER_COUNT)
+        snprintf(text, size, "%lld", *(const long long *)at);
+    else
+        snprintf(text, size, "%.*s", n, word);
+}
+
 oj_status oj_choice_read(const char *dash, const char *name,
                          const char *choices, const char *value, int *out,
                          struct oj_error *err)

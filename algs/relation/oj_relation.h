@@ -140,6 +140,12 @@ void oj_op_names(const char *between, char *names, size_t size);
 /** Row i of the table of parameters, or NULL past its end. */
 const struct oj_parameter *oj_parameter_at(int i);
 
+/** The value of a parameter of a join, not of a setting, as it is written, cut
+ *  to size bytes. */
+void oj_parameter_put(const struct oj_parameter *parameter,
+                      const struct oj_relation *relation, char *text,
+                      size_t size);
+
 /** The place of value in choices, "a|b".  Errors begin with dash and name. */
 OJ_MUST_USE oj_status oj_choice_read(const char *dash, const char *name,
                                      const char *choices, const char *value,

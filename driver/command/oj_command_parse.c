@@ -93,17 +93,15 @@ static oj_status read_op(struct oj_command *command, const char *name,
 static const char *first_given(const struct oj_command *command,
                                const char *names)
 {
-    for (;;)
+    const char *at;
+    int n;
+    for (int i = 0; (at = oj_words_at(names, i, &n)) != NULL; i++)
     {
-        size_t n = strcspn(names, "|");
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)n, names);
+        const char *name = CPLSPrintf("%.*s", n, at);
         if (oj_command_given(command, name))
             return oj_option_at(oj_option_find(name))->name;
-        if (names[n] == '\0')
-            return NULL;
-        names += n + 1;
     }
+    return NULL;
 }
 
 /* An option of several joins, of which none is named. */
@@ -342,15 +340,11 @@ static const char *choice_among(const struct oj_command *command,
                                 const struct oj_option *option, unsigned values,
                                 int *n)
 {
-    const char *choice = oj_option_choices(option);
     const void *at = (const char *)command + option->offset;
     int value = *(const int *)at;
-    if ((values & VALUE(value)) == 0)
-        return NULL;
-    for (; value > 0; value--)
-        choice += strcspn(choice, "|") + 1;
-    *n = (int)strcspn(choice, "|");
-    return choice;
+    return (values & VALUE(value)) == 0
+               ? NULL
+               : oj_words_at(oj_option_choices(option), value, n);
 }
 
 static oj_status check_apart(const struct oj_command *command,

@@ -3,6 +3,7 @@
 #include "../../algs/relation/oj_backend.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../algs/relation/oj_relation.h"
+#include "../base/oj_words.h"
 #include "oj_option.h"
 
 #include <cpl_string.h>
@@ -311,14 +312,10 @@ void oj_help_print_devices(void)
 /* Words of a list "a|b|c", one a line. */
 static void print_list(const char *list)
 {
-    for (;; list++)
-    {
-        size_t n = strcspn(list, "|");
-        printf("%.*s\n", (int)n, list);
-        list += n;
-        if (*list == '\0')
-            return;
-    }
+    const char *word;
+    int n;
+    for (int i = 0; (word = oj_words_at(list, i, &n)) != NULL; i++)
+        printf("%.*s\n", n, word);
 }
 
 static void print_name(const char *name, const char *text)
@@ -340,9 +337,23 @@ static void print_options_as_words(void)
                "--optfile");
 }
 
+/* A line each: name, arguments, joins, help. */
+static void print_parameters(void)
+{
+    const struct oj_parameter *parameter;
+    for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
+        printf("%s\t%s\t%s\t%s\n", parameter->name, parameter->arguments,
+               parameter->ops, parameter->help);
+}
+
 int oj_help_print_words(const char *before)
 {
     const struct oj_option *option = oj_option_of_word(before);
+    if (strcmp(before, "--parameters") == 0)
+    {
+        print_parameters();
+        return 1;
+    }
     if (option == NULL || oj_option_words(option) == 0)
         print_options_as_words();
     if (option == NULL)

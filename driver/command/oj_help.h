@@ -13,7 +13,9 @@ int oj_help_print_man(const char *template);
 void oj_help_print_devices(void);
 
 /** The words that can follow the word before on a command line, one a line, for
- *  completion. 1 when the name of a file can follow, too. */
+ *  completion; for other programs, after "--parameters", those of all joins
+ *  with their arguments, the joins that take them and their help, between tabs.
+ *  1 when the name of a file can follow, too. */
 int oj_help_print_words(const char *before);
 
 #endif

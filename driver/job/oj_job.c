@@ -574,16 +574,11 @@ static void add_sides(char ***key, const struct oj_sides *sides)
 static void add_relation(char ***key, const struct oj_relation *r)
 {
     const struct oj_parameter *parameter;
+    char text[64];
     for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
     {
-        const void *at = (const char *)r + parameter->offset;
-        add_text(key, parameter->kind == OJ_PARAMETER_DISTANCE
-                          ? CPLSPrintf("%.17g", *(const double *)at)
-                      : parameter->kind == OJ_PARAMETER_COUNT
-                          ? CPLSPrintf("%lld", *(const long long *)at)
-                      : parameter->kind == OJ_PARAMETER_CHOICE
-                          ? CPLSPrintf("%d", *(const int *)at)
-                          : (const char *)at);
+        oj_parameter_put(parameter, r, text, sizeof text);
+        add_text(key, text);
     }
     add_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
                              r->unordered_pairs, r->exclude_same_geometry,

@@ -3,6 +3,7 @@
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_message.h"
+#include "../base/oj_words.h"
 #include "../command/oj_command.h"
 
 #include <cpl_string.h>
@@ -64,23 +65,39 @@ static void print_distances(const struct oj_command *command,
                             const struct oj_crs *crs)
 {
     const char *unit = crs->unit[0] != '\0' ? crs->unit : "unit";
-    const char *sphere = command->relation.metric == OJ_METRIC_SPHERE
-                             ? ", along great circles"
-                             : "";
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL)
-        line("distance", "up to the value of the %s layer's field %s%s",
+        line("distance", "up to the value of the %s layer's field %s",
              command->max_distance_field != NULL ? "input" : "join",
              command->max_distance_field != NULL
                  ? command->max_distance_field
-                 : command->join_max_distance_field,
-             sphere);
+                 : command->join_max_distance_field);
     else if (isinf(crs->max_distance))
-        line("distance", "unbounded%s", sphere);
+        line("distance", "unbounded");
     else
-        line("distance", "up to %.10g %s%s", crs->max_distance, unit, sphere);
+        line("distance", "up to %.10g %s", crs->max_distance, unit);
     if (crs->min_distance > 0)
         line("", "at least %.10g %s", crs->min_distance, unit);
+}
+
+/* The family's own, from the table of joins; those in units of the CRS are
+ * distances. */
+static void print_parameters(const struct oj_relation *relation)
+{
+    const char *op = oj_op_get(relation->op)->name;
+    const struct oj_parameter *parameter;
+    char text[512] = "", value[64];
+    for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
+    {
+        if (parameter->kind == OJ_PARAMETER_DISTANCE ||
+            oj_words_find(parameter->ops, op) < 0)
+            continue;
+        oj_parameter_put(parameter, relation, value, sizeof value);
+        oj_append(text, sizeof text, "%s-%s %s", text[0] != '\0' ? ", " : "",
+                  parameter->name, value);
+    }
+    if (text[0] != '\0')
+        line("parameters", "%s", text);
 }
 
 static void print_conditions(const struct oj_job *job)
@@ -127,14 +144,7 @@ static void print_question(const struct explanation *e)
          command->is_window ? "the input feature has a point in common with a "
                               "box"
                             : op->description);
-    if (job->relation.mask[0] != '\0')
-        line("pattern", "%s", job->relation.mask);
-    if ((op->takes & OJ_TAKES_K) != 0)
-        line("nearest", "%lld per input row%s%s", (long long)job->relation.k,
-             job->relation.ties == OJ_TIES_ALL ? ", and all that tie" : "",
-             job->relation.distance_to == OJ_TO_BOUNDARY
-                 ? ", measured to boundaries"
-                 : "");
+    print_parameters(&job->relation);
     if ((op->takes & OJ_TAKES_DISTANCE) != 0)
         print_distances(command, &job->crs);
     print_conditions(job);

@@ -21,4 +21,17 @@ static inline int oj_words_find(const char *list, const char *word)
     }
 }
 
+/** Word number i of a list, *n letters; NULL past its end. */
+static inline const char *oj_words_at(const char *list, int i, int *n)
+{
+    for (; i > 0; i--)
+    {
+        list += strcspn(list, "|");
+        if (*list++ == '\0')
+            return NULL;
+    }
+    *n = (int)strcspn(list, "|");
+    return list;
+}
+
 #endif

@@ -37,6 +37,50 @@ def spec_file(path, *words, line=None, **more):
     return path
 
 
+# Joins of every kind, on what many_sides() makes.
+JOINS = """
+-op nearest points.gpkg zones.gpkg
+-op nearest -max_distance 30 points.gpkg zones.gpkg
+-op nearest -max_distance 30 -batch 16 points.fgb zones.fgb
+-op nearest -max_distance 30 -how inner points.gpkg zones.gpkg
+-op nearest -k 3 -max_distance 80 -batch 11 points.gpkg zones.gpkg
+-op nearest -k 2 -pick max:v points.gpkg zones.gpkg
+-op within -batch 10 points.gpkg zones.gpkg
+-op within -how semi -batch 10 points.gpkg zones.gpkg
+-op within -how anti points.fgb zones.gpkg
+-op within -how right -batch 10 points.gpkg zones.gpkg
+-op within -how full -batch 10 points.gpkg zones.gpkg
+-op within -pick first points.geojson zones.gpkg
+-op contains -agg 'count as n, sum(id), median(id), concat(id)' zones.gpkg points.gpkg
+-op contains -how inner -agg 'count as n, max(id)' zones.gpkg points.fgb
+-op within -select id -join_select name points.gpkg zones.gpkg
+-op nearest -where 'id > 10 AND id < 40' -batch 7 points.gpkg zones.gpkg
+-op nearest -spat 980100 200100 980300 200300 points.gpkg zones.gpkg
+-op nearest -limit 33 -batch 10 points.gpkg zones.gpkg
+-op nearest -unsetFid points.gpkg zones.gpkg
+-op intersects -geometry intersection zones.gpkg zones.fgb
+-op nearest -geometry connection -nearest_point_fields -bearing_field points.gpkg zones.gpkg
+-op nearest -geometry join -nlt PROMOTE_TO_MULTI points.gpkg zones.gpkg
+-op intersects -overlap area,percent -pick largest_overlap zones.gpkg zones.fgb
+-op window -window 980050 200050 980300 200300 -window 980200 200200 980400 200450 points.gpkg
+-op nearest -memory 2M -batch 10 points.gpkg zones.gpkg
+-op within -memory 2M -batch 10 points.gpkg zones.gpkg
+-op nearest -sql 'SELECT geom, id + 1 AS more FROM points' points.gpkg zones.gpkg
+-op nearest -t_srs EPSG:32618 points.gpkg zones.gpkg
+-op contains -how right zones.gpkg many.gpkg
+-op contains -how full zones.gpkg many.gpkg
+"""
+JOINS = [shlex.split(line) for line in JOINS.strip().splitlines()]
+
+
+def many_sides():
+    """many.gpkg has more rows than a word has bits."""
+    inputs_and_zones()
+    inputs_file("many.gpkg", n=200)
+    for source, end in (("points", "fgb"), ("points", "geojson"), ("zones", "fgb")):
+        client("ogr2ogr", f"{source}.{end}", f"{source}.gpkg")
+
+
 def opened(*words):
     dataset = gdal.OpenEx(name_of(*words), gdal.OF_VECTOR)
     true(dataset is not None, f"opens: {words}")
@@ -109,7 +153,7 @@ def fids_are_kept(words):
     def after(option, otherwise=None):
         return words[words.index(option) + 1] if option in words else otherwise
 
-    if after("-how") in ("right", "full") or "-sql" in words:
+    if after("-how") in ("right", "full") or "-sql" in words or "-unsetFid" in words:
         return False
     if "-agg" in words or "-pick" in words or after("-how") in ("semi", "anti"):
         return True

@@ -40,6 +40,11 @@ def check_plain_layers():
             os.remove(f"plain.{end}")
 
 
+def check_joins():
+    many_sides()
+    conforms(*[name_of(*words) for words in JOINS], threads=2, loops=2)
+
+
 def check_nearest():
     pair = layers()
     true(conforms(name_of("-op", "nearest", *pair), threads=4, loops=20)[0] == 61, "rows")

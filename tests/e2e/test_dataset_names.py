@@ -206,6 +206,33 @@ def check_files_that_name_themselves():
     true(n == 0 and said.errors, str(said.all))
 
 
+def check_what_a_file_says():
+    sides()
+    words = "-op nearest points.gpkg lots.gpkg"
+    for text, name in (
+        ('{"type":"ogrjoin","command_line":"-nln \'a b\' WORDS"}', "a b"),
+        ('\uFEFF { "command_line" : "-nln \'\\u00fc\\"\\/\' WORDS" , "type" : "ogrjoin" }\n', 'ü"/'),
+        ('{"type":"ogrjoin","command_line":"-nln \'\\ud83d\\ude00\\u20ac\' WORDS"}', "😀€"),
+        ('{"x":[1,-2.5e3,{"y":[]},{},"z",true,null],"type":"ogrjoin",'
+         '"relative_paths_relative_to_this_file":true,"command_line":"WORDS"}', "points"),
+        ("", "JSON"), (" ", "JSON"), ("[]", "JSON"), ("{", "JSON"), ("{}", '"type"'),
+        ('{"type":"x","command_line":""}', '"type"'), ('{"type":1}', '"type"'),
+        ('{"type":"ogrjoin"}', "command_line"), ('{"type":"ogrjoin","command_line":3}', "command_line"),
+        ('{"type":"ogrjoin","command_line":"a', "JSON"), ('{"type":"ogrjoin","command_line":"\\x"}', "JSON"),
+        ('{"type":"ogrjoin","command_line":"\\u12"}', "JSON"),
+        ('{"type":"ogrjoin","command_line":"\\u0000"}', "JSON"), ('{"type":"ogrjoin","command_line":"a"', "JSON"),
+        ('{"type":"ogrjoin","command_line":"a","relative_paths_relative_to_this_file":1}', "true or false"),
+        ('{"type":"ogrjoin","command_line":"-op nowhere a b"}', "no such join"),
+        ('{"a":[1 2]}', "JSON"), ('{"a":{"b"}}', "JSON"), ('{"a":' + "[" * 300, "JSON"),
+    ):
+        with open("s.ogrjoin", "w", encoding="utf-8") as file:
+            file.write(text.replace("WORDS", words))
+        if "WORDS" in text:
+            same(Layer("s.ogrjoin").name, name, text)
+        else:
+            refuses("s.ogrjoin", says=["s.ogrjoin: ", name])
+
+
 def check_a_huge_file():
     """Larger than any specification: it is not read into memory, or is an error."""
     sides()

@@ -24,6 +24,12 @@ def compare_all(cases, pair):
         compare((*map(str, case), *pair), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
 
+def check_joins():
+    many_sides()
+    for words in JOINS:
+        compare(words)
+
+
 def check_formats():
     pair = sides()
     for format in FORMATS:

@@ -54,6 +54,13 @@ def check_live_layers():
          ["-op", "contains", "-agg", "count as n, mean(fare) as fare", zones, p]),
         ({"INPUT": p, "JOIN": lots, "OPERATION": 1, "MAX_DISTANCE": 60, "METHOD": 3},
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
+        # parameters that the command's table gives, where the join takes them
+        ({"INPUT": p, "JOIN": lots, "MIN_DISTANCE": "5", "TIES": "all",
+          "DISTANCE_TO": "boundary", "RELATE": "T********"},
+         ["-op", "nearest", "-min_distance", 5, "-ties", "all", "-distance_to",
+          "boundary", p, lots]),
+        ({"INPUT": lots, "JOIN": zones, "OPERATION": 14, "RELATE": "F***1****"},
+         ["-relate", "F***1****", lots, zones]),
     ]
     jobs = [("ogrjoin:savelivelayer", {**words, "OUTPUT": f"live{i}.ogrjoin"})
             for i, (words, _) in enumerate(cases)]

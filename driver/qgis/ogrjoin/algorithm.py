@@ -63,8 +63,13 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         self.join = source.Side(self, parameters, self.JOIN, context, source.JOIN)
         return True
 
-    def initAlgorithm(self, configuration=None):
+    def rows(self):
+        """Those that the command's tables give are a function."""
         for row in self.PARAMETERS:
+            yield from row() if callable(row) else (row,)
+
+    def initAlgorithm(self, configuration=None):
+        for row in self.rows():
             self.addParameter(row.make())
         for kind, name, text in self.OUTPUTS:
             self.addOutput(kind(name, text))
@@ -72,7 +77,7 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
     def words(self, part, parameters, context):
         """What the parameters say of a part of the command."""
         words = ["-op", self.OP] if self.OP and part == shared.JOIN else []
-        for row in self.PARAMETERS:
+        for row in self.rows():
             if row.part == part:
                 words += row.words(self, parameters, context)
         return words

@@ -56,7 +56,8 @@ def find_command():
 
 
 def words_after(option):
-    """The words that can follow an option; none without the command."""
+    """The words that can follow an option, or the lines of the table of the
+    parameters of joins ("--parameters"); none without the command."""
     path = find_command()[0]
     return _complete(path, option) if path is not None else ()
 
@@ -72,7 +73,7 @@ def _complete(path, option):
         )
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(done.stdout.decode("utf-8", "replace").split())
+    return tuple(done.stdout.decode("utf-8", "replace").splitlines())
 
 
 def explain_missing_driver():

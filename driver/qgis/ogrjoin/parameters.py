@@ -64,9 +64,8 @@ OPERATIONS = (
 
 
 def operations():
-    """Those, and other joins that the command has: their options go into the
-    extra ones."""
-    known = {op for _, op in OPERATIONS} | {"relate", "window"}
+    """Those, and other joins that the command has."""
+    known = {op for _, op in OPERATIONS} | {"window"}
     more = [op for op in command.words_after("-op") if op not in known]
     return (*OPERATIONS, *((op.replace("_", " "), op) for op in more))
 
@@ -309,6 +308,42 @@ def operation_words(algorithm, parameters, context):
     return words + distance_words(algorithm, parameters, "MAX_DISTANCE", context)
 
 
+def of_join(name, arguments, ops, about):
+    """A parameter of some joins, as the command's table has it."""
+    choices = arguments.split("|")
+    is_choice = len(choices) > 1
+    read = "parameterAsEnumString" if is_choice else "parameterAsString"
+
+    def words(algorithm, parameters, context):
+        op = chosen(algorithm, parameters, "OPERATION", context, operations())
+        given = value(read, name.upper(), f"-{name}", choices[0] if is_choice else "")
+        return given(algorithm, parameters, context) if op in ops.split("|") else []
+
+    title = f"{name.replace('_', ' ')} ({ops.replace('|', ', ')}): {about}"
+    title = title[0].upper() + title[1:]
+    if not is_choice:
+        return text(name.upper(), title)._replace(part=JOIN, words=words)
+    return row(
+        QgsProcessingParameterEnum,
+        name.upper(),
+        title,
+        choices,
+        False,
+        choices[0],
+        False,
+        True,
+        part=JOIN,
+        words=words,
+        is_advanced=True,
+    )
+
+
+def of_joins():
+    """Those of all joins that OPERATION has no parameters for."""
+    table = (line.split("\t") for line in command.words_after("--parameters"))
+    return [of_join(*row) for row in table if row[0] not in ("k", "max_distance", "metric")]
+
+
 # Any join, and the two layers.
 OPERATION = (
     layer("INPUT", "Join to features in"),
@@ -318,6 +353,7 @@ OPERATION = (
     distance(
         "MAX_DISTANCE", "Maximum distance (nearest, within a distance)", True, None
     ),
+    of_joins,
 )
 
 

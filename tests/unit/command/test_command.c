@@ -2,12 +2,15 @@
  * mean, the errors and their texts, and which options go together. */
 #include "../run_tests.h"
 
+#include "../../../driver/base/oj_message.h"
 #include "../../../driver/base/oj_words.h"
 #include "../../../driver/command/oj_command.h"
 #include "../../../driver/command/oj_option.h"
 #include "../../../flatten/base/oj_array.h"
 
-#include <math.h>
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,272 +38,202 @@ static struct oj_command must_parse(const char *line)
     return command;
 }
 
-TEST(defaults)
+/* A choice as its word. */
+static const char *choice_text(const struct oj_option *option, int value)
 {
-    struct oj_command c = must_parse("-op nearest out.gpkg in.gpkg join.gpkg");
-    ck_assert_int_eq(c.relation.op, OJ_OP_NEAREST);
-    ck_assert(isinf(oj_command_distance(&c, "max_distance").value));
-    ck_assert_int_eq(oj_command_distance(&c, "max_distance").unit, OJ_UNIT_CRS);
-    ck_assert_int_eq(c.relation.k, 1);
-    ck_assert_int_eq(c.relation.ties, OJ_TIES_FIRST);
-    ck_assert_int_eq(c.relation.distance_to, OJ_TO_INTERIOR);
-    ck_assert_int_eq(c.how, OJ_HOW_LEFT);
-    ck_assert_str_eq(c.prefix, "join_");
-    ck_assert_int_eq(c.limit, -1);
-    ck_assert_int_eq(c.crs, OJ_CRS_AUTO);
-    ck_assert_str_eq(c.output.dst, "out.gpkg");
-    ck_assert_str_eq(c.input.dataset, "in.gpkg");
-    ck_assert_str_eq(c.join.dataset, "join.gpkg");
-    ck_assert_ptr_null(c.input.layer);
-    ck_assert_ptr_null(c.input.open_options);
-    ck_assert_ptr_null(c.validate);
-    ck_assert_str_eq(c.backend, "auto");
-    ck_assert_int_eq(c.threads, 0);
-    ck_assert_int_eq(c.batch, 262144);
-    ck_assert_int_eq(c.has_spat, 0);
-    oj_command_free(&c);
+    const char *choice = oj_option_choices(option);
+    for (; value > 0; value--)
+        choice += strcspn(choice, "|") + 1;
+    return CPLSPrintf("%.*s", (int)strcspn(choice, "|"), choice);
 }
 
-TEST(all_values)
+static void put_list(char *out, size_t size, const char *const *list)
 {
-    struct oj_command c = must_parse(
-        "-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
-        "-how inner -prefix p_ -input_layer a -where x\\ =\\ 1 -spat -1 -2 3 4 "
-        "-select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
-        "-join_select '' out in join");
-    ck_assert_double_eq(oj_command_distance(&c, "max_distance").value, 1.5);
-    ck_assert_int_eq(oj_command_distance(&c, "max_distance").unit, OJ_UNIT_KM);
-    ck_assert_int_eq(c.relation.k, 3);
-    ck_assert_int_eq(c.relation.ties, OJ_TIES_ALL);
-    ck_assert_int_eq(c.relation.distance_to, OJ_TO_BOUNDARY);
-    ck_assert_int_eq(c.how, OJ_HOW_INNER);
-    ck_assert_str_eq(c.prefix, "p_");
-    ck_assert_str_eq(c.input.layer, "a");
-    ck_assert_str_eq(c.input.where, "x = 1");
-    ck_assert_int_eq(c.has_spat, 1);
-    ck_assert_double_eq(c.spat[0], -1);
-    ck_assert_double_eq(c.spat[3], 4);
-    ck_assert_str_eq(c.input.select, "n,m");
-    ck_assert_int_eq(c.limit, 0);
-    ck_assert_str_eq(c.input.open_options[0], "A=1");
-    ck_assert_str_eq(c.input.open_options[1], "B=2");
-    ck_assert_ptr_null(c.input.open_options[2]);
-    ck_assert_str_eq(c.join.layer, "b");
-    ck_assert_str_eq(c.join.where, "y");
-    ck_assert_str_eq(c.join.select, "");
+    out[0] = '\0';
+    for (; list != NULL && *list != NULL; list++)
+        oj_append(out, size, "%s%s", out[0] != '\0' ? "," : "", *list);
+}
+
+static void put_numbers(char *out, size_t size, const double *number, int64_t n)
+{
+    out[0] = '\0';
+    for (int64_t i = 0; i < n; i++)
+        oj_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
+}
+
+/* What the command has for an option, or for dst, input and join, as a text;
+ * "-" for NULL. */
+static void put_value(const struct oj_command *c, const char *name, char *out,
+                      size_t size)
+{
+    const struct oj_option *option = oj_option_at(oj_option_find(name));
+    const void *at = (const char *)c + (option != NULL ? option->offset : 0);
+    const char *text = strcmp(name, "dst") == 0     ? c->output.dst
+                       : strcmp(name, "input") == 0 ? c->input.dataset
+                                                    : c->join.dataset;
+    struct oj_distance d;
+    switch (option != NULL ? option->kind : OJ_OPTION_OP)
+    {
+        case OJ_OPTION_DISTANCE:
+            d = oj_command_distance(c, name);
+            snprintf(out, size, "%g%s", d.value, oj_unit_name(d.unit));
+            return;
+        case OJ_OPTION_FLAG:
+            snprintf(out, size, "%d", *(const int *)at);
+            return;
+        case OJ_OPTION_COUNT:
+        case OJ_OPTION_THREADS:
+        case OJ_OPTION_BYTES:
+            snprintf(out, size, "%lld", *(const long long *)at);
+            return;
+        case OJ_OPTION_SECONDS:
+            put_numbers(out, size, at, 1);
+            return;
+        case OJ_OPTION_BOX:
+            put_numbers(out, size, at, c->has_spat ? 4 : 0);
+            return;
+        case OJ_OPTION_BOXES:
+            put_numbers(out, size, c->windows, 4 * c->n_windows);
+            return;
+        case OJ_OPTION_LIST:
+            put_list(out, size, *(const char *const *const *)at);
+            return;
+        case OJ_OPTION_CHOICE:
+            text = choice_text(option, *(const int *)at);
+            break;
+        case OJ_OPTION_OP:
+            text = option != NULL ? oj_command_op_name(c) : text;
+            break;
+        default:
+            text = *(const char *const *)at;
+            break;
+    }
+    snprintf(out, size, "%s", text != NULL ? text : "-");
+}
+
+/* Lines, and what they make of some options. */
+TEST(words_and_what_they_mean)
+{
+    static const char *const cases[][2] = {
+        {"-op nearest out.gpkg in.gpkg join.gpkg",
+         "op=nearest;max_distance=inf;k=1;ties=first;distance_to=interior;"
+         "how=left;prefix=join_;limit=-1;crs=auto;dst=out.gpkg;input=in.gpkg;"
+         "join=join.gpkg;input_layer=-;oo=;validate=-;backend=auto;threads=0;"
+         "batch=262144;spat="},
+        {"-op NEAREST -max_distance 1.5km -k 3 -ties all -distance_to boundary "
+         "-how inner -prefix p_ -input_layer a -where x\\ =\\ 1 -spat -1 -2 3 "
+         "4 -select n,m -limit 0 -oo A=1 -oo B=2 -join_layer b -join_where y "
+         "-join_select '' out in join",
+         "max_distance=1.5km;k=3;ties=all;distance_to=boundary;how=inner;"
+         "prefix=p_;input_layer=a;where=x = 1;spat=-1 -2 3 4;select=n,m;"
+         "limit=0;oo=A=1,B=2;join_layer=b;join_where=y;join_select=;"
+         "join_sql=-"},
+        {"out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
+         "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
+         "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
+         "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D",
+         "f=GPKG;nln=name;lco=X=1;dsco=Y=2;doo=Z=3;overwrite=1;unsetFid=1;"
+         "nlt=PROMOTE_TO_MULTI;threads=0;backend=quadrant;batch=10;"
+         "quadrant_size=5;q=1;json_summary=s;crs=ignore;s_srs=A;join_srs=B;"
+         "t_srs=C;a_srs=D"},
+        {"-exclude self -exclude field=a=b -on x=y,z -invalid fix -centroid_of "
+         "both -min_distance 3m -op dwithin -max_distance 1km -max_pairs 9 "
+         "-explain a b c",
+         "exclude=self,field=a=b;on=x=y,z;invalid=fix;centroid_of=both;"
+         "min_distance=3m;max_pairs=9;explain=1"},
+        /* Each side has its own kind of point; flags and lists may come again.
+         */
+        {"-centroid_of input -point_on_surface_of join -q -q -exclude self "
+         "-exclude field=f -lco A=1 -lco B=2 a b c",
+         "centroid_of=input;point_on_surface_of=join;exclude=self,field=f;"
+         "lco=A=1,B=2"},
+
+        {"-k 1 -max_distance 0 a b c", "max_distance=0"},
+        {"-k 1 -max_distance 100 a b c", "max_distance=100"},
+        {"-k 1 -max_distance 1e3 a b c", "max_distance=1000"},
+        {"-k 1 -max_distance .5 a b c", "max_distance=0.5"},
+        {"-k 1 -max_distance 100ft a b c", "max_distance=100ft"},
+        {"-k 1 -max_distance 100us-ft a b c", "max_distance=100us-ft"},
+        {"-k 1 -max_distance 1e3m a b c", "max_distance=1000m"},
+        {"-k 1 -max_distance 2KM a b c", "max_distance=2km"},
+        {"-k 1 -max_distance 0.25mi a b c", "max_distance=0.25mi"},
+        {"-k 1 -max_distance 0.01deg a b c", "max_distance=0.01deg"},
+        {"-k 1 -max_distance 100\\ ft a b c", "max_distance=100ft"},
+        {"-k 1 -max_distance inf a b c", "max_distance=inf"},
+        {"-k 1 -max_distance infdeg a b c", "max_distance=infdeg"},
+        {"-k 1 -max_distance Infinity a b c", "max_distance=inf"},
+        {"-k 1 -max_distance -0 a b c", "max_distance=-0"},
+
+        {"-memory 100000 a b c", "memory=100000"},
+        {"-memory 64M a b c", "memory=67108864"},
+        {"-memory 4G a b c", "memory=4294967296"},
+        {"-memory 1.5g a b c", "memory=1610612736"},
+        {"-memory 512MB a b c", "memory=536870912"},
+        {"-memory 2KiB a b c", "memory=2048"},
+        {"-memory 1T a b c", "memory=1099511627776"},
+        {"-memory 7b a b c", "memory=7"},
+        {"-memory 64\\ M a b c", "memory=67108864"},
+
+        /* Which join the options mean, where -op does not say it. */
+        {"a b c", "op=intersects;how=left"},
+        {"-relate T*F**F*** a b c", "op=relate;how=left"},
+        {"-k 3 a b c", "op=nearest;how=left"},
+        {"-k 3 -max_distance 5 a b c", "op=nearest;how=left"},
+        {"-ties all a b c", "op=nearest;how=left"},
+        {"-distance_to boundary a b c", "op=nearest;how=left"},
+        {"-max_distance_field f a b c", "op=dwithin;how=left"},
+        {"-join_max_distance_field f a b c", "op=dwithin;how=left"},
+        {"-window 0 0 1 1 a b", "op=window;how=inner"},
+        {"-op window a b c", "op=window;how=inner"},
+        {"-op WINDOW -how left a b c", "op=window;how=left"},
+        {"-op window -in_place -pick first a b", "op=window;how=left"},
+        {"-op Contains_Properly a b c", "op=contains_properly;how=left"},
+        {"-op bbox -how full a b c", "op=bbox;how=full"},
+
+        {"-window -1 2 3 4.5 out -window 1e3 0 1e3 0 in",
+         "window=-1 2 3 4.5 1000 0 1000 0;dst=out;input=in;join=-window"},
+        {"-in_place -pick first -window 0 0 1 1 in", "dst=-;input=in"},
+        {"-in_place -op nearest in join", "dst=-;input=in;join=join"},
+        {"-op nearest in join -benchmark -benchmark_seconds 2.5",
+         "dst=-;benchmark_seconds=2.5"},
+
+        {"-op nearest -validate a b c", "validate=geos;dst=a"},
+        {"-op nearest -validate -metric sphere a b c", "validate=sphere"},
+        {"-op nearest -validate SpatialIndex a b c",
+         "validate=spatialindex;dst=a"},
+        {"a b c -op nearest -validate", "validate=geos"},
+
+        /* Options of some backends: of the one that joins, or joins again. */
+        {"-gpu 1 a b c", ""},
+        {"-backend CUDA -gpu_memory 1G a b c", "gpu_memory=1073741824"},
+        {"-backend cpu -validate cuda -gpu_batch 5 a b c", "gpu_batch=5"},
+        {"-backend cuda_quadrant -op nearest -quadrant_size 5 a b c", ""},
+        {"-validate spatialindex_collective -quadrant_size 5 a b c", ""},
+        {"-benchmark -gpu 1 -quadrant_size 5 a b", "quadrant_size=5"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_command c = must_parse(cases[i][0]);
+        char **pairs = CSLTokenizeString2(cases[i][1], ";", 0);
+        for (int k = 0; pairs != NULL && pairs[k] != NULL; k++)
+        {
+            char *name, out[200];
+            const char *value = CPLParseNameValue(pairs[k], &name);
+            put_value(&c, name, out, sizeof out);
+            ck_assert_msg(strcmp(out, value) == 0, "%s: %s is %s, not %s",
+                          cases[i][0], name, out, value);
+            CPLFree(name);
+        }
+        CSLDestroy(pairs);
+        oj_command_free(&c);
+    }
+}
+
+TEST(what_is_given)
+{
+    struct oj_command c = must_parse("-join_select '' a b c");
     ck_assert(oj_command_given(&c, "join_select"));
     ck_assert(!oj_command_given(&c, "join_sql"));
-    oj_command_free(&c);
-}
-
-TEST(output_values)
-{
-    struct oj_command c = must_parse(
-        "out in join -op nearest -of GPKG -NLN name -lco X=1 -dsco Y=2 -doo "
-        "Z=3 -Overwrite -unsetfid -nlt promote_to_multi -threads ALL_CPUS "
-        "-backend QUADRANT -batch 10 -quadrant_size 5 --quiet -json_summary s "
-        "-crs ignore -s_srs A -join_srs B -t_srs C -a_srs D");
-    ck_assert_str_eq(c.output.format, "GPKG");
-    ck_assert_str_eq(c.output.layer, "name");
-    ck_assert_str_eq(c.output.layer_options[0], "X=1");
-    ck_assert_str_eq(c.output.dataset_options[0], "Y=2");
-    ck_assert_str_eq(c.output.open_options[0], "Z=3");
-    ck_assert_int_eq(c.output.overwrite, 1);
-    ck_assert_int_eq(c.output.unset_fid, 1);
-    ck_assert_int_eq(c.output.layer_type, OJ_LAYER_MULTI);
-    ck_assert_int_eq(c.threads, 0);
-    ck_assert_str_eq(c.backend, "quadrant");
-    ck_assert_int_eq(c.batch, 10);
-    ck_assert_int_eq(c.quadrant_size, 5);
-    ck_assert_int_eq(c.quiet, 1);
-    ck_assert_str_eq(c.json_summary, "s");
-    ck_assert_int_eq(c.crs, OJ_CRS_IGNORE);
-    ck_assert_str_eq(c.input.srs, "A");
-    ck_assert_str_eq(c.join.srs, "B");
-    ck_assert_str_eq(c.t_srs, "C");
-    ck_assert_str_eq(c.a_srs, "D");
-    oj_command_free(&c);
-}
-
-TEST(distances)
-{
-    static const struct
-    {
-        const char *text;
-        double value;
-        enum oj_unit unit;
-    } cases[] = {
-        {"0", 0, OJ_UNIT_CRS},
-        {"100", 100, OJ_UNIT_CRS},
-        {"1e3", 1000, OJ_UNIT_CRS},
-        {".5", .5, OJ_UNIT_CRS},
-        {"100ft", 100, OJ_UNIT_FT},
-        {"100us-ft", 100, OJ_UNIT_US_FT},
-        {"1e3m", 1000, OJ_UNIT_M},
-        {"2KM", 2, OJ_UNIT_KM},
-        {"0.25mi", 0.25, OJ_UNIT_MI},
-        {"0.01deg", 0.01, OJ_UNIT_DEG},
-        {"100\\ ft", 100, OJ_UNIT_FT},
-        {"inf", INFINITY, OJ_UNIT_CRS},
-        {"infdeg", INFINITY, OJ_UNIT_DEG},
-        {"Infinity", INFINITY, OJ_UNIT_CRS},
-        {"-0", 0, OJ_UNIT_CRS},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    {
-        char line[128];
-        struct oj_command c;
-        snprintf(line, sizeof line, "-op nearest -max_distance %s a b c",
-                 cases[i].text);
-        c = must_parse(line);
-        ck_assert_msg(
-            oj_command_distance(&c, "max_distance").value == cases[i].value &&
-                oj_command_distance(&c, "max_distance").unit == cases[i].unit,
-            "%s", cases[i].text);
-        oj_command_free(&c);
-    }
-}
-
-/* Which join the options mean, where -op does not say it. */
-TEST(the_join_follows_from_the_options)
-{
-    static const struct
-    {
-        const char *line;
-        enum oj_op op;
-        int is_window, how;
-    } cases[] = {
-        {"a b c", OJ_OP_INTERSECTS, 0, OJ_HOW_LEFT},
-        {"-relate T*F**F*** a b c", OJ_OP_RELATE, 0, OJ_HOW_LEFT},
-        {"-k 3 a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
-        {"-k 3 -max_distance 5 a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
-        {"-ties all a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
-        {"-distance_to boundary a b c", OJ_OP_NEAREST, 0, OJ_HOW_LEFT},
-        {"-max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_HOW_LEFT},
-        {"-join_max_distance_field f a b c", OJ_OP_DWITHIN, 0, OJ_HOW_LEFT},
-        {"-window 0 0 1 1 a b", OJ_OP_INTERSECTS, 1, OJ_HOW_INNER},
-        {"-op window a b c", OJ_OP_INTERSECTS, 1, OJ_HOW_INNER},
-        {"-op WINDOW -how left a b c", OJ_OP_INTERSECTS, 1, OJ_HOW_LEFT},
-        {"-op window -in_place -pick first a b", OJ_OP_INTERSECTS, 1,
-         OJ_HOW_LEFT},
-        {"-op Contains_Properly a b c", OJ_OP_CONTAINS_PROPERLY, 0,
-         OJ_HOW_LEFT},
-        {"-op bbox -how full a b c", OJ_OP_BBOX, 0, OJ_HOW_FULL},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    {
-        struct oj_command c = must_parse(cases[i].line);
-        ck_assert_msg(c.relation.op == cases[i].op &&
-                          c.is_window == cases[i].is_window &&
-                          c.how == cases[i].how,
-                      "%s", cases[i].line);
-        oj_command_free(&c);
-    }
-}
-
-TEST(boxes_come_in_fours)
-{
-    struct oj_command c =
-        must_parse("-window -1 2 3 4.5 out -window 1e3 0 1e3 0 in");
-    ck_assert_int_eq(c.n_windows, 2);
-    ck_assert_double_eq(c.windows[0], -1);
-    ck_assert_double_eq(c.windows[3], 4.5);
-    ck_assert_double_eq(c.windows[4], 1000);
-    ck_assert_double_eq(c.windows[7], 0);
-    ck_assert_str_eq(c.output.dst, "out");
-    ck_assert_str_eq(c.input.dataset, "in");
-    ck_assert_str_eq(c.join.dataset, "-window");
-    oj_command_free(&c);
-    c = must_parse("-in_place -pick first -window 0 0 1 1 in");
-    ck_assert_ptr_null(c.output.dst);
-    ck_assert_str_eq(c.input.dataset, "in");
-    oj_command_free(&c);
-}
-
-TEST(sizes_have_units)
-{
-    static const struct
-    {
-        const char *text;
-        int64_t bytes;
-    } cases[] = {
-        {"100000", 100000},          {"64M", 64 << 20},
-        {"4G", INT64_C(4) << 30},    {"1.5g", INT64_C(3) << 29},
-        {"512MB", INT64_C(1) << 29}, {"2KiB", 2048},
-        {"1T", INT64_C(1) << 40},    {"7b", 7},
-        {"64\\ M", 64 << 20},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    {
-        char line[64];
-        struct oj_command c;
-        snprintf(line, sizeof line, "-memory %s a b c", cases[i].text);
-        c = must_parse(line);
-        ck_assert_msg(c.memory == cases[i].bytes, "%s", cases[i].text);
-        oj_command_free(&c);
-    }
-}
-
-TEST(lists_of_words)
-{
-    struct oj_command c = must_parse(
-        "-exclude self -exclude field=a=b -on x=y,z -invalid fix -centroid_of "
-        "both -min_distance 3m -op dwithin -max_distance 1km -max_pairs 9 "
-        "-explain a b c");
-    ck_assert_str_eq(c.exclude[0], "self");
-    ck_assert_str_eq(c.exclude[1], "field=a=b");
-    ck_assert_ptr_null(c.exclude[2]);
-    ck_assert_str_eq(c.on, "x=y,z");
-    ck_assert_int_eq(c.invalid, OJ_INVALID_FIX);
-    ck_assert_int_eq(c.centroid_of, OJ_SIDE_BOTH);
-    ck_assert_double_eq(c.relation.min_distance, 3);
-    ck_assert_int_eq(c.max_pairs, 9);
-    ck_assert_int_eq(c.explain, 1);
-    oj_command_free(&c);
-}
-
-TEST(validate_takes_a_backend_or_not)
-{
-    struct oj_command c = must_parse("-op nearest -validate a b c");
-    ck_assert_str_eq(c.validate, "geos");
-    ck_assert_str_eq(c.output.dst, "a");
-    oj_command_free(&c);
-    c = must_parse("-op nearest -validate -metric sphere a b c");
-    ck_assert_str_eq(c.validate, "sphere");
-    oj_command_free(&c);
-
-    c = must_parse("-op nearest -validate SpatialIndex a b c");
-    ck_assert_str_eq(c.validate, "spatialindex");
-    ck_assert_str_eq(c.output.dst, "a");
-    oj_command_free(&c);
-    c = must_parse("a b c -op nearest -validate");
-    ck_assert_str_eq(c.validate, "geos");
-    oj_command_free(&c);
-}
-
-/* Each side has its own kind of point; flags and lists may come again. */
-TEST(what_may_be_said_twice)
-{
-    struct oj_command c =
-        must_parse("-centroid_of input -point_on_surface_of join -q -q "
-                   "-exclude self -exclude field=f -lco A=1 -lco B=2 a b c");
-    ck_assert_int_eq(c.centroid_of, OJ_SIDE_INPUT);
-    ck_assert_int_eq(c.point_on_surface_of, OJ_SIDE_JOIN);
-    ck_assert_str_eq(c.exclude[1], "field=f");
-    ck_assert_str_eq(c.output.layer_options[1], "B=2");
-    oj_command_free(&c);
-}
-
-TEST(positionals_without_destination)
-{
-    struct oj_command c = must_parse("-in_place -op nearest in join");
-    ck_assert_ptr_null(c.output.dst);
-    ck_assert_str_eq(c.input.dataset, "in");
-    ck_assert_str_eq(c.join.dataset, "join");
-    oj_command_free(&c);
-    c = must_parse("-op nearest in join -benchmark -benchmark_seconds 2.5");
-    ck_assert_ptr_null(c.output.dst);
-    ck_assert_double_eq(c.benchmark_seconds, 2.5);
     oj_command_free(&c);
 }
 
@@ -515,24 +448,6 @@ TEST(names_are_unique)
             if (a->alias != NULL)
                 ck_assert_str_ne(a->alias, b->name);
         }
-    }
-}
-
-/* The backend that joins, or the one that joins again. */
-TEST(options_of_some_backends)
-{
-    static const char *const lines[] = {
-        "-gpu 1 a b c",
-        "-backend CUDA -gpu_memory 1G a b c",
-        "-backend cpu -validate cuda -gpu_batch 5 a b c",
-        "-backend cuda_quadrant -op nearest -quadrant_size 5 a b c",
-        "-validate spatialindex_collective -quadrant_size 5 a b c",
-        "-benchmark -gpu 1 -quadrant_size 5 a b",
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-    {
-        struct oj_command c = must_parse(lines[i]);
-        oj_command_free(&c);
     }
 }
 

@@ -145,7 +145,7 @@ static void pick_words(struct random_layers_trial *t,
         add_words(t, " -invalid %s", pick(2) ? "skip" : "fix");
     if (one_in(3))
         add_words(t, " -batch %d", 1 + pick(7));
-    if (one_in(10))
+    if (one_in(4)) /* tiles of one feature and more */
         add_words(t, " -memory %d", 1 + pick(20000));
     add_words(t, " -threads %d", 1 + pick(3));
 }

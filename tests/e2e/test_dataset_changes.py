@@ -1,0 +1,333 @@
+"""A join as a dataset that stays open while the files of its sides change: what is
+read from the start is of their present state, as one that is opened anew has it; what
+has begun stays as it was. And which filters go down to the input."""
+
+from dataset import *
+
+BOX = (-1e7, -1e7, 1e7, 1e7)
+EDITED = (
+    "-op within",
+    "-op nearest -max_distance 30",
+    "-op contains -agg 'count as n'",
+    "-op within -memory 2M",
+    "-op within -join_where 'random() IS NOT NULL'",  # a join side that is never kept
+)
+
+
+def settle():
+    time.sleep(0.08)  # for the times of files to tell a change
+
+
+def sides():
+    inputs_file(n=700)
+    zones_file()
+    settle()
+    return ("points.gpkg", "zones.gpkg")
+
+
+def row_of(feature):
+    shape = feature.GetGeometryRef()
+    return (feature.GetFID(), shape and shape.ExportToIsoWkt(), feature.items())
+
+
+def rest(layer, most=None):
+    """The next rows, most of them or all."""
+    found = []
+    while most is None or len(found) < most:
+        feature = layer.GetNextFeature()
+        if feature is None:
+            break
+        found.append(row_of(feature))
+    return found
+
+
+def plain(layer):
+    return rest(layer)
+
+
+def in_a_box(layer):
+    layer.SetSpatialFilterRect(*BOX)
+    found = rest(layer)
+    layer.SetSpatialFilter(None)
+    return found
+
+
+def under_a_condition(layer):
+    layer.SetAttributeFilter("1 = 1")
+    found = rest(layer)
+    layer.SetAttributeFilter(None)
+    return found
+
+
+def by_index(layer):
+    same(layer.SetNextByIndex(0), 0)
+    return rest(layer)
+
+
+def by_fid(layer):
+    """A row by its FID before the others."""
+    first = layer.GetNextFeature().GetFID()
+    layer.ResetReading()
+    return [row_of(layer.GetFeature(first)), *rest(layer)]
+
+
+def counted(layer):
+    return [layer.GetFeatureCount(), *rest(layer)]
+
+
+WAYS = (counted, plain, in_a_box, under_a_condition, by_index, by_fid)
+
+
+def expect_present_state(layer, words, way):
+    now = opened(*words)
+    found = []
+    for each in (layer, now.GetLayer(0)):
+        each.ResetReading()
+        found.append([sorted(way(each), key=repr), each.GetFeatureCount()])
+    same(found[0], found[1], f"{words}, {way.__name__}")
+
+
+def move_first(path, by):
+    """The geometry of the first feature, in place."""
+    dataset = gdal.OpenEx(path, gdal.OF_VECTOR | gdal.OF_UPDATE)
+    feature = dataset.GetLayer(0).GetNextFeature()
+    shape = ogr.CreateGeometryFromWkt(feature.GetGeometryRef().ExportToWkt())
+    ring = shape
+    while ring.GetGeometryCount():
+        ring = ring.GetGeometryRef(0)
+    for i in range(ring.GetPointCount()):
+        ring.SetPoint_2D(i, ring.GetX(i) + by, ring.GetY(i))
+    feature.SetGeometry(shape)
+    dataset.GetLayer(0).SetFeature(feature)
+    feature = dataset = None
+    settle()
+
+
+def write_csv(path, field, places, squares=False):
+    """Points, or squares around them."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{field},WKT\n")
+        for i, x in enumerate(places):
+            shape = f"POINT ({x + 0.5} 0.5)"
+            if squares:
+                shape = f'"POLYGON (({x} 0,{x + 1} 0,{x + 1} 1,{x} 1,{x} 0))"'
+            file.write(f"{i},{shape}\n")
+
+
+def csv_sides(inputs, squares):
+    write_csv("p.csv", "a", inputs)
+    write_csv("q.csv", "b", squares, True)
+    return ("p.csv", "q.csv")
+
+
+def check_edits():
+    made = sides()
+    pair = ("p.gpkg", "z.gpkg")
+    for line in EDITED:
+        for way in WAYS:
+            for path, copy in zip(made, pair):
+                shutil.copy(path, copy)
+            settle()
+            words = (*shlex.split(line), *(pair[::-1] if "-agg" in line else pair))
+            dataset = opened(*words)
+            layer = dataset.GetLayer(0)
+            true(rest(layer), "rows")
+            for path, by in ((pair[1], 30.0), (pair[0], 40.0)):
+                move_first(path, by)
+                expect_present_state(layer, words, way)
+            layer = dataset = None
+
+
+def check_rewritten_files():
+    """Of drivers that keep what they have read."""
+    for how, n in (("inner", 2), ("full", 4)):
+        for way in WAYS:
+            words = ("-op", "within", "-how", how, *csv_sides((0, 10, 20, 30), (0, 10)))
+            settle()
+            dataset = opened(*words)
+            layer = dataset.GetLayer(0)
+            same(len(rest(layer)), n)
+            write_csv("q.csv", "b", (0, 10, 20), True)
+            settle()
+            expect_present_state(layer, words, way)
+            write_csv("p.csv", "a", (30, 40, 0, 10, 50))
+            settle()
+            expect_present_state(layer, words, way)
+            layer = dataset = None
+
+
+def check_arrow():
+    dataset = opened("-op", "within", "-how", "inner", *csv_sides((0, 10, 20), (0,)))
+    layer = dataset.GetLayer(0)
+    if not hasattr(layer, "GetArrowStreamAsNumPy"):
+        raise Skip("GDAL before 3.6")
+    for n in (1, 3):
+        settle()
+        try:
+            same(sum(len(batch["a"]) for batch in layer.GetArrowStreamAsNumPy()), n)
+        except ImportError:
+            raise Skip("no numpy") from None
+        write_csv("q.csv", "b", (0, 10, 20), True)
+
+
+def check_young_files():
+    """Two changes within a tick of the clock are two changes."""
+    dataset = opened("-op", "within", "-how", "inner", *csv_sides((0, 10), (0, 10)))
+    layer = dataset.GetLayer(0)
+    same(len(rest(layer)), 2)
+    write_csv("q.csv", "b", (10, 20), True)
+    layer.ResetReading()
+    same(len(rest(layer)), 1)
+
+
+def check_change_while_reading():
+    """What was begun goes on as it was; the next reading is of the new state."""
+    words = ("-op", "within", "-batch", 16, *sides())
+    dataset = opened(*words)
+    layer = dataset.GetLayer(0)
+    before = rest(layer)
+    layer.ResetReading()
+    half = rest(layer, 100)
+    zones = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
+    zones.ExecuteSQL("DELETE FROM zones WHERE fid > 1")
+    zones = None
+    settle()
+    same(row_of(layer.GetFeature(half[-1][0])), half[-1], "by FID, of what is read")
+    same([*half, *rest(layer)], before)
+    expect_present_state(layer, words, counted)
+
+
+def check_change_before_the_unmatched():
+    """Rows of the join side that match nothing are read again in the end."""
+    words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
+    dataset = opened(*words)
+    layer = dataset.GetLayer(0)
+    rest(layer, 1)
+    move_first("zones.gpkg", 1000.0)
+    with Said() as said:
+        rest(layer)
+    same(len(said.errors), 1, str(said.all))
+    true("changed while it was read" in said.errors[0], said.errors[0])
+    expect_present_state(layer, words, plain)
+
+
+def check_spoiled_files():
+    """A file that is gone, or has other fields, is an error, again and again, until
+    it is mended."""
+    names = {"p.csv": "a", "q.csv": "b"}
+    for path, is_gone in ((p, g) for g in (True, False) for p in names):
+        words = ("-op", "within", "-how", "inner", *csv_sides((0, 10, 20), (0, 10, 20)))
+        settle()
+        dataset = opened(*words)
+        layer = dataset.GetLayer(0)
+        same(len(rest(layer)), 3)
+        if is_gone:
+            os.remove(path)
+        else:
+            write_csv(path, "other", (0, 10, 20), path == "q.csv")
+
+        def tells(ask, answer, n=1):
+            with Said() as said:
+                same(ask(), answer, f"{path} {is_gone}: {said.all}")
+            same(len(said.errors), n, f"{path} {is_gone}: {said.all}")
+            true(all((path if is_gone else "other fields") in e for e in said.errors), str(said.all))
+
+        for _ in range(2):
+            layer.ResetReading()
+            tells(layer.GetNextFeature, None)
+            tells(layer.GetNextFeature, None, 0)
+            tells(layer.GetFeatureCount, -1)
+            tells(lambda: layer.GetFeature(0), None)
+            with Said():
+                layer.SetSpatialFilterRect(0, 0, 1, 1)
+            tells(layer.GetNextFeature, None)
+            with Said():
+                layer.SetAttributeFilter("a = 1")
+                layer.SetAttributeFilter(None)
+                layer.SetSpatialFilter(None)
+                layer.GetExtent()
+                for what in ("RandomRead", "FastFeatureCount", "FastGetExtent", "FastSpatialFilter"):
+                    layer.TestCapability(what)
+        write_csv(path, names[path], (0, 10), path == "q.csv")
+        settle()
+        layer.ResetReading()
+        same(len(rest(layer)), 2, "mended")
+        layer = dataset = None
+
+
+def check_further_field():
+    """At the end it leaves the others where they are."""
+    dataset = opened("-op", "within", "-how", "inner", *sides())
+    layer = dataset.GetLayer(0)
+    before = rest(layer)
+    zones = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
+    zones.GetLayer(0).CreateField(ogr.FieldDefn("more", ogr.OFTReal))
+    zones = None
+    settle()
+    layer.ResetReading()
+    same(rest(layer), before)
+
+
+# --- filters that go down, and aggregates either way -----------------------------
+
+
+def check_conditions_that_go_down():
+    """Where the input's driver means by them what OGR means, and no row's number or
+    match hangs on the rows left out."""
+    rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park"})
+               for i, p in enumerate(random_points(60, size=500.0))]
+    fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString))
+    for path in ("p.gpkg", "p.fgb"):
+        make(path, rows_in, fields, kind=ogr.wkbPoint)
+    zones_file()
+    gdal.SetConfigOption("CPL_DEBUG", "OGRJOIN")
+    try:
+        for path, line, where, goes_down, n in (
+            ("p.gpkg", "-op nearest", "number < 20", 1, 20),
+            ("p.fgb", "-op nearest", "number < 20", 1, 20),
+            ("p.gpkg", "-op nearest", "kind = 'park'", 0, 20),  # to SQLite another word
+            ("p.fgb", "-op nearest", "kind = 'park'", 1, 20),
+            ("p.gpkg", "-op nearest", "join_distance > 1e9", 0, 0),
+            ("p.gpkg", "-op nearest -k 2", "number < 20", 1, 40),
+            ("p.gpkg", "-op nearest -limit 15", "number < 20", 0, 15),
+            ("p.gpkg", "-op nearest -where 'number >= 15'", "number < 20", 1, 5),
+        ):
+            what = f"{path} {line}: {where}"
+            with Said() as said:
+                dataset = opened(*shlex.split(line), path, "zones.gpkg")
+                layer = dataset.GetLayer(0)
+                n_all = len(rest(layer))
+                layer.SetAttributeFilter(where)
+                same(len(rest(layer)), n, what)
+                same(layer.GetFeatureCount(), n, what)
+                layer.SetAttributeFilter(None)
+                same(len(rest(layer)), n_all, what)
+                layer = dataset = None
+            same(said.errors, [], what)
+            same(sum("the input layer filters by" in text for _, text in said.all), goes_down, what)
+    finally:
+        gdal.SetConfigOption("CPL_DEBUG", None)
+
+
+def check_aggregates_either_way():
+    pair = sides()
+    found = []
+    for way in ("join", "input"):
+        gdal.SetConfigOption("OGRJOIN_AGG_STREAM", way)
+        dataset = opened("-op", "contains", "-agg", "count as n, sum(id), median(id), concat(id)",
+                         "-batch", 10, *pair[::-1])
+        layer = dataset.GetLayer(0)
+        found.append(rest(layer))
+        layer.SetSpatialFilterRect(980100, 200100, 980200, 200200)
+        true(0 < len(rest(layer)) < len(found[-1]), "some are in the box")
+        layer.SetSpatialFilter(None)
+        same(row_of(layer.GetFeature(found[-1][5][0])), found[-1][5])
+        same(rest(layer), found[-1], "again")
+        same(layer.GetFeatureCount(), len(found[-1]))
+        layer = dataset = None
+    gdal.SetConfigOption("OGRJOIN_AGG_STREAM", None)
+    same(found[0], found[1])
+
+
+if __name__ == "__main__":
+    main(globals())
