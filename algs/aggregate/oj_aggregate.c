@@ -913,14 +913,6 @@ oj_status oj_aggregates_rewind(struct oj_aggregates *a, struct oj_error *err)
     return OJ_OK;
 }
 
-int64_t oj_aggregates_spills(const struct oj_aggregates *a)
-{
-    int64_t n = 0;
-    for (int i = 0; i < a->n_stores; i++)
-        n += oj_held_runs(a->stores[i].held);
-    return n;
-}
-
 int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
 {
     return (int64_t)row_state(a, row)[0];

@@ -162,9 +162,6 @@ OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
                                            struct oj_aggregate_value *value,
                                            struct oj_error *err);
 
-/** Runs that were put aside in files since start. */
-int64_t oj_aggregates_spills(const struct oj_aggregates *aggregates);
-
 /** Accepts NULL. */
 void oj_aggregates_close(struct oj_aggregates *aggregates);
 

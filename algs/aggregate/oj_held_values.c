@@ -48,7 +48,7 @@ struct oj_held
 
     struct run **run; /* of descending levels; read: a heap, the first value at
                          the top */
-    int64_t n_runs, cap_runs, n_spilled;
+    int64_t n_runs, cap_runs;
 
     int64_t next;               /* entry after value, when there are no runs */
     struct oj_held_value value; /* of peek, the same */
@@ -426,7 +426,7 @@ static void drop_runs(struct oj_held *held)
 {
     for (int64_t i = 0; i < held->n_runs; i++)
         close_run(held->run[i]);
-    held->n_runs = held->n_spilled = 0;
+    held->n_runs = 0;
 }
 
 static void drop_memory(struct oj_held *held)
@@ -454,14 +454,8 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
             n += words_of((int64_t)word[n - 1]);
         OJ_TRY(put(run, entry->row, word, n, err));
     }
-    held->n_spilled++;
     drop_memory(held);
     return merge_alike(held, err);
-}
-
-int64_t oj_held_runs(const struct oj_held *held)
-{
-    return held->n_spilled;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -478,7 +472,7 @@ static void take_next(struct oj_held *held)
 
 oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
 {
-    if (held->n_spilled > 0)
+    if (held->n_runs > 0)
     {
         OJ_TRY(oj_held_spill(held, err));
         return begin_merge(held, held->run, held->n_runs, err);

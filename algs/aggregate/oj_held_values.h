@@ -58,9 +58,6 @@ int64_t oj_held_bytes(const struct oj_held *held);
 /** Puts what is in memory aside as a sorted run, and gives the memory back. */
 OJ_MUST_USE oj_status oj_held_spill(struct oj_held *held, struct oj_error *err);
 
-/** Runs put aside so far. */
-int64_t oj_held_runs(const struct oj_held *held);
-
 /** Ends adding: the next value read is the first. */
 OJ_MUST_USE oj_status oj_held_rewind(struct oj_held *held,
                                      struct oj_error *err);

@@ -96,14 +96,12 @@ static oj_status permute(struct oj_points *points, const struct oj_keyed *order,
 
 oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
 {
-    struct oj_box frame = oj_box_empty();
+    struct oj_box frame = oj_box_of(points->x, points->y, points->n);
     struct oj_keyed *key;
     oj_status status;
     if (points->n == 0)
         return OJ_OK;
     OJ_NEW(key, 2 * points->n, err);
-    for (int64_t i = 0; i < points->n; i++)
-        oj_box_add_point(&frame, points->x[i], points->y[i]);
     for (int64_t i = 0; i < points->n; i++)
     {
         key[i].key = morton_code(points->x[i], points->y[i], &frame);
@@ -120,42 +118,22 @@ struct splitting
 {
     const struct oj_points *points;
     int64_t size;
-    double spread;
     struct oj_quadrants *out;
 };
-
-static struct oj_box box_of(const struct oj_points *points, int64_t first,
-                            int64_t end)
-{
-    struct oj_box box = oj_box_empty();
-    for (int64_t i = first; i < end; i++)
-        oj_box_add_point(&box, points->x[i], points->y[i]);
-    return box;
-}
 
 static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
                               int64_t end, struct oj_error *err)
 {
+    const struct oj_points *points = splitting->points;
     struct oj_quadrants *out = splitting->out;
     struct oj_quadrant *quadrant;
     OJ_ROOM(out->quadrant, out->n, out->n + 1, out->capacity, err);
     quadrant = &out->quadrant[out->n++];
     quadrant->first = first;
     quadrant->end = end;
-    quadrant->box = box_of(splitting->points, first, end);
+    quadrant->box =
+        oj_box_of(points->x + first, points->y + first, end - first);
     return OJ_OK;
-}
-
-static int is_small(const struct splitting *splitting, int64_t first,
-                    int64_t end)
-{
-    struct oj_box box;
-    if (end - first > splitting->size)
-        return 0;
-    if (!(splitting->spread < INFINITY) || end - first == 1)
-        return 1;
-    box = box_of(splitting->points, first, end);
-    return hypot(box.x1 - box.x0, box.y1 - box.y0) <= splitting->spread;
 }
 
 /* Splits the points of one square (codes alike but for low_bits bits) that is
@@ -171,7 +149,7 @@ static oj_status split(const struct splitting *splitting, int64_t first,
                                           low_bits - 2);
         else if (end - first > splitting->size)
             next = first + splitting->size;
-        if (low_bits == 0 || is_small(splitting, first, next))
+        if (low_bits == 0 || next - first <= splitting->size)
             OJ_TRY(add_quadrant(splitting, first, next, err));
         else
             OJ_TRY(split(splitting, first, next, low_bits - 2, err));
@@ -181,14 +159,13 @@ static oj_status split(const struct splitting *splitting, int64_t first,
 }
 
 oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
-                            double spread, struct oj_quadrants *out,
-                            struct oj_error *err)
+                            struct oj_quadrants *out, struct oj_error *err)
 {
     struct oj_quadrants quadrants;
-    struct splitting splitting = {points, size, spread, &quadrants};
+    struct splitting splitting = {points, size, &quadrants};
     oj_status status = OJ_OK;
     memset(&quadrants, 0, sizeof quadrants);
-    if (points->n > 0 && is_small(&splitting, 0, points->n))
+    if (points->n > 0 && points->n <= size)
         status = add_quadrant(&splitting, 0, points->n, err);
     else
         status = split(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);

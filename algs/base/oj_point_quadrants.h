@@ -55,12 +55,9 @@ OJ_MUST_USE oj_status oj_points_make(const struct oj_flat *input,
 OJ_MUST_USE oj_status oj_points_sort(struct oj_points *points,
                                      struct oj_error *err);
 
-/** Groups sorted points in quadrants of at most size points, size >= 1, whose
- *  boxes have a diagonal of at most spread (INFINITY: any), as far as the
- *  codes can tell points apart. */
+/** Groups sorted points in quadrants of at most size points, size >= 1. */
 OJ_MUST_USE oj_status oj_quadrants_make(const struct oj_points *points,
-                                        int64_t size, double spread,
-                                        struct oj_quadrants *out,
+                                        int64_t size, struct oj_quadrants *out,
                                         struct oj_error *err);
 
 void oj_points_free(struct oj_points *points);

@@ -531,7 +531,7 @@ static oj_status start_batch(struct quadrant_batch *batch,
     OJ_TRY(oj_points_make(input, &batch->points, err));
     OJ_TRY(oj_points_sort(&batch->points, err));
     OJ_TRY(oj_quadrants_make(&batch->points, args->options.quadrant_size,
-                             INFINITY, &batch->quadrants, err));
+                             &batch->quadrants, err));
     OJ_NEW_ZEROED(batch->worker, n_threads, err);
     OJ_NEW_ZEROED(batch->answers, n_threads, err);
     bounds.ties = OJ_TIES_FIRST;

@@ -661,7 +661,7 @@ static oj_status join_rows(struct box_batch *run)
         return OJ_OK;
     }
     OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
-                             INFINITY, &quadrants, run->err));
+                             &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
         status = join_together(run, quadrants.quadrant[q].first,
                                quadrants.quadrant[q].end);

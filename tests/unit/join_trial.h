@@ -127,12 +127,42 @@ static inline void trial_check_form(const struct join_trial *t,
     ck_assert_int_eq(m->n_entries, lists ? n_pairs : m->n_rows);
 }
 
-static inline int same_measure(const struct oj_matches *a, int64_t i,
-                               const struct oj_matches *b, int64_t j)
+/** Distances of one times scale. */
+static inline int same_measure(const struct oj_matches *one, int64_t i,
+                               const struct oj_matches *other, int64_t j,
+                               double scale)
 {
-    return a->measure == NULL || b->measure == NULL ||
-           bits_of(a->measure[i]) == bits_of(b->measure[j]) ||
-           (isnan(a->measure[i]) && isnan(b->measure[j]));
+    return one->measure == NULL || other->measure == NULL ||
+           bits_of(one->measure[i] * scale) == bits_of(other->measure[j]) ||
+           (isnan(one->measure[i]) && isnan(other->measure[j]));
+}
+
+/** The pairs of row a of one answer and row b of another are the same: features
+ *  of one through places (NULL: as they are), distances times scale. */
+static inline void same_row(const char *what, const struct oj_matches *one,
+                            int64_t a, const struct oj_matches *other,
+                            int64_t b, const int32_t *places, double scale)
+{
+    int64_t i = oj_matches_first(one, a), n = oj_matches_end(one, a) - i;
+    int64_t j = oj_matches_first(other, b), m = oj_matches_end(other, b) - j;
+    expect(m == n, "seed %llu, %s: row %d has %d pairs, row %d of the other %d",
+           (unsigned long long)seed, what, (int)a, (int)n, (int)b, (int)m);
+    expect(n > 0 || one->offset != NULL || same_measure(one, i, other, j, 1.0),
+           "seed %llu, %s: row %d, which has no pair, has a measure",
+           (unsigned long long)seed, what, (int)a);
+    for (; n > 0; n--, i++, j++)
+    {
+        int32_t feature = one->join_row[i];
+        feature = places != NULL ? places[feature] : feature;
+        expect(feature == other->join_row[j] &&
+                   same_measure(one, i, other, j, scale),
+               "seed %llu, %s: row %d: feature %d at %.17g, the other has %d "
+               "at %.17g",
+               (unsigned long long)seed, what, (int)a, (int)feature,
+               one->measure != NULL ? one->measure[i] * scale : NAN,
+               (int)other->join_row[j],
+               other->measure != NULL ? other->measure[j] : NAN);
+    }
 }
 
 /** All rows of ours against rows first .. of truth. */
@@ -140,28 +170,7 @@ static inline void same_rows(const char *what, const struct oj_matches *ours,
                              const struct oj_matches *truth, int64_t first)
 {
     for (int64_t row = 0; row < ours->n_rows; row++)
-    {
-        int64_t i = oj_matches_first(ours, row);
-        int64_t j = oj_matches_first(truth, first + row);
-        int64_t n = oj_matches_end(ours, row) - i;
-        expect(oj_matches_end(truth, first + row) - j == n,
-               "seed %llu, %s: row %d has %d pairs, not %d",
-               (unsigned long long)seed, what, (int)(first + row), (int)n,
-               (int)(oj_matches_end(truth, first + row) - j));
-        expect(n > 0 || ours->offset != NULL || same_measure(ours, i, truth, j),
-               "seed %llu, %s: row %d, which has no pair, has a measure",
-               (unsigned long long)seed, what, (int)(first + row));
-        for (; n > 0; n--, i++, j++)
-            expect(ours->join_row[i] == truth->join_row[j] &&
-                       same_measure(ours, i, truth, j),
-                   "seed %llu, %s: row %d: feature %d at %.17g, not %d at "
-                   "%.17g",
-                   (unsigned long long)seed, what, (int)(first + row),
-                   (int)ours->join_row[i],
-                   ours->measure != NULL ? ours->measure[i] : NAN,
-                   (int)truth->join_row[j],
-                   truth->measure != NULL ? truth->measure[j] : NAN);
-    }
+        same_row(what, ours, row, truth, first + row, NULL, 1.0);
 }
 
 static inline void same_matches(const char *what, const struct oj_matches *ours,
@@ -174,6 +183,29 @@ static inline void same_matches(const char *what, const struct oj_matches *ours,
            (long long)ours->n_matched, (long long)truth->n_pairs,
            (long long)truth->n_matched);
     same_rows(what, ours, truth, 0);
+}
+
+/** Batches of size rows, most of them at most, have the rows of truth. */
+static inline void trial_check_batches(const struct join_trial *t,
+                                       const struct oj_options *options,
+                                       int64_t size, int64_t most,
+                                       const struct oj_matches *truth)
+{
+    struct oj_flat_slice batch = {0};
+    MATCHES part = {0};
+    struct oj_join *join = trial_open(t, "cpu", options);
+    for (int64_t at = 0; at < t->input.n_features && at < most * size;
+         at += size)
+    {
+        int64_t n = t->input.n_features - at;
+        n = n < size ? n : size;
+        must(oj_flat_slice_make(&t->input, at, n, &batch, &error));
+        must(oj_join_batch(join, &batch.flat, &part, &error));
+        ck_assert_int_eq(part.n_rows, n);
+        same_rows("batches", &part, truth, at);
+    }
+    oj_join_close(join);
+    oj_flat_slice_free(&batch);
 }
 
 /** The answers of cpu and of the other are the same; returns the number of

@@ -222,37 +222,6 @@ static inline void add_some_part(struct oj_flat_buf *buf, const struct scene *s,
     }
 }
 
-/* Adds a feature of a layer in either form, which may be a view of another
- * buf only. */
-static inline void add_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
-                            int64_t feature, int64_t fid)
-{
-    if (oj_flat_is_points(flat))
-    {
-        must(oj_flat_buf_add_point(buf, fid, flat->x[feature], flat->y[feature],
-                                   &error));
-        return;
-    }
-    must(oj_flat_buf_begin(buf, fid, &error));
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-    {
-        add_part(buf, (enum oj_part_kind)flat->part_kind[p]);
-        for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
-             r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            int64_t n = flat->vertex_offset[r + 1] - first;
-            double *x, *y;
-            must(oj_flat_buf_ring(buf, &error));
-            must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
-            memcpy(x, flat->x + first, (size_t)n * sizeof *x);
-            memcpy(y, flat->y + first, (size_t)n * sizeof *y);
-        }
-    }
-    end(buf);
-}
-
 /* --- layers ----------------------------------------------------------------
  */
 
@@ -298,9 +267,10 @@ static inline void add_join_features(struct oj_flat_buf *buf,
         {
             LAYER copy = {0};
             struct oj_flat view = oj_flat_buf_view(buf);
-            add_copy(&copy, &view, pick((int)view.n_features), 0);
+            must(oj_flat_buf_copy(&copy, &view, pick((int)view.n_features), 0,
+                                  &error));
             view = oj_flat_buf_view(&copy);
-            add_copy(buf, &view, 0, buf->n_features);
+            must(oj_flat_buf_copy(buf, &view, 0, buf->n_features, &error));
             continue;
         }
         if (is_short)

@@ -51,14 +51,47 @@ static inline void end(struct oj_flat_buf *buf)
     must(oj_flat_buf_end(buf, &error));
 }
 
+/** A feature of one part with one ring. */
+static inline void add_simple(struct oj_flat_buf *buf, enum oj_part_kind kind,
+                              int64_t n, const double *xy)
+{
+    begin(buf);
+    add_part(buf, kind);
+    add_ring(buf, n, xy);
+    end(buf);
+}
+
+/** A ring of n edges around x, y: every other vertex on either circle. */
+static inline void add_round_ring(struct oj_flat_buf *buf, int64_t n, double x,
+                                  double y, double even, double odd)
+{
+    double *to_x, *to_y;
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n + 1, &to_x, &to_y, &error));
+    for (int64_t i = 0; i <= n; i++)
+    {
+        double angle = 6.283185307179586 * (double)(i % n) / (double)n;
+        double radius = i % n % 2 ? odd : even;
+        to_x[i] = x + radius * cos(angle);
+        to_y[i] = y + radius * sin(angle);
+    }
+}
+
+/** A feature of that ring alone. */
+static inline void add_disc(struct oj_flat_buf *buf, int64_t n, double x,
+                            double y, double even, double odd)
+{
+    begin(buf);
+    add_part(buf, OJ_PART_POLYGON);
+    add_round_ring(buf, n, x, y, even, odd);
+    end(buf);
+}
+
 static inline void add_square(struct oj_flat_buf *buf, double x0, double y0,
                               double x1, double y1)
 {
     double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1, x0, y0};
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, 5, xy);
-    end(buf);
+    add_simple(buf, OJ_PART_POLYGON, 5, xy);
 }
 
 static inline void add_point(struct oj_flat_buf *buf, double x, double y)
@@ -70,10 +103,7 @@ static inline void add_line(struct oj_flat_buf *buf, double ax, double ay,
                             double bx, double by)
 {
     double xy[] = {ax, ay, bx, by};
-    begin(buf);
-    add_part(buf, OJ_PART_LINE);
-    add_ring(buf, 2, xy);
-    end(buf);
+    add_simple(buf, OJ_PART_LINE, 2, xy);
 }
 
 #endif

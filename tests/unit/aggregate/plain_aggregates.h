@@ -59,6 +59,7 @@ struct aggregated_pair
 
 static struct aggregated_pair pairs[MOST_PAIRS];
 static int n_pairs;
+static int n_opened; /* files */
 
 static int open_file(void *user)
 {
@@ -67,6 +68,7 @@ static int open_file(void *user)
     (void)user;
     if (file >= 0)
         unlink(path);
+    n_opened++;
     return file;
 }
 

@@ -52,9 +52,8 @@ TEST(large_many_runs)
         if (i % 4 == 3)
             must(oj_held_spill(held, NULL));
     }
-    ck_assert_int_eq(oj_held_runs(held), 5000);
     must(oj_held_rewind(held, NULL));
-    ck_assert_int_gt(n_open, 1);
+    ck_assert_int_ge(n_open, 5000);
     while (oj_held_peek(held) != NULL)
     {
         const struct oj_held_value *v = oj_held_peek(held);

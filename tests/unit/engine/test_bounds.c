@@ -175,17 +175,9 @@ TEST_LOOP(cancelled, 0, 3)
 
 static void add_circle(struct oj_flat_buf *buf, double radius)
 {
-    double *x, *y;
     begin(buf);
     add_part(buf, OJ_PART_LINE);
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, N_VERTICES, &x, &y, &error));
-    for (int i = 0; i < N_VERTICES; i++)
-    {
-        double angle = 6.28 * i / N_VERTICES;
-        x[i] = radius * cos(angle);
-        y[i] = radius * sin(angle);
-    }
+    add_round_ring(buf, N_VERTICES, 0, 0, radius, radius);
     end(buf);
 }
 

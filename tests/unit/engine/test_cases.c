@@ -3,11 +3,9 @@
  * Kind: unit, degenerate. */
 #include "../references.h"
 #include "../run_tests.h"
+#include "../wkt_shapes.h"
 
-#include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/base/oj_array.h"
-
-#include <geos_c.h>
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,10 +31,6 @@ struct truth_case
     struct expected_pair pair[MOST_PAIRS];
 };
 
-static GEOSContextHandle_t geos;
-static GEOSWKTReader *wkt_reader;
-static GEOSWKBWriter *wkb_writer;
-
 /* --- reading ---------------------------------------------------------------
  */
 
@@ -59,24 +53,13 @@ static char *next_field(char **text, char separator)
     return field;
 }
 
-static void add_shape(struct oj_flat_buf *buf, int64_t fid, const char *wkt,
-                      const struct truth_case *c)
+static void add_feature(struct oj_flat_buf *buf, const char *wkt)
 {
-    GEOSGeometry *shape;
-    unsigned char *wkb;
-    size_t n = 0;
     if (strcmp(wkt, "NULL") == 0)
-    {
-        must(oj_flat_buf_add_null(buf, fid, &error));
-        return;
-    }
-    shape = GEOSWKTReader_read_r(geos, wkt_reader, wkt);
-    ck_assert_msg(shape != NULL, "line %d: GEOS cannot read %s", c->line, wkt);
-    wkb = GEOSWKBWriter_write_r(geos, wkb_writer, shape, &n);
-    ck_assert_ptr_nonnull(wkb);
-    must(oj_wkb_add(buf, fid, wkb, n, &error));
-    GEOSFree_r(geos, wkb);
-    GEOSGeom_destroy_r(geos, shape);
+        must(oj_flat_buf_add_null(buf, 0, &error));
+    else
+        add_shape(buf, wkt);
+    buf->fid[buf->n_features - 1] = buf->n_features - 1;
 }
 
 static void read_fids(struct truth_case *c, char *list)
@@ -155,10 +138,10 @@ static int read_case(char *line, int number, struct truth_case *c)
     join = next_field(&line, '|');
     expected = next_field(&line, '|');
     ck_assert_msg(expected != NULL && line == NULL, "line %d: fields", number);
-    add_shape(&c->input, 0, input, c);
+    add_feature(&c->input, input);
     while (*join != '\0' && (shape = next_field(&join, ';')) != NULL)
     {
-        add_shape(&c->join, c->join.n_features, shape, c);
+        add_feature(&c->join, shape);
         if (join == NULL)
             break;
     }
@@ -318,9 +301,7 @@ TEST(nearest)
              folder != NULL ? folder : OJ_TEST_CASES);
     file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
-    geos = GEOS_init_r();
-    wkt_reader = GEOSWKTReader_create_r(geos);
-    wkb_writer = GEOSWKBWriter_create_r(geos);
+    wkt_open();
     while (fgets(line, sizeof line, file) != NULL)
     {
         struct truth_case c;
@@ -335,9 +316,7 @@ TEST(nearest)
         oj_flat_buf_free(&c.join);
     }
     fclose(file);
-    GEOSWKBWriter_destroy_r(geos, wkb_writer);
-    GEOSWKTReader_destroy_r(geos, wkt_reader);
-    GEOS_finish_r(geos);
+    wkt_close();
     printf("%d cases, run %d times on every backend\n", n_cases, n_runs);
     ck_assert_int_gt(n_cases, 80);
 }

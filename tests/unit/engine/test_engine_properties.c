@@ -13,33 +13,6 @@
 /* --- answers ---------------------------------------------------------------
  */
 
-/* The pairs of row a of one answer and row b of another are the same: features
- * through places (NULL: as they are), distances times scale. */
-static void same_row(const char *what, const struct oj_matches *one, int64_t a,
-                     const struct oj_matches *other, int64_t b,
-                     const int32_t *places, double scale)
-{
-    int64_t i = oj_matches_first(one, a), n = oj_matches_end(one, a) - i;
-    int64_t j = oj_matches_first(other, b);
-    expect(oj_matches_end(other, b) - j == n,
-           "seed %llu, %s: row %d has %d pairs, then %d",
-           (unsigned long long)seed, what, (int)a, (int)n,
-           (int)(oj_matches_end(other, b) - j));
-    for (; n > 0; n--, i++, j++)
-    {
-        int32_t feature = one->join_row[i];
-        feature = places != NULL ? places[feature] : feature;
-        expect(feature == other->join_row[j] &&
-                   bits_of(one->measure[i] * scale) ==
-                       bits_of(other->measure[j]),
-               "seed %llu, %s: row %d: feature %d at %.17g, then %d at "
-               "%.17g",
-               (unsigned long long)seed, what, (int)a, (int)feature,
-               one->measure[i] * scale, (int)other->join_row[j],
-               other->measure[j]);
-    }
-}
-
 static void same_answers(const char *what, const struct oj_matches *one,
                          const struct oj_matches *other, double scale)
 {
@@ -53,25 +26,9 @@ static void check_batches(const struct join_trial *t, int n_threads,
 {
     static const int64_t sizes[] = {1, 7, 1000};
     const struct oj_options options = {.n_threads = n_threads};
-    struct oj_flat_slice batch = {0};
-    MATCHES part = {0};
-    struct oj_join *join = trial_open(t, "cpu", &options);
+    /* some hundred batches of a size are enough */
     for (int s = 0; s < 3; s++)
-    {
-        /* some hundred batches of a size are enough */
-        for (int64_t at = 0; at < t->input.n_features && at < 100 * sizes[s];
-             at += sizes[s])
-        {
-            int64_t n = t->input.n_features - at;
-            n = n < sizes[s] ? n : sizes[s];
-            must(oj_flat_slice_make(&t->input, at, n, &batch, &error));
-            must(oj_join_batch(join, &batch.flat, &part, &error));
-            ck_assert_int_eq(part.n_rows, n);
-            same_rows("batches", &part, truth, at);
-        }
-    }
-    oj_join_close(join);
-    oj_flat_slice_free(&batch);
+        trial_check_batches(t, &options, sizes[s], 100, truth);
 }
 
 static void check_threads(const struct join_trial *t,
@@ -111,7 +68,7 @@ static struct oj_flat reorder(const struct oj_flat *flat, const int32_t *order,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t fid = flat->fid != NULL ? flat->fid[order[i]] : i;
-        add_copy(buf, flat, order[i], fid);
+        must(oj_flat_buf_copy(buf, flat, order[i], fid, &error));
     }
     view = oj_flat_buf_view(buf);
     view.fid = flat->fid != NULL ? view.fid : NULL;

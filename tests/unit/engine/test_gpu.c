@@ -29,14 +29,6 @@
 static struct oj_flat_buf join_side, points, lines; /* for the nearest */
 static struct oj_flat_buf zones, streets, places;   /* for predicates */
 
-static void add_polygon(struct oj_flat_buf *buf, int n, const double *xy)
-{
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, n, xy);
-    end(buf);
-}
-
 static void make_layers(void)
 {
     for (int i = 0; i < 40; i++)
@@ -50,7 +42,7 @@ static void make_layers(void)
         double x = (i * 7) % 40, y = (i * 11) % 17, a = 1 + i % 5;
         const double ring[] = {x,     y,     x + a, y, x + a,
                                y + 2, x + 1, y + a, x, y};
-        add_polygon(&zones, 5, ring);
+        add_simple(&zones, OJ_PART_POLYGON, 5, ring);
     }
     for (int i = 0; i < 90; i++)
         add_line(&streets, (i * 13) % 41, (i * 5) % 19, (i * 3) % 37,
@@ -604,17 +596,7 @@ TEST(known_by_batch)
 {
     LAYER large = {0};
     struct oj_join *join;
-    double *xy = oj_malloc(2 * 20001, sizeof *xy);
-    ck_assert_ptr_nonnull(xy);
-    for (int i = 0; i < 20000; i++)
-    {
-        xy[2 * i] = 20 + 15 * cos(i * (6.283185307179586 / 20000));
-        xy[2 * i + 1] = 9 + 8 * sin(i * (6.283185307179586 / 20000));
-    }
-    xy[40000] = xy[0];
-    xy[40001] = xy[1];
-    add_polygon(&large, 20001, xy);
-    oj_free(xy);
+    add_disc(&large, 20000, 20, 9, 8, 8);
     set(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 2000);
     is_on(join, "cpu", "2000 rows, ");

@@ -326,10 +326,7 @@ static void add_lattice_line(struct oj_flat_buf *buf, const int (*at)[2], int n,
     double xy[64];
     for (int i = 0; i < 2 * n; i++)
         xy[i] = at[i / 2][i % 2] * step;
-    begin(buf);
-    add_part(buf, OJ_PART_LINE);
-    add_ring(buf, n, xy);
-    end(buf);
+    add_simple(buf, OJ_PART_LINE, n, xy);
 }
 
 /* The order of a number and the distance: limit * limit * below with above. */
@@ -444,31 +441,13 @@ TEST(distances_by_hand)
 
 /* --- size ----------------------------------------------------------------- */
 
-/* A star of n points around (x, y), with ends on two circles. */
-static void add_star(struct oj_flat_buf *buf, int n, double x, double y)
-{
-    double *to_x, *to_y;
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + 1, &to_x, &to_y, &error));
-    for (int i = 0; i <= n; i++)
-    {
-        double angle = 6.283185307179586 * (i % n) / n;
-        double radius = i % n % 2 ? 100.0 : 90.0;
-        to_x[i] = x + radius * cos(angle);
-        to_y[i] = y + radius * sin(angle);
-    }
-    end(buf);
-}
-
 TEST(large_polygons)
 {
     LAYER a = {0}, b = {0};
     struct oj_flat view_a, view_b;
     struct oj_matrix matrix;
-    add_star(&a, 5000, 0.1, 0.2);
-    add_star(&b, 5000, 3.3, 0.2);
+    add_disc(&a, 5000, 0.1, 0.2, 90, 100);
+    add_disc(&b, 5000, 3.3, 0.2, 90, 100);
     view_a = oj_flat_buf_view(&a);
     view_b = oj_flat_buf_view(&b);
     matrix = exact_matrix(&view_a, 0, &view_b, 0);
@@ -477,7 +456,7 @@ TEST(large_polygons)
     ck_assert_str_eq(matrix.at, "2FFF1FFF2");
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_BOUNDARY, 0), 0);
     oj_flat_buf_clear(&b);
-    add_star(&b, 5000, 303.3, 0.2);
+    add_disc(&b, 5000, 303.3, 0.2, 90, 100);
     view_b = oj_flat_buf_view(&b);
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_BOUNDARY, 103),
                      1);

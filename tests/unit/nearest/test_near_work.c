@@ -53,10 +53,7 @@ static void add_comb(struct oj_flat_buf *buf, double y, double height)
     xy[2 * n + 3] = y - height;
     xy[2 * n + 4] = xy[0];
     xy[2 * n + 5] = xy[1];
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, n + 3, xy);
-    end(buf);
+    add_simple(buf, OJ_PART_POLYGON, n + 3, xy);
     oj_free(xy);
 }
 

@@ -223,10 +223,7 @@ TEST(the_first_of_equal_places)
         line[2 * i] = 0.5 * (i - 20);
         line[2 * i + 1] = i % 2 ? 1.0 : 2.0;
     }
-    begin(&a);
-    add_part(&a, OJ_PART_LINE);
-    add_ring(&a, 2, (double[]){-20, 0, 20, 0});
-    end(&a);
+    add_simple(&a, OJ_PART_LINE, 2, (double[]){-20, 0, 20, 0});
     begin(&b);
     add_part(&b, OJ_PART_POINT);
     add_ring(&b, 1, far);
@@ -246,10 +243,8 @@ TEST(the_first_of_equal_places)
     oj_flat_buf_clear(&a);
     oj_flat_buf_clear(&b);
     must(oj_flat_buf_add_point(&a, 0, dot[0], dot[1], &error));
-    begin(&b);
-    add_part(&b, OJ_PART_POLYGON);
-    add_ring(&b, 5, (double[]){-2, -3, 5, -3, 5, 4, -2, 4, -2, -3});
-    end(&b);
+    add_simple(&b, OJ_PART_POLYGON, 5,
+               (double[]){-2, -3, 5, -3, 5, 4, -2, 4, -2, -3});
     flat_a = oj_flat_buf_view(&a);
     flat_b = oj_flat_buf_view(&b);
     must(oj_nearest_points_find(&flat_a, 0, &flat_b, 0, OJ_TO_INTERIOR, &work,

@@ -120,6 +120,7 @@ static void check_cuts(const struct oj_relation *relation,
                        const struct oj_matches *whole, int64_t cut)
 {
     struct oj_options options = {.n_threads = 1};
+    struct oj_flat_slice part = {0};
     struct oj_index *index;
     struct oj_stats stats = {0};
     MATCHES out = {0};
@@ -129,13 +130,9 @@ static void check_cuts(const struct oj_relation *relation,
         &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
     {
-        LAYER part = {0};
-        struct oj_flat view;
         int64_t end = first == 0 ? cut : input->n_features;
-        for (int64_t i = first; i < end; i++)
-            add_copy(&part, input, i, input->fid[i]);
-        view = oj_flat_buf_view(&part);
-        must(oj_cpu_predicate.join(index, &view, &out, &stats, &error));
+        must(oj_flat_slice_make(input, first, end - first, &part, &error));
+        must(oj_cpu_predicate.join(index, &part.flat, &out, &stats, &error));
         for (int64_t i = first; i < end; i++)
         {
             int64_t n = out.offset[i - first + 1] - out.offset[i - first];
@@ -145,6 +142,7 @@ static void check_cuts(const struct oj_relation *relation,
         }
         first = end;
     }
+    oj_flat_slice_free(&part);
     oj_index_free(&oj_cpu_predicate, index);
 }
 
@@ -266,22 +264,6 @@ TEST_LOOP(memory, 0, 5)
             10);
 }
 
-static void add_disc(struct oj_flat_buf *buf, double x, double y, double radius,
-                     double size)
-{
-    double xy[2 * 181];
-    for (int i = 0; i <= 180; i++)
-    {
-        double angle = i % 180 * 3.14159265358979 / 90.0;
-        xy[2 * i] = size * (x + radius * cos(angle));
-        xy[2 * i + 1] = size * (y + radius * sin(angle));
-    }
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, 181, xy);
-    end(buf);
-}
-
 /* Coordinates whose products over- or underflow: what is said of a row does not
  * depend on the rows before it. */
 TEST_LOOP(extreme_sizes, 0, 6)
@@ -307,7 +289,11 @@ TEST_LOOP(extreme_sizes, 0, 6)
             add_point(&a, size * x, size * y);
     }
     for (int i = 0; i < 8; i++)
-        add_disc(&b, pick(12), pick(12), 1 + pick(5), size);
+    {
+        double x = size * pick(12), y = size * pick(12);
+        double radius = size * (1 + pick(5));
+        add_disc(&b, 180, x, y, radius, radius);
+    }
     input = oj_flat_buf_view(&a);
     join_side = oj_flat_buf_view(&b);
     for (int op = 0; op < 4; op++)

@@ -153,10 +153,8 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
     }
     xy[2 * n] = xy[0];
     xy[2 * n + 1] = xy[1];
-    begin(buf);
-    add_part(buf, is_line ? OJ_PART_LINE : OJ_PART_POLYGON);
-    add_ring(buf, is_line ? n : n + 1, xy);
-    end(buf);
+    add_simple(buf, is_line ? OJ_PART_LINE : OJ_PART_POLYGON,
+               is_line ? n : n + 1, xy);
     oj_free(xy);
 }
 

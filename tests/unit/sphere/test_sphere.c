@@ -9,6 +9,8 @@
 #include "plain_sphere.h"
 #include "random_sphere.h"
 
+#include "../join_trial.h"
+
 #include "../../../algs/reference/oj_validate.h"
 #include "../../../algs/relation/oj_engine.h"
 
@@ -231,14 +233,8 @@ TEST_LOOP(hemisphere, 0, 2)
     add_point(&a, 20, 30);
     add_point(&a, 20, -30);
     add_point(&a, 0, -90);
-    begin(&b);
-    add_part(&b, OJ_PART_POLYGON);
-    add_ring(&b, 5, equator);
-    end(&b);
-    begin(&c);
-    add_part(&c, OJ_PART_POLYGON);
-    add_ring(&c, 9, wavy);
-    end(&c);
+    add_simple(&b, OJ_PART_POLYGON, 5, equator);
+    add_simple(&c, OJ_PART_POLYGON, 9, wavy);
     for (int64_t row = 0; row < 3; row++)
     {
         expect_nearest(&a, &b, row, 0, 0);
@@ -270,10 +266,7 @@ TEST_LOOP(known_shapes, 0, 2)
     {
         LAYER polygon = {0};
         LAYER points = {0};
-        begin(&polygon);
-        add_part(&polygon, OJ_PART_POLYGON);
-        add_ring(&polygon, n_of[i], rings[i]);
-        end(&polygon);
+        add_simple(&polygon, OJ_PART_POLYGON, n_of[i], rings[i]);
         if (i < 2)
         {
             add_point(&points, 180, 0);
@@ -388,7 +381,6 @@ TEST_LOOP(threads_and_batches, 0, 2)
     LAYER a = {0}, b = {0};
     struct oj_relation r = oj_relation_default();
     MATCHES one = {0}, other = {0};
-    struct oj_join *join;
     struct oj_flat va, vb;
     random_state = 6;
     add_features(&a, &region, 3000, OJ_PART_POINT, 0);
@@ -402,39 +394,10 @@ TEST_LOOP(threads_and_batches, 0, 2)
     ask(&r, &va, &vb, 1, &one);
     ask(&r, &va, &vb, 3, &other);
     ck_assert_int_gt(one.n_pairs, 3000);
-    ck_assert_int_eq(one.n_pairs, other.n_pairs);
-    ck_assert_mem_eq(one.join_row, other.join_row,
-                     (size_t)one.n_pairs * sizeof *one.join_row);
-    ck_assert_mem_eq(one.measure, other.measure,
-                     (size_t)one.n_pairs * sizeof *one.measure);
-    must(oj_join_open(&vb, &r, "cpu", &options, &join, &error));
-    for (int64_t at = 0; at < va.n_features; at += 37)
-    {
-        struct oj_flat batch = va;
-        batch.n_features = va.n_features - at < 37 ? va.n_features - at : 37;
-        if (oj_flat_is_points(&va))
-        {
-            batch.x += at;
-            batch.y += at;
-            batch.n_vertices = batch.n_features;
-        }
-        else
-            batch.part_offset += at;
-        must(oj_join_batch(join, &batch, &other, &error));
-        for (int64_t row = 0; row < batch.n_features; row++)
-        {
-            int64_t i = oj_matches_first(&one, at + row);
-            int64_t j = oj_matches_first(&other, row);
-            expect(oj_matches_end(&one, at + row) - i ==
-                       oj_matches_end(&other, row) - j,
-                   "row %d", (int)(at + row));
-            for (; i < oj_matches_end(&one, at + row); i++, j++)
-                expect(one.join_row[i] == other.join_row[j] &&
-                           one.measure[i] == other.measure[j],
-                       "row %d", (int)(at + row));
-        }
-    }
-    oj_join_close(join);
+    same_matches("threads", &other, &one);
+    trial_check_batches(
+        &(struct join_trial){.join = vb, .input = va, .relation = r}, &options,
+        37, va.n_features, &one);
 }
 
 TEST(memory)

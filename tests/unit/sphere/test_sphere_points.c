@@ -176,10 +176,7 @@ TEST(longitudes)
     add_line(&west, -10, 0, 10, 0);
     expect_point(&a, &east, 360, 0, 180);
     expect_point(&a, &west, 0, 0, 180);
-    begin(&box);
-    add_part(&box, OJ_PART_POLYGON);
-    add_ring(&box, 5, square);
-    end(&box);
+    add_simple(&box, OJ_PART_POLYGON, 5, square);
     add_point(&inside, -179.5, 1);
     expect_point(&inside, &box, -179.5, 1, (double)NAN); /* itself */
     oj_flat_buf_free(&inside);

@@ -172,10 +172,7 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
     }
     xy[8] = xy[0];
     xy[9] = xy[1];
-    begin(buf);
-    add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, 5, xy);
-    end(buf);
+    add_simple(buf, OJ_PART_POLYGON, 5, xy);
 }
 
 /* Towns far apart, turned streets, districts over all, copies on one place:
