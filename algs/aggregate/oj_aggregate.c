@@ -1,7 +1,7 @@
 #include "oj_aggregate.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/oj_exact_sum.h"
 #include "../kernels/oj_limbs.h"
 

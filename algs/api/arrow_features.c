@@ -2,7 +2,7 @@
 
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 
 #include <math.h>
 #include <stdatomic.h>

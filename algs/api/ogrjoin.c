@@ -1,7 +1,7 @@
 #include "../ogrjoin.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../engine/oj_join.h"
 #include "arrow_features.h"
 

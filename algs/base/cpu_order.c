@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_morton.h"
-#include "cpu_threads.h"
 
 #include <stdlib.h>
 #include <string.h>

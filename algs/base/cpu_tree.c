@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
-#include "cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 
 #include <stdlib.h>
 #include <string.h>

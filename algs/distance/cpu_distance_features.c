@@ -1,7 +1,7 @@
 #include "cpu_distance_features.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_morton.h"
 #include "../kernels/oj_segment_pair.h"

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 
 #include <math.h>
 

@@ -8,8 +8,8 @@
  * the two visits are made after all. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_order.h"
-#include "../base/cpu_threads.h"
 #include "../kernels/oj_square_limit.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"

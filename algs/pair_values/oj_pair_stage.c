@@ -1,7 +1,7 @@
 #include "oj_pair_stage.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_measures.h"
 #include "../pairs/oj_nearest_points.h"

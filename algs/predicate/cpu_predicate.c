@@ -7,7 +7,7 @@
  */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_said.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"

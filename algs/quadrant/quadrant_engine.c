@@ -12,7 +12,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/oj_boxes.h"
 #include "../base/oj_point_quadrants.h"
 #include "../base/oj_radix.h"

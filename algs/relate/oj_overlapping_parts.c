@@ -1,7 +1,7 @@
 #include "oj_overlapping_parts.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_cross.h"
 #include "relate_figure.h"
 

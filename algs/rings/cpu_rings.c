@@ -1,8 +1,8 @@
 #include "cpu_rings.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_order.h"
-#include "../base/cpu_threads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cpu_shapes.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_vector.h"
 
 #include <stdatomic.h>

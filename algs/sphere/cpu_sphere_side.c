@@ -1,7 +1,7 @@
 #include "cpu_sphere_side.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 
 #include <string.h>
 

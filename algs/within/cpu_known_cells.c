@@ -1,7 +1,7 @@
 #include "cpu_known_cells.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_vector.h"
 #include "../base/oj_radix.h"
 

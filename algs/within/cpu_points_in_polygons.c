@@ -8,7 +8,7 @@
  */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/cpu_threads.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_vector.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"

@@ -498,6 +498,8 @@ static oj_status find_place(struct join_stream *s, struct oj_error *err)
     {
         int there = 1;
         s->has_place = oj_row_cursor_take(s->rows.cursor, &s->place, 1) > 0;
+        if (s->has_place)
+            oj_row_cursor_fetch(s->rows.cursor, &s->place);
         if (!s->has_place)
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
         s->at_end = !there;

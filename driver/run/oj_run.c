@@ -120,8 +120,8 @@ static oj_status open_target(struct writing *w, struct target *target,
     struct oj_write_options options = {0};
     char path[OJ_PATH_MAX + 8];
     const struct oj_flatgeobuf_file file = {
-        path, (char **)w->output->asked->layer_options,
-        w->pass->job.crs.output};
+        path, (char **)w->output->asked->layer_options, w->pass->job.crs.output,
+        oj_job_threads(&w->pass->job)};
     if (target->at == NULL)
         return OJ_OK;
     OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output, target->at,

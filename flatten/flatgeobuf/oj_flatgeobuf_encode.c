@@ -12,9 +12,9 @@
 /* ---- bytes ----------------------------------------------------------------
  */
 
-static oj_status room(struct oj_fgb_bytes *to, int64_t n, struct oj_error *err)
+oj_status oj_fgb_room(struct oj_fgb_bytes *to, int64_t n, struct oj_error *err)
 {
-    if (n > MOST_BYTES - to->n)
+    if (n > MOST_BYTES)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
     return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
 }
@@ -37,7 +37,7 @@ static oj_status grow(struct oj_fgb_bytes *to, int64_t n, int64_t n_before,
                       int64_t align, int64_t *at, struct oj_error *err)
 {
     int64_t pad = (align - (to->n + n_before) % align) % align;
-    OJ_TRY(room(to, pad + n, err));
+    OJ_TRY(oj_fgb_room(to, pad + n, err));
     memset(to->at + to->n, 0, (size_t)(pad + n));
     *at = to->n + pad;
     to->n += pad + n;
@@ -47,31 +47,22 @@ static oj_status grow(struct oj_fgb_bytes *to, int64_t n, int64_t n_before,
 static oj_status append(struct oj_fgb_bytes *to, const void *bytes, int64_t n,
                         struct oj_error *err)
 {
-    OJ_TRY(room(to, n, err));
+    OJ_TRY(oj_fgb_room(to, n, err));
     if (n > 0)
         memcpy(to->at + to->n, bytes, (size_t)n);
     to->n += n;
     return OJ_OK;
 }
 
-oj_status oj_fgb_add_number(struct oj_fgb_feature *feature, int column,
-                            const void *value, int n, struct oj_error *err)
-{
-    uint8_t number[2];
-    set16(number, column);
-    OJ_TRY(append(&feature->properties, number, 2, err));
-    return append(&feature->properties, value, n, err);
-}
-
-oj_status oj_fgb_add_bytes(struct oj_fgb_feature *feature, int column,
+oj_status oj_fgb_add_bytes(struct oj_fgb_encoder *encoder, int column,
                            const void *bytes, int64_t n, struct oj_error *err)
 {
     uint8_t size[4];
     if (n > MOST_BYTES)
         return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
     set32(size, n);
-    OJ_TRY(oj_fgb_add_number(feature, column, size, 4, err));
-    return append(&feature->properties, bytes, n, err);
+    OJ_TRY(oj_fgb_add_number(encoder, column, size, 4, err));
+    return append(&encoder->properties, bytes, n, err);
 }
 
 /* ---- well-known binary ----------------------------------------------------
@@ -197,7 +188,7 @@ static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
 /* Where the vertices of one geometry go. */
 struct vertex_target
 {
-    struct oj_fgb_feature *feature;
+    struct oj_fgb_encoder *encoder;
     int64_t xy, z, m, ends; /* the next of each */
     int64_t n;              /* so far */
 };
@@ -205,8 +196,8 @@ struct vertex_target
 static void put_vertices(struct vertex_target *v, struct wkb_place *wkb,
                          int64_t n)
 {
-    uint8_t *to = v->feature->bytes.at;
-    double *box = v->feature->box;
+    uint8_t *to = v->encoder->bytes.at;
+    double *box = v->encoder->latest.box;
     for (int64_t i = 0; i < n; i++)
     {
         double x = double_at(wkb->at), y = double_at(wkb->at + 8);
@@ -231,7 +222,7 @@ static void put_run(struct vertex_target *v, struct wkb_place *wkb)
     put_vertices(v, wkb, take_count(wkb));
     if (v->ends == 0)
         return;
-    set32(v->feature->bytes.at + v->ends, v->n);
+    set32(v->encoder->bytes.at + v->ends, v->n);
     v->ends += 4;
 }
 
@@ -277,19 +268,19 @@ static int64_t count_members(const struct wkb_place *wkb, int64_t n)
     return n_full;
 }
 
-static oj_status put_simple(struct oj_fgb_feature *feature,
+static oj_status put_simple(struct oj_fgb_encoder *encoder,
                             struct wkb_place *wkb, int64_t n_vertices,
                             const int64_t *place, int64_t n_members,
                             int64_t n_ends, struct oj_error *err)
 {
-    struct vertex_target v = {feature, 0, 0, 0, 0, 0};
-    struct oj_fgb_bytes *to = &feature->bytes;
+    struct vertex_target v = {encoder, 0, 0, 0, 0, 0};
+    struct oj_fgb_bytes *to = &encoder->bytes;
     if (n_ends > 0)
         OJ_TRY(make_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
     OJ_TRY(make_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy, err));
-    if (feature->layout.has_z)
+    if (encoder->layout.has_z)
         OJ_TRY(make_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
-    if (feature->layout.has_m)
+    if (encoder->layout.has_m)
         OJ_TRY(make_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
     if (wkb->type == OJ_FGB_POINT)
         put_vertices(&v, wkb, 1);
@@ -300,15 +291,15 @@ static oj_status put_simple(struct oj_fgb_feature *feature,
     return OJ_OK;
 }
 
-static oj_status put_geometry(struct oj_fgb_feature *feature,
+static oj_status put_geometry(struct oj_fgb_encoder *encoder,
                               struct wkb_place *wkb, int is_part,
                               int64_t *table, struct oj_error *err);
 
-static oj_status put_parts(struct oj_fgb_feature *feature,
+static oj_status put_parts(struct oj_fgb_encoder *encoder,
                            struct wkb_place *wkb, int64_t place, int64_t n,
                            struct oj_error *err)
 {
-    struct oj_fgb_bytes *to = &feature->bytes;
+    struct oj_fgb_bytes *to = &encoder->bytes;
     int64_t at;
     OJ_TRY(make_vector(to, place, count_members(wkb, n), 4, &at, err));
     for (int64_t i = 0; i < n; i++)
@@ -320,7 +311,7 @@ static oj_status put_parts(struct oj_fgb_feature *feature,
             (void)skip(wkb);
             continue;
         }
-        OJ_TRY(put_geometry(feature, &part, 1, &table, err));
+        OJ_TRY(put_geometry(encoder, &part, 1, &table, err));
         set32(to->at + at, table - at);
         at += 4;
         wkb->at = part.at;
@@ -329,7 +320,7 @@ static oj_status put_parts(struct oj_fgb_feature *feature,
 }
 
 /* One that has vertices. */
-static oj_status put_geometry(struct oj_fgb_feature *feature,
+static oj_status put_geometry(struct oj_fgb_encoder *encoder,
                               struct wkb_place *wkb, int is_part,
                               int64_t *table, struct oj_error *err)
 {
@@ -349,73 +340,131 @@ static oj_status put_geometry(struct oj_fgb_feature *feature,
         slots[n_slots++] = OJ_FGB_ENDS;
     if (!parts)
         slots[n_slots++] = OJ_FGB_XY;
-    if (!parts && feature->layout.has_z)
+    if (!parts && encoder->layout.has_z)
         slots[n_slots++] = OJ_FGB_Z;
-    if (!parts && feature->layout.has_m)
+    if (!parts && encoder->layout.has_m)
         slots[n_slots++] = OJ_FGB_M;
-    if (is_part || !feature->layout.is_typed || parts)
+    if (is_part || !encoder->layout.is_typed || parts)
         slots[n_slots++] = OJ_FGB_TYPE;
     if (parts)
         slots[n_slots++] = OJ_FGB_PARTS;
-    OJ_TRY(make_table(&feature->bytes, slots, n_slots, table, place, err));
+    OJ_TRY(make_table(&encoder->bytes, slots, n_slots, table, place, err));
     if (place[OJ_FGB_TYPE] != 0)
-        feature->bytes.at[place[OJ_FGB_TYPE]] = (uint8_t)wkb->type;
-    feature->has_curves |=
+        encoder->bytes.at[place[OJ_FGB_TYPE]] = (uint8_t)wkb->type;
+    encoder->has_curves |=
         wkb->type >= OJ_FGB_CIRCULAR && wkb->type <= OJ_FGB_MULTISURFACE;
     if (parts)
-        return put_parts(feature, wkb, place[OJ_FGB_PARTS], n_members, err);
-    return put_simple(feature, wkb, n_vertices, place, n_members, n_ends, err);
+        return put_parts(encoder, wkb, place[OJ_FGB_PARTS], n_members, err);
+    return put_simple(encoder, wkb, n_vertices, place, n_members, n_ends, err);
 }
 
 /* ---- features --------------------------------------------------------------
  */
 
-static oj_status encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
-                        struct oj_error *err)
+/* The size of the feature that starts at start. */
+static oj_status end_feature(struct oj_fgb_bytes *to, int64_t start,
+                             struct oj_fgb_node *node, struct oj_error *err)
 {
-    static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
-                                 OJ_FGB_FEATURE_PROPERTIES};
-    struct oj_fgb_bytes *to = &feature->bytes;
-    struct wkb_place geometry = {.at = wkb};
-    int64_t place[2] = {0}, at, table;
-    int first = feature->has_vertices ? 0 : 1;
-    int n = (feature->properties.n > 0 ? 2 : 1) - first;
-    OJ_TRY(grow(to, 8, 0, 4, &at, err));
-    OJ_TRY(make_table(to, fields + first, n, &table, place, err));
-    set32(to->at + 4, table - 4);
-    if (feature->has_vertices)
-    {
-        OJ_TRY(put_geometry(feature, &geometry, 0, &table, err));
-        set32(to->at + place[0], table - place[0]);
-    }
-    if (feature->properties.n > 0)
-    {
-        OJ_TRY(make_vector(to, place[1], feature->properties.n, 1, &at, err));
-        memcpy(to->at + at, feature->properties.at,
-               (size_t)feature->properties.n);
-    }
+    int64_t at;
     OJ_TRY(grow(to, 0, 0, 8, &at, err));
-    set32(to->at, to->n - 4);
+    if (to->n - start > MOST_BYTES)
+        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
+    set32(to->at + start, to->n - start - 4);
+    node->offset = (uint64_t)(to->n - start);
     return OJ_OK;
 }
 
-oj_status oj_fgb_encode(struct oj_fgb_feature *feature, const uint8_t *wkb,
+static oj_status put_properties(struct oj_fgb_encoder *encoder, int64_t at,
+                                struct oj_error *err)
+{
+    struct oj_fgb_bytes *to = &encoder->bytes;
+    set32(to->at + at, encoder->properties.n);
+    return append(to, encoder->properties.at, encoder->properties.n, err);
+}
+
+/* Of a point that encode_any() has made; its vector of properties begins where
+ * the head ends. */
+static void note_head(struct oj_fgb_encoder *encoder, int64_t start, int64_t n)
+{
+    if (n > (int64_t)sizeof encoder->head)
+        return;
+    memcpy(encoder->head, encoder->bytes.at + start, (size_t)n);
+    encoder->n_head = (int)n;
+}
+
+static int is_plain_point(const struct oj_fgb_encoder *encoder,
+                          const uint8_t *wkb)
+{
+    return encoder->has_vertices && encoder->properties.n > 0 &&
+           oj_fgb_wkb_type(wkb) == OJ_FGB_POINT && !encoder->layout.has_z &&
+           !encoder->layout.has_m && !isnan(double_at(wkb + 5)) &&
+           !isnan(double_at(wkb + 13));
+}
+
+static oj_status encode_any(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
+                            struct oj_error *err)
+{
+    static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
+                                 OJ_FGB_FEATURE_PROPERTIES};
+    struct oj_fgb_bytes *to = &encoder->bytes;
+    struct wkb_place geometry = {.at = wkb};
+    int64_t place[2] = {0}, start = to->n, at, table;
+    int first = encoder->has_vertices ? 0 : 1;
+    int n = (encoder->properties.n > 0 ? 2 : 1) - first;
+    OJ_TRY(grow(to, 8, 0, 4, &at, err));
+    OJ_TRY(make_table(to, fields + first, n, &table, place, err));
+    set32(to->at + start + 4, table - start - 4);
+    if (encoder->has_vertices)
+    {
+        OJ_TRY(put_geometry(encoder, &geometry, 0, &table, err));
+        set32(to->at + place[0], table - place[0]);
+    }
+    if (encoder->properties.n > 0)
+    {
+        OJ_TRY(make_vector(to, place[1], 0, 1, &at, err));
+        OJ_TRY(put_properties(encoder, at - 4, err));
+        if (is_plain_point(encoder, wkb))
+            note_head(encoder, start, at - 4 - start);
+    }
+    return end_feature(to, start, &encoder->latest, err);
+}
+
+/* The same, of a plain point. */
+static oj_status encode_point(struct oj_fgb_encoder *encoder,
+                              const uint8_t *wkb, struct oj_error *err)
+{
+    struct oj_fgb_bytes *to = &encoder->bytes;
+    double *box = encoder->latest.box;
+    int64_t start = to->n, n = encoder->n_head;
+    OJ_TRY(oj_fgb_room(to, n + 12 + encoder->properties.n, err));
+    memcpy(to->at + start, encoder->head, (size_t)n);
+    memcpy(to->at + start + n - 16, wkb + 5, 16);
+    memcpy(box, wkb + 5, 16);
+    memcpy(box + 2, wkb + 5, 16);
+    to->n += n + 4;
+    OJ_TRY(put_properties(encoder, to->n - 4, err));
+    return end_feature(to, start, &encoder->latest, err);
+}
+
+oj_status oj_fgb_encode(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
                         struct oj_error *err)
 {
+    double *box = encoder->latest.box;
     oj_status status;
-    feature->bytes.n = 0;
-    feature->box[0] = feature->box[1] = (double)INFINITY;
-    feature->box[2] = feature->box[3] = (double)-INFINITY;
-    feature->has_curves = 0;
-    feature->has_vertices = wkb != NULL && n_vertices_of(wkb) > 0;
-    status = encode(feature, wkb, err);
-    feature->properties.n = 0;
+    box[0] = box[1] = (double)INFINITY;
+    box[2] = box[3] = (double)-INFINITY;
+    encoder->has_curves = 0;
+    encoder->has_vertices = wkb != NULL && n_vertices_of(wkb) > 0;
+    status = encoder->n_head > 0 && is_plain_point(encoder, wkb)
+                 ? encode_point(encoder, wkb, err)
+                 : encode_any(encoder, wkb, err);
+    encoder->properties.n = 0;
     return status;
 }
 
-void oj_fgb_feature_free(struct oj_fgb_feature *feature)
+void oj_fgb_encoder_free(struct oj_fgb_encoder *encoder)
 {
-    oj_free(feature->properties.at);
-    oj_free(feature->bytes.at);
-    memset(feature, 0, sizeof *feature);
+    oj_free(encoder->properties.at);
+    oj_free(encoder->bytes.at);
+    memset(encoder, 0, sizeof *encoder);
 }

@@ -14,14 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define BLOCK_BYTES (1 << 20)
-#define NODE_SIZE 16
-#define MOST_LEVELS 16 /* of 16 nodes each: 2^64 rows */
-#define MOST_ROWS 4294967295LL
 
 /* What GDAL does with a row without geometry. */
 enum empty_row
@@ -29,13 +22,6 @@ enum empty_row
     EMPTY_LEFT_OUT,
     EMPTY_KEPT,
     EMPTY_REFUSED
-};
-
-/* One node of the index, as in the file. */
-struct node
-{
-    double box[4];
-    uint64_t offset;
 };
 
 struct oj_flatgeobuf_writer
@@ -47,13 +33,9 @@ struct oj_flatgeobuf_writer
     int has_index;
     enum empty_row empty_row;
 
-    FILE *file; /* with index: of the rows alone */
-    struct oj_fgb_feature feature;
-    int64_t n_rows, n_bytes;
-    double box[4];
-
-    struct node *row; /* [n_rows] with index: box, and place among the rows */
-    int64_t cap_rows;
+    int file, n_threads; /* with index: of the rows alone */
+    struct oj_fgb_layout layout;
+    struct oj_fgb_unsorted rows; /* without index: counts and box alone */
 };
 
 /* ---- header ----------------------------------------------------------------
@@ -165,7 +147,7 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     /* Without a count nobody knows what becomes of empty rows. */
     *fits = !header.is_broken && (n_rows == 1 || n_rows == 2) &&
             (node_size == NULL || oj_le16(node_size) == 0 ||
-             oj_le16(node_size) == NODE_SIZE);
+             oj_le16(node_size) == OJ_FGB_NODE_SIZE);
     w->header.n = 12 + header.size;
     OJ_TRY(oj_reserve(&w->header.at, 0, w->header.n, &w->header.cap, 1, err));
     memcpy(w->header.at, bytes, (size_t)w->header.n);
@@ -201,12 +183,9 @@ static oj_status fail_write(struct oj_error *err)
     return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
 }
 
-static FILE *open_file(const char *path)
+static int open_file(const char *path)
 {
-    FILE *file = fopen(path, "w+b");
-    if (file != NULL)
-        setvbuf(file, NULL, _IOFBF, BLOCK_BYTES);
-    return file;
+    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
 static oj_status begin(struct oj_flatgeobuf_writer *w, const char *path,
@@ -215,14 +194,12 @@ static oj_status begin(struct oj_flatgeobuf_writer *w, const char *path,
     w->path = CPLStrdup(path);
     w->unsorted_path = CPLStrdup(CPLSPrintf("%s.unsorted", path));
     w->file = open_file(w->has_index ? w->unsorted_path : path);
-    if (w->file == NULL)
+    if (w->file < 0)
         return fail_write(err);
-    if (w->has_index)
-        return OJ_OK;
-    if (fwrite(w->header.at, 1, (size_t)w->header.n, w->file) !=
-        (size_t)w->header.n)
-        return fail_write(err);
-    return OJ_OK;
+    w->rows.file = w->file;
+    return w->has_index
+               ? OJ_OK
+               : oj_fgb_write_at(w->file, 0, w->header.at, w->header.n, err);
 }
 
 oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
@@ -236,12 +213,14 @@ oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
     oj_status status;
     *out = NULL;
     OJ_NEW_ZEROED(w, 1, err);
-    w->box[0] = w->box[1] = (double)INFINITY;
-    w->box[2] = w->box[3] = (double)-INFINITY;
-    w->feature.layout.has_z = OGR_GT_HasZ(type);
-    w->feature.layout.has_m = OGR_GT_HasM(type);
-    w->feature.layout.is_typed = OGR_GT_Flatten(type) != wkbUnknown;
-    if (w->feature.layout.is_typed)
+    w->file = -1;
+    w->n_threads = file->n_threads;
+    w->rows.box[0] = w->rows.box[1] = (double)INFINITY;
+    w->rows.box[2] = w->rows.box[3] = (double)-INFINITY;
+    w->layout.has_z = OGR_GT_HasZ(type);
+    w->layout.has_m = OGR_GT_HasM(type);
+    w->layout.is_typed = OGR_GT_Flatten(type) != wkbUnknown;
+    if (w->layout.is_typed)
         w->type = (int)OGR_GT_Flatten(type) + 1000 * OGR_GT_HasZ(type) +
                   2000 * OGR_GT_HasM(type);
     status = read_template(w, layer, file, &fits, err);
@@ -258,31 +237,41 @@ void oj_flatgeobuf_write_close(struct oj_flatgeobuf_writer *w)
 {
     if (w == NULL)
         return;
-    if (w->file != NULL)
-        fclose(w->file);
+    if (w->file >= 0)
+        close(w->file);
     if (w->unsorted_path != NULL && w->has_index)
         unlink(w->unsorted_path);
     CPLFree(w->path);
     CPLFree(w->unsorted_path);
     oj_free(w->header.at);
-    oj_fgb_feature_free(&w->feature);
-    oj_free(w->row);
+    oj_fgb_unsorted_free(&w->rows);
     oj_free(w);
 }
 
 /* ---- rows ------------------------------------------------------------------
  */
 
-struct oj_fgb_feature *oj_flatgeobuf_feature(struct oj_flatgeobuf_writer *w)
+void oj_flatgeobuf_run_begin(const struct oj_flatgeobuf_writer *w,
+                             struct oj_flatgeobuf_run *run)
 {
-    return &w->feature;
+    run->encoder.layout = w->layout;
+    run->encoder.properties.n = run->encoder.bytes.n = run->n_rows = 0;
+}
+
+void oj_flatgeobuf_run_free(struct oj_flatgeobuf_run *run)
+{
+    oj_fgb_encoder_free(&run->encoder);
+    oj_free(run->node);
+    run->node = NULL;
+    run->n_rows = run->cap_nodes = 0;
 }
 
 /* Arcs go beyond their vertices. */
-static oj_status find_box_of_curves(struct oj_flatgeobuf_writer *w,
+static oj_status find_box_of_curves(struct oj_flatgeobuf_run *run,
                                     const uint8_t *wkb, int64_t n,
                                     struct oj_error *err)
 {
+    double *to = run->encoder.latest.box;
     OGRGeometryH geometry = NULL;
     OGREnvelope box;
     if (n > INT_MAX ||
@@ -290,281 +279,98 @@ static oj_status find_box_of_curves(struct oj_flatgeobuf_writer *w,
         return oj_fail(err, OJ_ERR_DATA, "a geometry that OGR cannot read");
     OGR_G_GetEnvelope(geometry, &box);
     OGR_G_DestroyGeometry(geometry);
-    w->feature.box[0] = box.MinX;
-    w->feature.box[1] = box.MinY;
-    w->feature.box[2] = box.MaxX;
-    w->feature.box[3] = box.MaxY;
+    to[0] = box.MinX;
+    to[1] = box.MinY;
+    to[2] = box.MaxX;
+    to[3] = box.MaxY;
     return OJ_OK;
 }
 
-static void grow_box(double *box, const double *by)
+oj_status oj_flatgeobuf_run_add(const struct oj_flatgeobuf_writer *w,
+                                struct oj_flatgeobuf_run *run,
+                                const uint8_t *wkb, int64_t n, int *is_empty,
+                                int *is_finite, struct oj_error *err)
 {
-    for (int i = 0; i < 2; i++)
-    {
-        box[i] = by[i] < box[i] ? by[i] : box[i];
-        box[2 + i] = by[2 + i] > box[2 + i] ? by[2 + i] : box[2 + i];
-    }
-}
-
-oj_status oj_flatgeobuf_write_row(struct oj_flatgeobuf_writer *w,
-                                  const uint8_t *wkb, int64_t n, int *is_empty,
-                                  struct oj_error *err)
-{
-    struct oj_fgb_feature *feature = &w->feature;
-    OJ_TRY(oj_fgb_encode(feature, wkb, err));
-    *is_empty = !feature->has_vertices;
+    struct oj_fgb_encoder *encoder = &run->encoder;
+    const double *box = encoder->latest.box;
+    int64_t n_before = encoder->bytes.n;
+    *is_finite = 1;
+    OJ_TRY(oj_fgb_encode(encoder, wkb, err));
+    *is_empty = !encoder->has_vertices;
+    run->needs_ogr |= encoder->has_curves && !run->uses_ogr;
     if (*is_empty && w->empty_row == EMPTY_REFUSED)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "NULL geometry not supported with spatial index");
-    if (*is_empty && w->empty_row == EMPTY_LEFT_OUT)
-        return OJ_OK;
     if (!*is_empty && w->type != 0 && oj_fgb_wkb_type(wkb) != w->type)
         return oj_fail(err, OJ_ERR_DATA,
                        "ICreateFeature: Mismatched geometry type");
-    if (feature->has_curves)
-        OJ_TRY(find_box_of_curves(w, wkb, n, err));
-    grow_box(w->box, feature->box);
+    if (run->needs_ogr || (*is_empty && w->empty_row == EMPTY_LEFT_OUT))
+    {
+        encoder->bytes.n = n_before;
+        return OJ_OK;
+    }
+    if (encoder->has_curves)
+        OJ_TRY(find_box_of_curves(run, wkb, n, err));
+    *is_finite = *is_empty || (isfinite(box[0]) && isfinite(box[1]) &&
+                               isfinite(box[2]) && isfinite(box[3]));
+    OJ_ROOM(run->node, run->n_rows, run->n_rows + 1, run->cap_nodes, err);
+    run->node[run->n_rows++] = encoder->latest;
+    return OJ_OK;
+}
+
+oj_status oj_flatgeobuf_write_run(struct oj_flatgeobuf_writer *w,
+                                  struct oj_flatgeobuf_run *run,
+                                  struct oj_error *err)
+{
+    struct oj_fgb_bytes *bytes = &run->encoder.bytes;
+    for (int64_t i = 0; i < run->n_rows; i++)
+        oj_fgb_grow_box(w->rows.box, run->node[i].box);
     if (w->has_index)
+        OJ_TRY(oj_fgb_unsorted_add(&w->rows, bytes->at, bytes->n, run->node,
+                                   run->n_rows, err));
+    else
     {
-        OJ_ROOM(w->row, w->n_rows, w->n_rows + 1, w->cap_rows, err);
-        memcpy(w->row[w->n_rows].box, feature->box, sizeof feature->box);
-        w->row[w->n_rows].offset = (uint64_t)w->n_bytes;
+        OJ_TRY(oj_fgb_write_at(w->file, w->header.n + w->rows.n_bytes,
+                               bytes->at, bytes->n, err));
+        w->rows.n_bytes += bytes->n;
+        w->rows.n_rows += run->n_rows;
     }
-    if (fwrite(feature->bytes.at, 1, (size_t)feature->bytes.n, w->file) !=
-        (size_t)feature->bytes.n)
-        return fail_write(err);
-    w->n_bytes += feature->bytes.n;
-    w->n_rows++;
+    bytes->n = 0;
+    run->n_rows = 0;
     return OJ_OK;
-}
-
-/* ---- order -----------------------------------------------------------------
- */
-
-/* Place of a cell of 2^16 x 2^16 on the Hilbert curve, quadrant by quadrant. */
-static uint32_t hilbert_code(uint32_t x, uint32_t y)
-{
-    uint32_t code = 0;
-    for (uint32_t s = 1u << 15; s > 0; s >>= 1)
-    {
-        uint32_t right = (x & s) != 0, up = (y & s) != 0, swap;
-        code = code << 2 | ((3 * right) ^ up);
-        if (up)
-            continue;
-        if (right) /* the quadrant is turned over */
-        {
-            x = ~x;
-            y = ~y;
-        }
-        swap = x;
-        x = y;
-        y = swap;
-    }
-    return code;
-}
-
-static uint32_t cell_of(double low, double high, double first, double size)
-{
-    double cell = floor(65535.0 * ((low + high) / 2.0 - first) / size);
-    return cell > 0.0 ? cell < 65535.0 ? (uint32_t)cell : 65535 : 0;
-}
-
-/* Rows in the order of the file: the upper half of each is 2^32 - 1 less the
- * code, the lower the row. Two passes of 16 bits, which keep the order of equal
- * ones. */
-static oj_status sort_rows(const struct oj_flatgeobuf_writer *w, uint64_t **out,
-                           struct oj_error *err)
-{
-    int64_t *start;
-    uint64_t *order[2];
-    const double *box = w->box;
-    order[0] = oj_malloc(w->n_rows, sizeof **order);
-    order[1] = oj_malloc(w->n_rows, sizeof **order);
-    start = oj_malloc(65536, sizeof *start);
-    if (order[0] == NULL || order[1] == NULL || start == NULL)
-    {
-        oj_free(order[0]);
-        oj_free(order[1]);
-        oj_free(start);
-        return oj_fail_nomem(err, w->n_rows, 2 * sizeof **order);
-    }
-    for (int64_t i = 0; i < w->n_rows; i++)
-    {
-        const double *b = w->row[i].box;
-        uint32_t x = cell_of(b[0], b[2], box[0], box[2] - box[0]);
-        uint32_t y = cell_of(b[1], b[3], box[1], box[3] - box[1]);
-        order[0][i] =
-            (uint64_t)(UINT32_MAX - hilbert_code(x, y)) << 32 | (uint64_t)i;
-    }
-    for (int pass = 0; pass < 2; pass++)
-    {
-        int shift = 32 + 16 * pass;
-        int64_t n = 0;
-        memset(start, 0, 65536 * sizeof *start);
-        for (int64_t i = 0; i < w->n_rows; i++)
-            start[order[pass][i] >> shift & 65535]++;
-        for (int d = 0; d < 65536; d++)
-        {
-            int64_t n_digit = start[d];
-            start[d] = n;
-            n += n_digit;
-        }
-        for (int64_t i = 0; i < w->n_rows; i++)
-            order[1 - pass][start[order[pass][i] >> shift & 65535]++] =
-                order[pass][i];
-    }
-    oj_free(order[1]);
-    oj_free(start);
-    *out = order[0];
-    return OJ_OK;
-}
-
-/* ---- index -----------------------------------------------------------------
- */
-
-static int64_t row_of(uint64_t entry)
-{
-    return (int64_t)(entry & UINT32_MAX);
-}
-
-static int64_t size_of(const struct oj_flatgeobuf_writer *w, int64_t row)
-{
-    int64_t end =
-        row + 1 < w->n_rows ? (int64_t)w->row[row + 1].offset : w->n_bytes;
-    return end - (int64_t)w->row[row].offset;
-}
-
-static int put(FILE *file, const void *bytes, int64_t n)
-{
-    return fwrite(bytes, 1, (size_t)n, file) == (size_t)n;
-}
-
-/* The nodes above the rows, root first; a node points at the first below it. */
-static oj_status write_upper_nodes(const struct oj_flatgeobuf_writer *w,
-                                   const uint64_t *order, FILE *file,
-                                   struct oj_error *err)
-{
-    int64_t n_level[MOST_LEVELS], first[MOST_LEVELS], n_upper = 0;
-    int n = 0, is_written;
-    struct node *node;
-    n_level[0] = w->n_rows;
-    do
-    {
-        n_level[n + 1] = (n_level[n] + NODE_SIZE - 1) / NODE_SIZE;
-        n++;
-        n_upper += n_level[n];
-    } while (n_level[n] > 1);
-    first[n] = 0;
-    for (int level = n; level > 0; level--)
-        first[level - 1] = first[level] + n_level[level];
-    OJ_NEW(node, n_upper, err);
-    for (int level = 1; level <= n; level++)
-    {
-        for (int64_t i = 0; i < n_level[level]; i++)
-        {
-            struct node *up = &node[first[level] + i];
-            int64_t begin = i * NODE_SIZE, end = begin + NODE_SIZE;
-            if (end > n_level[level - 1])
-                end = n_level[level - 1];
-            up->offset = (uint64_t)(first[level - 1] + begin);
-            up->box[0] = up->box[1] = (double)INFINITY;
-            up->box[2] = up->box[3] = (double)-INFINITY;
-            for (int64_t k = begin; k < end; k++)
-                grow_box(up->box, level == 1 ? w->row[row_of(order[k])].box
-                                             : node[first[level - 1] + k].box);
-        }
-    }
-    is_written = put(file, node, n_upper * (int64_t)sizeof *node);
-    oj_free(node);
-    return is_written ? OJ_OK : fail_write(err);
-}
-
-/* The rows' own nodes, and the rows. */
-static oj_status write_sorted(const struct oj_flatgeobuf_writer *w,
-                              const uint64_t *order, const uint8_t *rows,
-                              FILE *file, struct oj_error *err)
-{
-    uint64_t offset = 0;
-    for (int64_t i = 0; i < w->n_rows; i++)
-    {
-        struct node node = w->row[row_of(order[i])];
-        node.offset = offset;
-        offset += (uint64_t)size_of(w, row_of(order[i]));
-        if (!put(file, &node, sizeof node))
-            return fail_write(err);
-    }
-    for (int64_t i = 0; i < w->n_rows; i++)
-    {
-        int64_t row = row_of(order[i]);
-        if (!put(file, rows + w->row[row].offset, size_of(w, row)))
-            return fail_write(err);
-    }
-    return OJ_OK;
-}
-
-static oj_status write_indexed(struct oj_flatgeobuf_writer *w, FILE *file,
-                               struct oj_error *err)
-{
-    uint64_t *order = NULL;
-    oj_status status;
-    void *rows;
-    OJ_TRY(sort_rows(w, &order, err));
-    rows = mmap(NULL, (size_t)w->n_bytes, PROT_READ, MAP_PRIVATE,
-                fileno(w->file), 0);
-    status = rows != MAP_FAILED && put(file, w->header.at, w->header.n)
-                 ? write_upper_nodes(w, order, file, err)
-                 : fail_write(err);
-    if (status == OJ_OK)
-        status = write_sorted(w, order, rows, file, err);
-    if (rows != MAP_FAILED)
-        munmap(rows, (size_t)w->n_bytes);
-    oj_free(order);
-    return status;
 }
 
 /* ---- finish ----------------------------------------------------------------
  */
 
-static void set_double(uint8_t *to, double value)
-{
-    memcpy(to, &value, sizeof value);
-}
-
 static void complete_header(struct oj_flatgeobuf_writer *w)
 {
+    uint8_t *count = w->header.at + w->count_at;
     for (int i = 0; i < 8; i++)
-        w->header.at[w->count_at + i] =
-            (uint8_t)((uint64_t)w->n_rows >> (8 * i));
-    for (int i = 0; w->envelope_at > 0 && i < 4; i++)
-        set_double(w->header.at + w->envelope_at + 8 * i, w->box[i]);
+        count[i] = (uint8_t)((uint64_t)w->rows.n_rows >> (8 * i));
+    if (w->envelope_at > 0)
+        memcpy(w->header.at + w->envelope_at, w->rows.box, sizeof w->rows.box);
 }
 
 oj_status oj_flatgeobuf_write_finish(struct oj_flatgeobuf_writer *w,
                                      int *has_rows, struct oj_error *err)
 {
-    FILE *file;
+    int file = w->file;
     oj_status status;
-    *has_rows = w->n_rows > 0;
+    *has_rows = w->rows.n_rows > 0;
     if (!*has_rows)
         return OJ_OK;
     complete_header(w);
-    if (fflush(w->file) != 0)
+    if (w->has_index)
+        file = open_file(w->path);
+    if (file < 0)
         return fail_write(err);
+    status = oj_fgb_write_at(file, 0, w->header.at, w->header.n, err);
+    if (status == OJ_OK && w->has_index)
+        status = oj_fgb_sort(&w->rows, file, w->header.n, w->n_threads, err);
     if (!w->has_index)
-    {
-        if (fseek(w->file, 0, SEEK_SET) != 0 ||
-            !put(w->file, w->header.at, w->header.n) || fflush(w->file) != 0)
-            return fail_write(err);
-        return OJ_OK;
-    }
-    if (w->n_rows > MOST_ROWS)
-        return oj_fail(err, OJ_ERR_LIMIT, "more than %lld rows have no index",
-                       MOST_ROWS);
-    file = open_file(w->path);
-    if (file == NULL)
-        return fail_write(err);
-    status = write_indexed(w, file, err);
-    if (fclose(file) != 0 && status == OJ_OK)
+        w->file = -1;
+    if (close(file) != 0 && status == OJ_OK)
         status = fail_write(err);
     return status;
 }

@@ -14,13 +14,21 @@ oj_flatgeobuf_rows_open(const struct oj_flatgeobuf_file *file, OGRLayerH layer,
                         struct oj_row_cursor *cursor,
                         struct oj_flatgeobuf_rows **out, struct oj_error *err);
 
-/** The next row of the answer that the cursor has begun; *there is 0 when it
- * has no more. *fid is of the feature that the row is about, and *is_empty and
- *  *is_finite speak of its geometry. */
-OJ_MUST_USE oj_status oj_flatgeobuf_rows_next(struct oj_flatgeobuf_rows *rows,
-                                              int *there, int64_t *fid,
-                                              int *is_empty, int *is_finite,
-                                              struct oj_error *err);
+/** What became of the rows of an answer. */
+struct oj_flatgeobuf_told
+{
+    int64_t n_rows, n_empty; /**< empty: their geometry has no vertex */
+    int has_infinite;     /**< 1: a row has a coordinate that is not finite */
+    int64_t infinite_fid; /**< of the feature that the first such is about */
+    int has_failed;       /**< 1: a row failed, not the file */
+    int64_t failed_fid;   /**< the same */
+};
+
+/** All rows of the answer that the cursor has begun, made on all threads; some
+ *  are written with those of the next one. *told is filled in every case. */
+OJ_MUST_USE oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
+                                               struct oj_flatgeobuf_told *told,
+                                               struct oj_error *err);
 
 /** Completes the file; see oj_flatgeobuf_write_finish(). */
 OJ_MUST_USE oj_status oj_flatgeobuf_rows_finish(struct oj_flatgeobuf_rows *rows,

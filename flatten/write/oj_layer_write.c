@@ -12,8 +12,7 @@ struct oj_layer_writer
     struct oj_row_cursor *cursor;
     OGRFeatureH feature;             /* one for all rows */
     struct oj_flatgeobuf_rows *file; /* where rows go in its place, or NULL */
-    const int *cancel;
-    int64_t n_without; /* rows of file without geometry */
+    int64_t n_without;               /* rows of file without geometry */
     struct oj_ogr_errors errors;
     int64_t n_rows;
 
@@ -37,7 +36,6 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     status = writer->feature == NULL
                  ? oj_fail_nomem(err, 1, 1024)
                  : oj_row_cursor_open(defn, options, &writer->cursor, err);
-    writer->cancel = options->cancel;
     if (status == OJ_OK && options->file != NULL)
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
@@ -144,29 +142,24 @@ static oj_status create_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
-/* The next row, to the file. */
-static oj_status write_row(struct oj_layer_writer *writer, int *there,
-                           struct oj_error *err)
+/* All rows of the answer, to the file. */
+static oj_status write_rows(struct oj_layer_writer *writer,
+                            struct oj_error *err)
 {
+    struct oj_flatgeobuf_told told;
     struct oj_error reason;
     const char *side;
-    int64_t fid = OGRNullFID;
-    int is_empty = 0, finite = 1;
-    oj_status status;
+    oj_status status = oj_flatgeobuf_rows_write(writer->file, &told, &reason);
     (void)oj_row_cursor_origin(writer->cursor, &side);
-    if (writer->n_rows % 1024 == 0)
-        OJ_TRY(oj_check_cancel(writer->cancel, err));
-    status = oj_flatgeobuf_rows_next(writer->file, there, &fid, &is_empty,
-                                     &finite, &reason);
-    if (status == OJ_ERR_NOMEM)
+    writer->n_without += told.n_empty;
+    writer->n_rows += told.n_rows;
+    if (told.has_infinite)
+        note_infinite(writer, told.infinite_fid, side);
+    if (status == OJ_OK)
+        return OJ_OK;
+    if (!told.has_failed || status == OJ_ERR_NOMEM)
         return oj_fail(err, status, "%s", reason.message);
-    if (status != OJ_OK)
-        return fail_row(writer, fid, side, reason.message, err);
-    if (!finite)
-        note_infinite(writer, fid, side);
-    writer->n_without += is_empty;
-    writer->n_rows += *there;
-    return OJ_OK;
+    return fail_row(writer, told.failed_fid, side, reason.message, err);
 }
 
 /* The rows of the answer that the cursor has begun. */
@@ -178,9 +171,9 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
-    while (status == OJ_OK && there && writer->file != NULL)
-        status = write_row(writer, &there, err);
-    while (status == OJ_OK && there)
+    if (writer->file != NULL)
+        status = write_rows(writer, err);
+    while (status == OJ_OK && there && writer->file == NULL)
     {
         status =
             oj_row_cursor_next(writer->cursor, writer->feature, 1, &there, err);

@@ -332,15 +332,16 @@ static int64_t spread_fid(const struct oj_row_cursor *cursor, int64_t fid,
  * fetched some rows ahead, in two steps because texts hang on their offsets. */
 #define FETCH_AHEAD 16
 
-static void fetch_ahead(const struct oj_row_cursor *cursor, int64_t entry)
+void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
+                         const struct oj_row_place *place)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_matches *entries = cursor->sources.entries;
-    if (entries->scattered || options->join_table == NULL)
+    if (place->entry < 0 || entries->scattered || options->join_table == NULL)
         return;
     for (int stage = 0; stage < 2; stage++)
     {
-        int64_t ahead = entry + FETCH_AHEAD * (2 - stage);
+        int64_t ahead = place->entry + FETCH_AHEAD * (2 - stage);
         if (ahead >= entries->n_entries || entries->join_row[ahead] < 0)
             continue;
         oj_table_prefetch(options->join_table, entries->join_row[ahead], stage);
@@ -363,7 +364,6 @@ static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
     {
         place->rank = (int32_t)(entry - cursor->first_entry + 1);
         place->join_row = cursor->sources.entries->join_row[entry];
-        fetch_ahead(cursor, entry);
     }
     place->fid = OGRNullFID;
     if (cursor->options.keep_fids && !cursor->sources.is_join_rows)
@@ -550,6 +550,12 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
     return OJ_OK;
 }
 
+int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
+{
+    return cursor->setter[column].is_same &&
+           cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
+}
+
 /* Those from number first of the wanted ones on. */
 static oj_status set_columns(const struct oj_row_cursor *cursor,
                              OGRFeatureH feature, int first,
@@ -603,6 +609,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         enter_row(cursor);
     }
     make_place(cursor, &place);
+    oj_row_cursor_fetch(cursor, &place);
     cursor->origin_fid = cursor->sources.batch->flat.fid[place.row];
     /* Fields of the input are the same for all pairs of a row. */
     first = is_again && cursor->columns_of == place.row ? cursor->n_input_wanted

@@ -116,6 +116,11 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
 int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
                            struct oj_row_place *places, int64_t n);
 
+/** What will be needed of the join side some rows after this one is asked for
+ *  now: it comes in no order. */
+void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
+                         const struct oj_row_place *place);
+
 /** What places speak of. */
 struct oj_row_sources
 {
@@ -149,5 +154,9 @@ OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           OGRFeatureH scratch,
                                           struct oj_value *value,
                                           struct oj_error *err);
+
+/** 1 when the values of a column, by its number in columns, need no conversion
+ *  and can be asked for on several threads at once. */
+int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
 
 #endif

@@ -40,9 +40,14 @@ static oj_status make_as_read(struct oj_row_wkb *work,
     {
         *wkb = oj_slice_wkb(slice, row, &n_read);
         *n = (int64_t)n_read;
-        if (*wkb != NULL && oj_wkb_is_iso(*wkb, n_read))
+        if (*wkb == NULL || oj_wkb_is_iso(*wkb, n_read))
             return OJ_OK;
         *wkb = NULL;
+    }
+    if (work->scratch == NULL)
+    {
+        work->needs_ogr = 1;
+        return OJ_OK;
     }
     if (slice->chunk != NULL || shape->multi)
     {

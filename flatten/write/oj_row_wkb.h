@@ -7,7 +7,10 @@
 /** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
 struct oj_row_wkb
 {
-    OGRFeatureH scratch; /**< not owned: of the layer of the rows */
+    OGRFeatureH scratch; /**< not owned: of the layer of the rows; NULL: OGR
+                              is not asked, a row that needs it gets no WKB and
+                              */
+    int needs_ogr;       /**< is 1 */
     uint8_t *bytes;      /**< owned */
     int64_t cap;
 };

@@ -247,7 +247,8 @@ static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
 {
     const char *path[] = {OUT_FOLDER "/gdal.fgb", OUT_FOLDER "/ours.fgb"};
     const char *const *index = index_options[has_index];
-    const struct oj_flatgeobuf_file file = {path[1], (char **)index, NULL};
+    const struct oj_flatgeobuf_file file = {path[1], (char **)index, NULL,
+                                            1 + has_index};
     GDALDatasetH to =
         make_layer("FlatGeobuf", by_rows ? OUT_FOLDER "/empty.fgb" : path[0],
                    N_FGB_FIELDS, type, index);

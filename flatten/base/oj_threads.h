@@ -1,8 +1,8 @@
 /** Parallel loops over tasks. */
-#ifndef CPU_THREADS_H
-#define CPU_THREADS_H
+#ifndef OJ_THREADS_H
+#define OJ_THREADS_H
 
-#include "../../flatten/base/oj_status.h"
+#include "oj_status.h"
 
 #include <stdint.h>
 
