@@ -597,17 +597,31 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                    source->side->dataset, (long long)n_rows);
 }
 
-const char *oj_source_file(const struct oj_source *source)
+/* 1 when the source is all rows of a layer of that driver, and lanes are used.
+ */
+static int is_plain(const struct oj_source *source, const char *name)
 {
     GDALDriverH driver =
         source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
-    if (driver == NULL || source->is_result_set || source->has_where ||
-        source->spat != NULL ||
-        strcmp(GDALGetDescription(driver), "FlatGeobuf") != 0 ||
-        GDALDatasetGetLayerCount(source->dataset) != 1 ||
-        !CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES")))
-        return NULL;
-    return GDALGetDescription(source->dataset);
+    return driver != NULL && strcmp(GDALGetDescription(driver), name) == 0 &&
+           !source->is_result_set && !source->has_where &&
+           source->spat == NULL &&
+           CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
+}
+
+const char *oj_source_file(const struct oj_source *source)
+{
+    return is_plain(source, "FlatGeobuf") &&
+                   GDALDatasetGetLayerCount(source->dataset) == 1
+               ? GDALGetDescription(source->dataset)
+               : NULL;
+}
+
+GDALDatasetH oj_source_geopackage(const struct oj_source *source)
+{
+    return is_plain(source, "GPKG") && source->side->open_options == NULL
+               ? source->dataset
+               : NULL;
 }
 
 int oj_source_can_hold_points(const struct oj_source *source)

@@ -53,6 +53,8 @@ struct oj_lane
     oj_status (*next)(void *stream, struct oj_chunk **chunk, const char **text,
                       struct oj_error *err);
     void (*close)(void *stream); /**< accepts NULL; chunks may outlive it */
+    int keeps_state; /**< 1: until it is closed all ways of reading the layer
+                          see the state that the lane has seen */
 };
 
 /** A chunk without rows, with one share, and n_fields columns that have no

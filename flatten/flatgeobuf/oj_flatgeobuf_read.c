@@ -671,4 +671,5 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
     return OJ_OK;
 }
 
-const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", 1, next, close_reader};
+const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", 1, next, close_reader,
+                                           0};

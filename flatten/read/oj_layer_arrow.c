@@ -295,11 +295,11 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
     return oj_fail(err, OJ_ERR_IO, "%s", *text);
 }
 
-const struct oj_lane oj_arrow_lane = {"Arrow", 0, next, close_stream};
+const struct oj_lane oj_arrow_lane = {"Arrow", 0, next, close_stream, 0};
 
 #else
 
-const struct oj_lane oj_arrow_lane = {"Arrow", 0, NULL, NULL};
+const struct oj_lane oj_arrow_lane = {"Arrow", 0, NULL, NULL, 0};
 
 oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
                         int64_t batch_rows, struct oj_arrow_stream **out,

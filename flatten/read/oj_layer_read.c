@@ -3,6 +3,7 @@
 #include "../base/oj_array.h"
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
+#include "../geopackage/oj_geopackage_read.h"
 #include "oj_attributes.h"
 #include "oj_layer_arrow.h"
 #include "oj_layer_geometry.h"
@@ -31,8 +32,10 @@ struct oj_layer_reader
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
 
-    /* Rows come from a stream of chunks; lane NULL: from the feature loop. */
+    /* Rows come from a stream of chunks; from the feature loop with lane NULL
+     * or is_left, when the stream is kept for what it holds. */
     const struct oj_lane *lane;
+    int is_left;
     void *stream;
     struct oj_slice rest; /* of the last chunk, not handed out yet */
 
@@ -177,6 +180,24 @@ static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+static oj_status open_geopackage(struct oj_layer_reader *reader,
+                                 struct oj_error *err)
+{
+    struct oj_geopackage_reader *stream = NULL;
+    const struct oj_read_options *options = &reader->options;
+    if (options->geopackage == NULL ||
+        OGR_L_GetSpatialFilter(reader->layer) != NULL)
+        return OJ_OK;
+    OJ_TRY(oj_geopackage_read_open(
+        options->geopackage, reader->layer, options->fields, options->skipped,
+        options->n_fields, options->batch_rows,
+        options->limit < 0 ? options->n_threads : 1, &stream, err));
+    if (stream != NULL)
+        reader->lane = &oj_geopackage_lane;
+    reader->stream = stream;
+    return OJ_OK;
+}
+
 static oj_status open_arrow(struct oj_layer_reader *reader,
                             struct oj_error *err)
 {
@@ -203,6 +224,8 @@ static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
          !options->fields_only))
         return OJ_OK;
     OJ_TRY(open_flatgeobuf(reader, err));
+    if (reader->lane == NULL)
+        OJ_TRY(open_geopackage(reader, err));
     if (reader->lane == NULL)
         OJ_TRY(open_arrow(reader, err));
     reader->counts.lane = reader->lane != NULL ? reader->lane->name : NULL;
@@ -441,7 +464,10 @@ static oj_status add_slice(struct oj_layer_reader *reader,
 static oj_status read_features_instead(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
-    close_lane(reader);
+    if (!reader->lane->keeps_state)
+        close_lane(reader);
+    oj_slice_free(&reader->rest);
+    reader->is_left = 1;
     reader->counts.lane = NULL;
     oj_ogr_errors_forget(&reader->errors);
     OGR_L_ResetReading(reader->layer);
@@ -510,7 +536,7 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
     oj_ogr_errors_begin(&reader->errors);
     if (max_rows <= 0) /* the limit */
         status = check_nulls(reader, err);
-    else if (reader->lane != NULL)
+    else if (reader->lane != NULL && !reader->is_left)
         status = read_slice(reader, max_rows, err);
     else
         status = read_features(reader, max_rows, err);

@@ -13,6 +13,7 @@
 #include "../arrays/oj_flat.h"
 #include "oj_table.h"
 
+#include <gdal.h>
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
@@ -53,6 +54,11 @@ struct oj_read_options
     /** NULL, or the file of FlatGeobuf that the layer is all of, without an
      *  attribute filter set on it. */
     const char *file;
+
+    /** NULL, or the GeoPackage that the layer is a table of, without an
+     *  attribute filter set on it. */
+    GDALDatasetH geopackage;
+    int n_threads; /**< that may read it beside the caller's */
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
