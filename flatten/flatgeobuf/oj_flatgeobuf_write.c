@@ -1,5 +1,6 @@
 #include "oj_flatgeobuf_write.h"
 
+#include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
@@ -341,82 +342,25 @@ oj_status oj_flatgeobuf_write_row(struct oj_flatgeobuf_writer *w,
 /* ---- order -----------------------------------------------------------------
  */
 
-/* Place of a cell of 2^16 x 2^16 on the Hilbert curve, quadrant by quadrant. */
-static uint32_t hilbert_code(uint32_t x, uint32_t y)
-{
-    uint32_t code = 0;
-    for (uint32_t s = 1u << 15; s > 0; s >>= 1)
-    {
-        uint32_t right = (x & s) != 0, up = (y & s) != 0, swap;
-        code = code << 2 | ((3 * right) ^ up);
-        if (up)
-            continue;
-        if (right) /* the quadrant is turned over */
-        {
-            x = ~x;
-            y = ~y;
-        }
-        swap = x;
-        x = y;
-        y = swap;
-    }
-    return code;
-}
-
-static uint32_t cell_of(double low, double high, double first, double size)
-{
-    double cell = floor(65535.0 * ((low + high) / 2.0 - first) / size);
-    return cell > 0.0 ? cell < 65535.0 ? (uint32_t)cell : 65535 : 0;
-}
-
 /* Rows in the order of the file: the upper half of each is 2^32 - 1 less the
- * code, the lower the row. Two passes of 16 bits, which keep the order of equal
- * ones. */
+ * code, the lower the row. */
 static oj_status sort_rows(const struct oj_flatgeobuf_writer *w, uint64_t **out,
                            struct oj_error *err)
 {
-    int64_t *start;
-    uint64_t *order[2];
-    const double *box = w->box;
-    order[0] = oj_malloc(w->n_rows, sizeof **order);
-    order[1] = oj_malloc(w->n_rows, sizeof **order);
-    start = oj_malloc(65536, sizeof *start);
-    if (order[0] == NULL || order[1] == NULL || start == NULL)
-    {
-        oj_free(order[0]);
-        oj_free(order[1]);
-        oj_free(start);
-        return oj_fail_nomem(err, w->n_rows, 2 * sizeof **order);
-    }
+    uint64_t *order;
+    oj_status status;
+    OJ_NEW(order, w->n_rows, err);
     for (int64_t i = 0; i < w->n_rows; i++)
     {
-        const double *b = w->row[i].box;
-        uint32_t x = cell_of(b[0], b[2], box[0], box[2] - box[0]);
-        uint32_t y = cell_of(b[1], b[3], box[1], box[3] - box[1]);
-        order[0][i] =
-            (uint64_t)(UINT32_MAX - hilbert_code(x, y)) << 32 | (uint64_t)i;
+        uint32_t code = oj_hilbert_code(w->row[i].box, w->box);
+        order[i] = (uint64_t)(UINT32_MAX - code) << 32 | (uint64_t)i;
     }
-    for (int pass = 0; pass < 2; pass++)
-    {
-        int shift = 32 + 16 * pass;
-        int64_t n = 0;
-        memset(start, 0, 65536 * sizeof *start);
-        for (int64_t i = 0; i < w->n_rows; i++)
-            start[order[pass][i] >> shift & 65535]++;
-        for (int d = 0; d < 65536; d++)
-        {
-            int64_t n_digit = start[d];
-            start[d] = n;
-            n += n_digit;
-        }
-        for (int64_t i = 0; i < w->n_rows; i++)
-            order[1 - pass][start[order[pass][i] >> shift & 65535]++] =
-                order[pass][i];
-    }
-    oj_free(order[1]);
-    oj_free(start);
-    *out = order[0];
-    return OJ_OK;
+    status = oj_hilbert_sort(order, w->n_rows, err);
+    if (status == OJ_OK)
+        *out = order;
+    else
+        oj_free(order);
+    return status;
 }
 
 /* ---- index -----------------------------------------------------------------

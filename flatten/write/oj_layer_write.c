@@ -2,6 +2,7 @@
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
 #include "oj_flatgeobuf_rows.h"
+#include "oj_geopackage_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,8 +11,9 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_row_cursor *cursor;
-    OGRFeatureH feature;             /* one for all rows */
-    struct oj_flatgeobuf_rows *file; /* where rows go in its place, or NULL */
+    OGRFeatureH feature;              /* one for all rows */
+    struct oj_flatgeobuf_rows *file;  /* where rows go in its place, or NULL */
+    struct oj_geopackage_rows *table; /* or this */
     const int *cancel;
     int64_t n_without; /* rows of file without geometry */
     struct oj_ogr_errors errors;
@@ -41,6 +43,10 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     if (status == OJ_OK && options->file != NULL)
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
+    if (status == OJ_OK && options->dataset != NULL)
+        status =
+            oj_geopackage_rows_open(options->dataset, layer, options->cancel,
+                                    writer->cursor, &writer->table, err);
     if (status == OJ_OK)
         *out = writer;
     else
@@ -58,6 +64,7 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
     if (writer == NULL)
         return;
     oj_flatgeobuf_rows_close(writer->file);
+    oj_geopackage_rows_close(writer->table);
     oj_row_cursor_close(writer->cursor);
     if (writer->feature != NULL)
         OGR_F_Destroy(writer->feature);
@@ -73,6 +80,8 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
                                  struct oj_error *err)
 {
     *has_file = 0;
+    if (writer->table != NULL)
+        return oj_geopackage_rows_finish(writer->table, err);
     return writer->file == NULL
                ? OJ_OK
                : oj_flatgeobuf_rows_finish(writer->file, has_file, err);
@@ -144,29 +153,77 @@ static oj_status create_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
+/* A failure that names no row yet. */
+static oj_status explain(const struct oj_layer_writer *writer, oj_status status,
+                         int64_t fid, const struct oj_error *reason,
+                         struct oj_error *err)
+{
+    const char *side;
+    if (status == OJ_ERR_NOMEM || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", reason->message);
+    (void)oj_row_cursor_origin(writer->cursor, &side);
+    return fail_row(writer, fid, side, reason->message, err);
+}
+
 /* The next row, to the file. */
-static oj_status write_row(struct oj_layer_writer *writer, int *there,
-                           struct oj_error *err)
+static oj_status write_to_file(struct oj_layer_writer *writer, int *there,
+                               struct oj_error *err)
 {
     struct oj_error reason;
     const char *side;
     int64_t fid = OGRNullFID;
     int is_empty = 0, finite = 1;
-    oj_status status;
-    (void)oj_row_cursor_origin(writer->cursor, &side);
-    if (writer->n_rows % 1024 == 0)
-        OJ_TRY(oj_check_cancel(writer->cancel, err));
-    status = oj_flatgeobuf_rows_next(writer->file, there, &fid, &is_empty,
-                                     &finite, &reason);
-    if (status == OJ_ERR_NOMEM)
-        return oj_fail(err, status, "%s", reason.message);
+    oj_status status = oj_flatgeobuf_rows_next(writer->file, there, &fid,
+                                               &is_empty, &finite, &reason);
     if (status != OJ_OK)
-        return fail_row(writer, fid, side, reason.message, err);
+        return explain(writer, status, fid, &reason, err);
+    (void)oj_row_cursor_origin(writer->cursor, &side);
     if (!finite)
         note_infinite(writer, fid, side);
     writer->n_without += is_empty;
     writer->n_rows += *there;
     return OJ_OK;
+}
+
+/* The next row, to the table, as a feature where it has to be one. */
+static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
+                                struct oj_error *err)
+{
+    struct oj_row_place place;
+    struct oj_error reason;
+    int64_t fid;
+    int is_written, is_empty = 0;
+    oj_status status;
+    *there = oj_row_cursor_take(writer->cursor, &place, 1) == 1;
+    if (!*there)
+        return OJ_OK;
+    fid = oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row];
+    status = oj_geopackage_rows_put(writer->table, &place, &is_written,
+                                    &is_empty, &reason);
+    if (status == OJ_OK && !is_written)
+    {
+        OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
+                                  err));
+        OJ_TRY(create_row(writer, err));
+        status = oj_geopackage_rows_took(
+            writer->table, &place, OGR_F_GetFID(writer->feature), &reason);
+    }
+    else if (status == OJ_OK)
+    {
+        writer->n_without += is_empty;
+        writer->n_rows++;
+    }
+    return status == OJ_OK ? OJ_OK : explain(writer, status, fid, &reason, err);
+}
+
+/* The next row, past the layer. */
+static oj_status write_row(struct oj_layer_writer *writer, int *there,
+                           struct oj_error *err)
+{
+    if (writer->n_rows % 1024 == 0)
+        OJ_TRY(oj_check_cancel(writer->cancel, err));
+    return writer->file != NULL ? write_to_file(writer, there, err)
+                                : write_to_table(writer, there, err);
 }
 
 /* The rows of the answer that the cursor has begun. */
@@ -178,7 +235,8 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
-    while (status == OJ_OK && there && writer->file != NULL)
+    while (status == OJ_OK && there &&
+           (writer->file != NULL || writer->table != NULL))
         status = write_row(writer, &there, err);
     while (status == OJ_OK && there)
     {
