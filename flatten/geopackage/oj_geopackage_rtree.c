@@ -2,6 +2,7 @@
 
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
+#include "oj_sqlite_rows.h"
 #include "oj_sqlite_statement.h"
 
 #include <math.h>
@@ -139,7 +140,7 @@ struct packing
     int capacity;  /* cells of a node */
     uint8_t *node; /* [node_bytes] owned */
     int node_bytes;
-    sqlite3_stmt *put_node, *put_parent, *put_row;
+    sqlite3_stmt *put_node, *put_parent;
     const int *cancel;
 };
 
@@ -268,6 +269,15 @@ struct row_place
     int64_t id, node;
 };
 
+/* Rows on their way into the table of their places. */
+struct places
+{
+    const struct packing *p;
+    struct row_place *place; /* [n rows] in the order of ids; or NULL */
+    uint32_t *node;          /* [n rows] else */
+    int64_t at;              /* the row at hand */
+};
+
 static int compare_places(const void *a, const void *b)
 {
     int64_t x = ((const struct row_place *)a)->id;
@@ -275,56 +285,72 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static oj_status write_place(const struct packing *p, int64_t id, int64_t node,
-                             struct oj_error *err)
+static oj_status go_to_next(void *user, int *there, struct oj_error *err)
 {
-    sqlite3_bind_int64(p->put_row, 1, id);
-    sqlite3_bind_int64(p->put_row, 2, node);
-    return oj_sqlite_step(p->put_row, err);
+    struct places *all = user;
+    if (++all->at % LOOK_EACH == 0)
+        OJ_TRY(oj_check_cancel(all->p->cancel, err));
+    *there = all->at < all->p->tree->n;
+    return OJ_OK;
+}
+
+static void give_place(void *user, int column, sqlite3_context *to)
+{
+    const struct places *all = user;
+    if (all->place != NULL)
+        sqlite3_result_int64(to, column == 0 ? all->place[all->at].id
+                                             : all->place[all->at].node);
+    else
+        sqlite3_result_int64(to, column == 0 ? row_at(all->p->tree, all->at)->id
+                                             : (int64_t)all->node[all->at]);
 }
 
 /* Upwards by id: the table then grows at its end. */
-static oj_status write_unordered(const struct packing *p, struct oj_error *err)
+static oj_status order_places(struct places *all, struct oj_error *err)
 {
+    const struct packing *p = all->p;
     int64_t n = p->tree->n;
-    struct row_place *place;
-    oj_status status = OJ_OK;
-    OJ_NEW(place, n, err);
+    if (p->tree->is_unordered)
+        OJ_NEW(all->place, n, err);
+    else
+        OJ_NEW(all->node, n, err);
     for (int64_t k = 0; k < n; k++)
     {
-        (void)cell_of(p, 0, k, &place[k].id);
-        place[k].node = p->first[0] + k / p->capacity;
+        int64_t node = p->first[0] + k / p->capacity;
+        if (all->place == NULL)
+        {
+            all->node[p->order[k] & UINT32_MAX] = (uint32_t)node;
+            continue;
+        }
+        (void)cell_of(p, 0, k, &all->place[k].id);
+        all->place[k].node = node;
     }
-    qsort(place, (size_t)n, sizeof *place, compare_places);
-    for (int64_t i = 0; status == OJ_OK && i < n; i++)
-    {
-        if (i % LOOK_EACH == 0)
-            status = oj_check_cancel(p->cancel, err);
-        if (status == OJ_OK)
-            status = write_place(p, place[i].id, place[i].node, err);
-    }
-    oj_free(place);
-    return status;
+    if (all->place != NULL)
+        qsort(all->place, (size_t)n, sizeof *all->place, compare_places);
+    return OJ_OK;
 }
 
-static oj_status write_ordered(const struct packing *p, struct oj_error *err)
+static oj_status write_places(const struct packing *p, sqlite3 *connection,
+                              const char *name, struct oj_error *err)
 {
-    int64_t n = p->tree->n;
-    uint32_t *node;
-    oj_status status = OJ_OK;
-    OJ_NEW(node, n, err);
-    for (int64_t k = 0; k < n; k++)
-        node[p->order[k] & UINT32_MAX] =
-            (uint32_t)(p->first[0] + k / p->capacity);
-    for (int64_t i = 0; status == OJ_OK && i < n; i++)
+    static const char table[] = "ogrjoin_row_places";
+    struct places all = {.p = p, .at = -1};
+    struct oj_sqlite_rows rows = {
+        .n_columns = 2, .next = go_to_next, .column = give_place, .user = &all};
+    oj_status status = order_places(&all, err);
+    if (status == OJ_OK)
+        status = oj_sqlite_rows_open(connection, table, &rows, err);
+    if (status == OJ_OK)
     {
-        if (i % LOOK_EACH == 0)
-            status = oj_check_cancel(p->cancel, err);
-        if (status == OJ_OK)
-            status =
-                write_place(p, row_at(p->tree, i)->id, (int64_t)node[i], err);
+        status = oj_sqlite_run(connection, err,
+                               "INSERT INTO \"%w_rowid\" SELECT c0, c1 FROM %s",
+                               name, table);
+        if (rows.status != OJ_OK)
+            status = oj_fail(err, rows.status, "%s", rows.error.message);
+        oj_sqlite_rows_close(connection, table);
     }
-    oj_free(node);
+    oj_free(all.place);
+    oj_free(all.node);
     return status;
 }
 
@@ -354,11 +380,8 @@ static oj_status prepare(struct packing *p, sqlite3 *connection,
     OJ_TRY(oj_sqlite_prepare(
         connection, &p->put_node, err,
         "INSERT OR REPLACE INTO \"%w_node\" VALUES (?1, ?2)", name));
-    OJ_TRY(oj_sqlite_prepare(connection, &p->put_parent, err,
-                             "INSERT INTO \"%w_parent\" VALUES (?1, ?2)",
-                             name));
-    return oj_sqlite_prepare(connection, &p->put_row, err,
-                             "INSERT INTO \"%w_rowid\" VALUES (?1, ?2)", name);
+    return oj_sqlite_prepare(connection, &p->put_parent, err,
+                             "INSERT INTO \"%w_parent\" VALUES (?1, ?2)", name);
 }
 
 static oj_status pack(struct packing *p, sqlite3 *connection, const char *name,
@@ -370,8 +393,7 @@ static oj_status pack(struct packing *p, sqlite3 *connection, const char *name,
     OJ_TRY(plan_levels(p, err));
     find_boxes(p);
     OJ_TRY(write_nodes(p, err));
-    return p->tree->is_unordered ? write_unordered(p, err)
-                                 : write_ordered(p, err);
+    return write_places(p, connection, name, err);
 }
 
 oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
@@ -387,7 +409,6 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
         status = pack(&p, connection, name, err);
     sqlite3_finalize(p.put_node);
     sqlite3_finalize(p.put_parent);
-    sqlite3_finalize(p.put_row);
     oj_free(p.order);
     oj_free(p.box);
     oj_free(p.node);

@@ -3,6 +3,7 @@
 #include "../base/oj_array.h"
 #include "oj_geopackage_rtree.h"
 #include "oj_sqlite.h"
+#include "oj_sqlite_rows.h"
 #include "oj_sqlite_statement.h"
 
 #include <cpl_error.h>
@@ -14,6 +15,12 @@
 #include <string.h>
 #include <strings.h>
 
+/* Columns of rows: FID, geometry, and from here on fields. */
+enum
+{
+    FIRST_FIELD = 2
+};
+
 struct oj_geopackage_writer
 {
     OGRLayerH layer;
@@ -23,14 +30,23 @@ struct oj_geopackage_writer
     char **trigger_names;               /* owned: dropped, to be made again */
     char **triggers;                    /* owned: their texts */
     int32_t srs_id;
-    sqlite3_stmt *insert, *compare, *find_box;
+    sqlite3_stmt *insert, *compare, *find_box, *find_trigger;
     const int *cancel;
+
+    struct oj_gpkg_feed feed;
+    struct oj_sqlite_rows rows; /* the feed's, as a table */
+    char name[40];              /* of that table */
+    int is_open;                /* it is there */
+    int is_again;               /* it gives the row at hand, and no other */
+    int has_row;                /* one was given and not yet taken */
+    int is_blocked;             /* rows are left to GDAL for now */
+    struct oj_gpkg_row row;     /* that one */
+    uint8_t *blob;              /* owned: its geometry */
+    int64_t n_blob, cap_blob;
 
     struct oj_rtree tree;
     double box[4]; /* least and greatest x and y */
-    int64_t n_rows;
-    uint8_t *blob; /* owned: the geometry of the row at hand */
-    int64_t cap_blob;
+    int64_t n_rows, n_of_gdal, n_empty;
 };
 
 /* ---- open ---------------------------------------------------------------- */
@@ -165,6 +181,74 @@ static oj_status look_at_table(struct oj_geopackage_writer *w, int *fits,
     return OJ_OK;
 }
 
+/* ---- rows as a table ----------------------------------------------------- */
+
+static oj_status make_blob(struct oj_geopackage_writer *w, struct oj_error *err)
+{
+    const struct oj_gpkg_row *row = &w->row;
+    int n_head;
+    if (row->shape.kind <= 0)
+        return OJ_OK;
+    OJ_ROOM(w->blob, 0, row->n_wkb + OJ_GPKG_MOST_HEAD, w->cap_blob, err);
+    n_head = oj_gpkg_head(&row->shape, w->srs_id, w->blob);
+    memcpy(w->blob + n_head, row->wkb, (size_t)row->n_wkb);
+    w->n_blob = n_head + row->n_wkb;
+    return OJ_OK;
+}
+
+/* A row with a box has come into the layer. */
+static oj_status add_box(struct oj_geopackage_writer *w, int64_t fid,
+                         const double box[4], struct oj_error *err)
+{
+    for (int i = 0; i < 4; i += 2)
+    {
+        w->box[i] = box[i] < w->box[i] ? box[i] : w->box[i];
+        w->box[i + 1] = box[i + 1] > w->box[i + 1] ? box[i + 1] : w->box[i + 1];
+    }
+    return w->index != NULL ? oj_rtree_add(&w->tree, fid, box, err) : OJ_OK;
+}
+
+/* The row at hand was inserted. */
+static oj_status count_row(struct oj_geopackage_writer *w, struct oj_error *err)
+{
+    w->has_row = 0;
+    w->n_rows++;
+    w->n_empty += w->row.shape.is_empty;
+    return w->row.shape.is_empty ? OJ_OK
+                                 : add_box(w, sqlite3_last_insert_rowid(w->db),
+                                           w->row.shape.box, err);
+}
+
+static oj_status next_row(void *user, int *there, struct oj_error *err)
+{
+    struct oj_geopackage_writer *w = user;
+    if (w->is_again)
+    {
+        *there = w->is_again++ == 1;
+        return OJ_OK;
+    }
+    if (w->has_row)
+        OJ_TRY(count_row(w, err));
+    if (w->n_rows % 1024 == 0)
+        OJ_TRY(oj_check_cancel(w->cancel, err));
+    OJ_TRY(w->feed.next(w->feed.user, &w->row, there, err));
+    w->has_row = *there;
+    *there = *there && !w->is_blocked;
+    return *there ? make_blob(w, err) : OJ_OK;
+}
+
+static void give_value(void *user, int column, sqlite3_context *to)
+{
+    struct oj_geopackage_writer *w = user;
+    if (column >= FIRST_FIELD)
+        w->feed.value(w->feed.user, column - FIRST_FIELD, to);
+    else if (column == 0 && w->row.fid != OGRNullFID)
+        sqlite3_result_int64(to, w->row.fid);
+    else if (column == 1 && w->row.shape.kind > 0)
+        sqlite3_result_blob64(to, w->blob, (sqlite3_uint64)w->n_blob,
+                              SQLITE_STATIC);
+}
+
 /* ---- statements ---------------------------------------------------------- */
 
 static oj_status fail_memory(struct oj_error *err)
@@ -184,33 +268,35 @@ static oj_status prepare(const struct oj_geopackage_writer *w,
     return status;
 }
 
-/* A statement of a row's columns:
- *  INSERT INTO t (fid, geometry, a, ...) VALUES (?1, ?2, ?3, ...)
- *  SELECT geometry IS ?2, 1 AND a IS ?3 ... FROM t WHERE fid = ?1 */
-static oj_status prepare_columns(struct oj_geopackage_writer *w,
-                                 const int *fields, int n, struct oj_error *err)
+/* Statements of rows that are a table themselves:
+ *  INSERT INTO t (fid, geometry, a, ...) SELECT c0, c1, c2, ... FROM rows
+ *  SELECT geometry IS c1, 1 AND a IS c2 ... FROM rows, t WHERE fid = ?1
+ * The first keeps the rows before one that is refused. */
+static oj_status prepare_rows(struct oj_geopackage_writer *w, const int *fields,
+                              int n, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
     sqlite3_str *insert = sqlite3_str_new(w->db);
     sqlite3_str *compare = sqlite3_str_new(w->db);
     oj_status status;
-    sqlite3_str_appendf(insert, "INSERT INTO \"%w\" (\"%w\", \"%w\"", w->table,
-                        w->fid, w->geometry);
-    sqlite3_str_appendf(compare, "SELECT \"%w\" IS ?2, 1", w->geometry);
+    sqlite3_str_appendf(insert, "INSERT OR FAIL INTO \"%w\" (\"%w\", \"%w\"",
+                        w->table, w->fid, w->geometry);
+    sqlite3_str_appendf(compare, "SELECT t.\"%w\" IS c1, 1", w->geometry);
     for (int i = 0; i < n; i++)
     {
         const char *name =
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, fields[i]));
         sqlite3_str_appendf(insert, ", \"%w\"", name);
-        sqlite3_str_appendf(compare, " AND \"%w\" IS ?%d", name,
-                            i + OJ_GPKG_FIRST);
+        sqlite3_str_appendf(compare, " AND t.\"%w\" IS r.c%d", name,
+                            i + FIRST_FIELD);
     }
-    sqlite3_str_appendf(insert, ") VALUES (?1");
-    for (int i = 2; i < n + OJ_GPKG_FIRST; i++)
-        sqlite3_str_appendf(insert, ", ?%d", i);
-    sqlite3_str_appendf(insert, ")");
-    sqlite3_str_appendf(compare, " FROM \"%w\" WHERE \"%w\" = ?1", w->table,
-                        w->fid);
+    sqlite3_str_appendf(insert, ") SELECT c0");
+    for (int i = 1; i < n + FIRST_FIELD; i++)
+        sqlite3_str_appendf(insert, ", c%d", i);
+    sqlite3_str_appendf(insert, " FROM %s", w->name);
+    sqlite3_str_appendf(compare,
+                        " FROM %s r CROSS JOIN \"%w\" t WHERE t.\"%w\" = ?1",
+                        w->name, w->table, w->fid);
     status = prepare(w, insert, &w->insert, err);
     if (status != OJ_OK)
     {
@@ -220,11 +306,16 @@ static oj_status prepare_columns(struct oj_geopackage_writer *w,
     return prepare(w, compare, &w->compare, err);
 }
 
-/* By GDAL's functions, as its triggers ask. */
-static oj_status prepare_box(struct oj_geopackage_writer *w,
-                             struct oj_error *err)
+/* Boxes by GDAL's functions, as its triggers ask. */
+static oj_status prepare_questions(struct oj_geopackage_writer *w,
+                                   struct oj_error *err)
 {
     const char *g = w->geometry;
+    OJ_TRY(oj_sqlite_prepare(w->db, &w->find_trigger, err,
+                             "SELECT 1 FROM sqlite_master WHERE type = "
+                             "'trigger' AND lower(tbl_name) = lower(%Q) AND "
+                             "sql LIKE '%% AFTER INSERT ON %%'",
+                             w->table));
     return oj_sqlite_prepare(
         w->db, &w->find_box, err,
         "SELECT ST_MinX(\"%w\"), ST_MaxX(\"%w\"), ST_MinY(\"%w\"), "
@@ -233,21 +324,39 @@ static oj_status prepare_box(struct oj_geopackage_writer *w,
         g, g, g, g, w->table, w->fid, g, g);
 }
 
+static oj_status open_rows(struct oj_geopackage_writer *w, int n,
+                           struct oj_error *err)
+{
+    /* Layers of a dataset can be written in turn, on one connection. */
+    snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
+             (unsigned long long)(uintptr_t)w);
+    w->rows.n_columns = n + FIRST_FIELD;
+    w->rows.next = next_row;
+    w->rows.column = give_value;
+    w->rows.user = w;
+    OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
+    w->is_open = 1;
+    return OJ_OK;
+}
+
 static oj_status begin(struct oj_geopackage_writer *w, const int *fields, int n,
                        int *fits, struct oj_error *err)
 {
     OJ_TRY(look_at_table(w, fits, err));
-    *fits = *fits && n + OJ_GPKG_FIRST <
-                         sqlite3_limit(w->db, SQLITE_LIMIT_VARIABLE_NUMBER, -1);
+    *fits = *fits &&
+            n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
     if (!*fits)
         return OJ_OK;
-    OJ_TRY(prepare_columns(w, fields, n, err));
-    OJ_TRY(prepare_box(w, err));
+    OJ_TRY(open_rows(w, n, err));
+    OJ_TRY(prepare_rows(w, fields, n, err));
+    OJ_TRY(prepare_questions(w, err));
     return w->index != NULL ? drop_triggers(w, err) : OJ_OK;
 }
 
 oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
-                                   const int *fields, int n, const int *cancel,
+                                   const int *fields, int n,
+                                   const struct oj_gpkg_feed *feed,
+                                   const int *cancel,
                                    struct oj_geopackage_writer **out,
                                    struct oj_error *err)
 {
@@ -266,6 +375,7 @@ oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
     w->table = OGR_L_GetName(layer);
     w->fid = OGR_L_GetFIDColumn(layer);
     w->geometry = OGR_L_GetGeometryColumn(layer);
+    w->feed = *feed;
     w->cancel = cancel;
     w->box[0] = w->box[2] = (double)INFINITY;
     w->box[1] = w->box[3] = (double)-INFINITY;
@@ -284,6 +394,9 @@ void oj_geopackage_write_close(struct oj_geopackage_writer *w)
     sqlite3_finalize(w->insert);
     sqlite3_finalize(w->compare);
     sqlite3_finalize(w->find_box);
+    sqlite3_finalize(w->find_trigger);
+    if (w->is_open)
+        oj_sqlite_rows_close(w->db, w->name);
     oj_rtree_free(&w->tree);
     CPLFree(w->index);
     CSLDestroy(w->trigger_names);
@@ -294,69 +407,35 @@ void oj_geopackage_write_close(struct oj_geopackage_writer *w)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-sqlite3_stmt *oj_geopackage_insert(struct oj_geopackage_writer *w)
+oj_status oj_geopackage_write_rows(struct oj_geopackage_writer *w,
+                                   int *is_refused, struct oj_error *err)
 {
-    return w->insert;
-}
-
-sqlite3_stmt *oj_geopackage_compare(struct oj_geopackage_writer *w)
-{
-    return w->compare;
-}
-
-static oj_status bind_key(struct oj_geopackage_writer *w,
-                          sqlite3_stmt *statement, int64_t fid,
-                          const struct oj_gpkg_shape *shape, const uint8_t *wkb,
-                          int64_t n_wkb, struct oj_error *err)
-{
-    int n_head;
-    if (fid == OGRNullFID)
-        sqlite3_bind_null(statement, 1);
-    else
-        sqlite3_bind_int64(statement, 1, fid);
-    sqlite3_bind_null(statement, 2);
-    if (shape->kind <= 0)
+    int code;
+    /* With a trigger SQLite takes all rows before it inserts the first. GDAL
+     * sets the one that counts rows aside when it writes one. */
+    w->is_blocked = sqlite3_step(w->find_trigger) != SQLITE_DONE;
+    sqlite3_reset(w->find_trigger);
+    w->has_row = 0;
+    w->rows.status = OJ_OK;
+    code = sqlite3_step(w->insert);
+    sqlite3_reset(w->insert);
+    *is_refused = w->has_row; /* while blocked */
+    if (code == SQLITE_DONE)
         return OJ_OK;
-    OJ_ROOM(w->blob, 0, n_wkb + OJ_GPKG_MOST_HEAD, w->cap_blob, err);
-    n_head = oj_gpkg_head(shape, w->srs_id, w->blob);
-    memcpy(w->blob + n_head, wkb, (size_t)n_wkb);
-    sqlite3_bind_blob64(statement, 2, w->blob, (sqlite3_uint64)(n_head + n_wkb),
-                        SQLITE_STATIC);
+    if (w->rows.status != OJ_OK)
+        return oj_fail(err, w->rows.status, "%s", w->rows.error.message);
+    /* A full disk and the like can end the transaction: nothing may follow. */
+    if ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db))
+        return oj_sqlite_fail(w->db, "failed to execute insert", err);
+    *is_refused = 1;
     return OJ_OK;
 }
 
-/* A row with a box has come into the layer. */
-static oj_status add_box(struct oj_geopackage_writer *w, int64_t fid,
-                         const double box[4], struct oj_error *err)
+int64_t oj_geopackage_rows_written(const struct oj_geopackage_writer *w,
+                                   int64_t *n_empty)
 {
-    for (int i = 0; i < 4; i += 2)
-    {
-        w->box[i] = box[i] < w->box[i] ? box[i] : w->box[i];
-        w->box[i + 1] = box[i + 1] > w->box[i + 1] ? box[i + 1] : w->box[i + 1];
-    }
-    return w->index != NULL ? oj_rtree_add(&w->tree, fid, box, err) : OJ_OK;
-}
-
-oj_status oj_geopackage_write_row(struct oj_geopackage_writer *w, int64_t fid,
-                                  const struct oj_gpkg_shape *shape,
-                                  const uint8_t *wkb, int64_t n_wkb,
-                                  int *is_written, struct oj_error *err)
-{
-    int code;
-    OJ_TRY(bind_key(w, w->insert, fid, shape, wkb, n_wkb, err));
-    code = sqlite3_step(w->insert);
-    sqlite3_reset(w->insert);
-    *is_written = code == SQLITE_DONE;
-    /* A full disk and the like can end the transaction: nothing may follow. */
-    if (code != SQLITE_DONE &&
-        ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
-        return oj_sqlite_fail(w->db, "failed to execute insert", err);
-    if (code != SQLITE_DONE)
-        return OJ_OK;
-    w->n_rows++;
-    return shape->is_empty
-               ? OJ_OK
-               : add_box(w, sqlite3_last_insert_rowid(w->db), shape->box, err);
+    *n_empty = w->n_empty;
+    return w->n_rows;
 }
 
 /* The box that GDAL's functions give for the row, if any. */
@@ -375,19 +454,23 @@ static oj_status take_box(struct oj_geopackage_writer *w, int64_t fid,
     return code == SQLITE_ROW ? add_box(w, fid, box, err) : OJ_OK;
 }
 
-oj_status oj_geopackage_take_row(struct oj_geopackage_writer *w, int64_t fid,
-                                 const struct oj_gpkg_shape *shape,
-                                 const uint8_t *wkb, int64_t n_wkb,
+oj_status oj_geopackage_take_row(struct oj_geopackage_writer *w,
+                                 const struct oj_gpkg_row *row, int64_t fid,
                                  int is_equal[2], struct oj_error *err)
 {
     int code;
-    w->n_rows++;
+    w->n_of_gdal++;
     OJ_TRY(take_box(w, fid, err));
-    OJ_TRY(bind_key(w, w->compare, fid, shape, wkb, n_wkb, err));
+    w->row = *row;
+    w->is_again = 1;
+    w->rows.status = OJ_OK;
+    OJ_TRY(make_blob(w, err));
+    sqlite3_bind_int64(w->compare, 1, fid);
     code = sqlite3_step(w->compare);
     for (int i = 0; i < 2; i++)
         is_equal[i] = code == SQLITE_ROW && sqlite3_column_int(w->compare, i);
     sqlite3_reset(w->compare);
+    w->is_again = 0;
     return code == SQLITE_ROW || code == SQLITE_DONE
                ? OJ_OK
                : oj_sqlite_fail(w->db, "a statement failed", err);
@@ -431,15 +514,15 @@ static oj_status set_extent(const struct oj_geopackage_writer *w,
 static oj_status set_count(const struct oj_geopackage_writer *w,
                            struct oj_error *err)
 {
-    int64_t n;
+    int64_t n, n_rows = w->n_rows + w->n_of_gdal;
     OJ_TRY(ask(w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
                "gpkg_ogr_contents", &n, err));
-    return n == 0 || w->n_rows == 0
+    return n == 0 || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,
                                "UPDATE gpkg_ogr_contents SET feature_count = "
                                "%lld WHERE lower(table_name) = lower(%Q)",
-                               (long long)w->n_rows, w->table);
+                               (long long)n_rows, w->table);
 }
 
 oj_status oj_geopackage_write_finish(struct oj_geopackage_writer *w,

@@ -34,13 +34,13 @@ struct oj_geopackage_rows
     struct row_column *column; /* [n] as in the cursor */
     uint8_t is_whose[OJ_GPKG_KINDS];
 
-    /* The row that was put last. */
+    /* The row at hand. */
+    struct oj_row_place place;
     struct oj_row_wkb work;
-    struct oj_gpkg_shape shape;
-    const uint8_t *wkb;
-    int64_t n_wkb;
-    int is_odd;  /* it has a value that OGR may change */
-    int is_left; /* it has a value that is left to GDAL */
+    struct oj_gpkg_row row;
+    struct oj_value *value; /* [n] owned */
+    int is_odd;             /* it has a text that OGR may change */
+    int is_left;            /* GDAL has to write it */
 };
 
 /* fields [n] gets their numbers in the layer. */
@@ -51,6 +51,7 @@ static oj_status take_columns(struct oj_geopackage_rows *rows,
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
     rows->n = sources->options->n_columns;
     OJ_NEW_ZEROED(rows->column, rows->n, err);
+    OJ_NEW(rows->value, rows->n, err);
     OJ_NEW(*fields, rows->n, err);
     for (int c = 0; c < rows->n; c++)
     {
@@ -63,45 +64,6 @@ static oj_status take_columns(struct oj_geopackage_rows *rows,
             sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
     }
     return OJ_OK;
-}
-
-oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *cancel,
-                                  struct oj_row_cursor *cursor,
-                                  struct oj_geopackage_rows **out,
-                                  struct oj_error *err)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_geopackage_rows *rows;
-    int *fields = NULL;
-    oj_status status;
-    *out = NULL;
-    OJ_NEW_ZEROED(rows, 1, err);
-    rows->cursor = cursor;
-    rows->scratch = rows->work.scratch = OGR_F_Create(defn);
-    status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
-                                   : take_columns(rows, defn, &fields, err);
-    if (status == OJ_OK)
-        status = oj_geopackage_write_open(dataset, layer, fields, rows->n,
-                                          cancel, &rows->writer, err);
-    oj_free(fields);
-    if (status == OJ_OK && rows->writer != NULL)
-        *out = rows;
-    else
-        oj_geopackage_rows_close(rows);
-    return status;
-}
-
-void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
-{
-    if (rows == NULL)
-        return;
-    oj_geopackage_write_close(rows->writer);
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
-    oj_row_wkb_free(&rows->work);
-    oj_free(rows->column);
-    oj_free(rows);
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -120,133 +82,199 @@ static int is_ascii(const char *text, int64_t n)
     return (seen & 0x8080808080808080u) == 0;
 }
 
-/* Texts are checked by OGR where they can be too long or are no UTF-8. */
-static int is_odd_text(const struct row_column *column, const char *text,
-                       int64_t n)
+/* The bytes of a text as OGR has it: up to the first zero. */
+static const char *text_of(const struct oj_value *value, int64_t *n)
 {
+    const char *text = oj_value_bytes(value, OFTString, n);
+    *n = (int64_t)strnlen(text, (size_t)*n);
+    return text;
+}
+
+/* OGR looks at texts that can be too long, or are no UTF-8. */
+static int is_odd_text(const struct row_column *column,
+                       const struct oj_value *value)
+{
+    int64_t n;
+    const char *text = text_of(value, &n);
     return (column->width > 0 && n > column->width) ||
            (!is_ascii(text, n) &&
             (column->width > 0 || !CPLIsUTF8(text, (int)n)));
 }
 
-static void bind_bytes(struct oj_geopackage_rows *rows, sqlite3_stmt *to, int i,
-                       const struct oj_value *value)
+static oj_status take_values(struct oj_geopackage_rows *rows,
+                             struct oj_error *err)
 {
-    const struct row_column *column = &rows->column[i];
+    rows->is_odd = 0;
+    for (int i = 0; i < rows->n; i++)
+    {
+        const struct row_column *column = &rows->column[i];
+        struct oj_value *value = &rows->value[i];
+        OJ_TRY(oj_row_cursor_value(rows->cursor, i, &rows->place, rows->scratch,
+                                   value, err));
+        if (!oj_value_is_there(value))
+            continue;
+        rows->is_left |= column->is_whose != OURS;
+        if (column->type == OFTString)
+            rows->is_odd |= is_odd_text(column, value);
+    }
+    rows->is_left |= rows->is_odd;
+    return OJ_OK;
+}
+
+static void give_bytes(const struct row_column *column,
+                       const struct oj_value *value, sqlite3_context *to)
+{
     sqlite3_destructor_type keep =
         column->is_fleeting ? SQLITE_TRANSIENT : SQLITE_STATIC;
     int64_t n;
-    const char *bytes = oj_value_bytes(value, column->type, &n);
-    if (column->type == OFTBinary)
+    const char *bytes;
+    if (column->type == OFTString)
     {
-        sqlite3_bind_blob64(to, i + OJ_GPKG_FIRST, n > 0 ? bytes : "",
-                            (sqlite3_uint64)n, keep);
+        bytes = text_of(value, &n);
+        sqlite3_result_text64(to, bytes, (sqlite3_uint64)n, keep, SQLITE_UTF8);
         return;
     }
-    n = (int64_t)strnlen(bytes, (size_t)n); /* as OGR has it */
-    rows->is_odd |= is_odd_text(column, bytes, n);
-    sqlite3_bind_text64(to, i + OJ_GPKG_FIRST, bytes, (sqlite3_uint64)n, keep,
-                        SQLITE_UTF8);
+    bytes = oj_value_bytes(value, OFTBinary, &n);
+    sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n, keep);
 }
 
-static void bind_time(struct oj_geopackage_rows *rows, sqlite3_stmt *to, int i,
-                      const struct oj_value *value)
+static void give_time(const struct row_column *column,
+                      const struct oj_value *value, sqlite3_context *to)
 {
     char text[80];
     int n = oj_value_xml_time(&value->raw, 1, text, sizeof text);
-    if (rows->column[i].type == OFTDate)
+    if (column->type == OFTDate)
         n = (int)strcspn(text, "T");
-    sqlite3_bind_text(to, i + OJ_GPKG_FIRST, text, n, SQLITE_TRANSIENT);
+    sqlite3_result_text(to, text, n, SQLITE_TRANSIENT);
 }
 
-static void bind_value(struct oj_geopackage_rows *rows, sqlite3_stmt *to, int i,
-                       const struct oj_value *value)
+static void give_value(void *user, int i, sqlite3_context *to)
 {
+    const struct oj_geopackage_rows *rows = user;
+    const struct row_column *column = &rows->column[i];
+    const struct oj_value *value = &rows->value[i];
     if (!oj_value_is_there(value))
-    {
-        sqlite3_bind_null(to, i + OJ_GPKG_FIRST);
-        return;
-    }
-    rows->is_left |= rows->column[i].is_whose != OURS;
-    switch (rows->column[i].type)
+        return; /* NULL */
+    switch (column->type)
     {
         case OFTInteger:
-            sqlite3_bind_int(to, i + OJ_GPKG_FIRST, value->raw.Integer);
+            sqlite3_result_int(to, value->raw.Integer);
             break;
         case OFTInteger64:
-            sqlite3_bind_int64(to, i + OJ_GPKG_FIRST, value->raw.Integer64);
+            sqlite3_result_int64(to, value->raw.Integer64);
             break;
         case OFTReal:
-            sqlite3_bind_double(to, i + OJ_GPKG_FIRST, value->raw.Real);
+            sqlite3_result_double(to, value->raw.Real);
             break;
         case OFTString:
         case OFTBinary:
-            bind_bytes(rows, to, i, value);
+            give_bytes(column, value, to);
             break;
         default:
-            bind_time(rows, to, i, value);
+            give_time(column, value, to);
             break;
     }
-}
-
-static oj_status bind_values(struct oj_geopackage_rows *rows, sqlite3_stmt *to,
-                             const struct oj_row_place *place,
-                             struct oj_error *err)
-{
-    rows->is_odd = rows->is_left = 0;
-    for (int i = 0; i < rows->n; i++)
-    {
-        struct oj_value value;
-        OJ_TRY(oj_row_cursor_value(rows->cursor, i, place, rows->scratch,
-                                   &value, err));
-        bind_value(rows, to, i, &value);
-    }
-    return OJ_OK;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
 
-oj_status oj_geopackage_rows_put(struct oj_geopackage_rows *rows,
-                                 const struct oj_row_place *place,
-                                 int *is_written, int *is_empty,
-                                 struct oj_error *err)
+static oj_status next_row(void *user, struct oj_gpkg_row *row, int *there,
+                          struct oj_error *err)
 {
-    struct oj_gpkg_shape *shape = &rows->shape;
-    *is_written = 0;
-    OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, place, &rows->wkb,
-                           &rows->n_wkb, err));
-    oj_gpkg_look(rows->wkb, shape);
-    if (shape->kind < 0 || rows->is_whose[shape->kind] != OURS)
+    struct oj_geopackage_rows *rows = user;
+    *there = 0;
+    rows->is_left = 0;
+    if (oj_row_cursor_take(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
-    OJ_TRY(bind_values(rows, oj_geopackage_insert(rows->writer), place, err));
-    if (rows->is_odd || rows->is_left)
-        return OJ_OK;
-    *is_empty = shape->is_empty;
-    return oj_geopackage_write_row(rows->writer, place->fid, shape, rows->wkb,
-                                   rows->n_wkb, is_written, err);
+    OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place,
+                           &rows->row.wkb, &rows->row.n_wkb, err));
+    oj_gpkg_look(rows->row.wkb, &rows->row.shape);
+    rows->row.fid = rows->place.fid;
+    rows->is_left = rows->row.shape.kind < 0 ||
+                    rows->is_whose[rows->row.shape.kind] != OURS;
+    OJ_TRY(take_values(rows, err));
+    *row = rows->row;
+    *there = !rows->is_left;
+    return OJ_OK;
 }
 
-oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows,
-                                  const struct oj_row_place *place, int64_t fid,
+oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
+                                   struct oj_row_place *place, int *is_left,
+                                   struct oj_error *err)
+{
+    int is_refused = 0;
+    oj_status status = oj_geopackage_write_rows(rows->writer, &is_refused, err);
+    *place = rows->place;
+    *is_left = rows->is_left || is_refused;
+    return status;
+}
+
+int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,
+                                 int64_t *n_empty)
+{
+    *n_empty = 0;
+    return rows == NULL ? 0 : oj_geopackage_rows_written(rows->writer, n_empty);
+}
+
+oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
                                   struct oj_error *err)
 {
-    int is_equal[2], kind = rows->shape.kind;
-    OJ_TRY(bind_values(rows, oj_geopackage_compare(rows->writer), place, err));
-    OJ_TRY(oj_geopackage_take_row(rows->writer, fid, &rows->shape, rows->wkb,
-                                  rows->n_wkb, is_equal, err));
+    int is_equal[2], kind = rows->row.shape.kind;
+    OJ_TRY(
+        oj_geopackage_take_row(rows->writer, &rows->row, fid, is_equal, err));
     if (kind >= 0 && rows->is_whose[kind] == UNSEEN)
         rows->is_whose[kind] = is_equal[0] ? OURS : GDALS;
-    if (rows->is_odd) /* of no account for other values */
-        return OJ_OK;
-    for (int i = 0; i < rows->n && rows->is_left; i++)
+    for (int i = 0; i < rows->n && !rows->is_odd; i++)
     {
-        struct oj_value value;
-        OJ_TRY(oj_row_cursor_value(rows->cursor, i, place, rows->scratch,
-                                   &value, err));
-        if (oj_value_is_there(&value) && rows->column[i].is_whose == UNSEEN)
-            rows->column[i].is_whose = is_equal[1] ? OURS : GDALS;
+        struct row_column *column = &rows->column[i];
+        if (column->is_whose == UNSEEN && oj_value_is_there(&rows->value[i]))
+            column->is_whose = is_equal[1] ? OURS : GDALS;
     }
     return OJ_OK;
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
+                                  const int *cancel,
+                                  struct oj_row_cursor *cursor,
+                                  struct oj_geopackage_rows **out,
+                                  struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    struct oj_gpkg_feed feed = {NULL, next_row, give_value};
+    struct oj_geopackage_rows *rows;
+    int *fields = NULL;
+    oj_status status;
+    *out = NULL;
+    OJ_NEW_ZEROED(rows, 1, err);
+    feed.user = rows;
+    rows->cursor = cursor;
+    rows->scratch = rows->work.scratch = OGR_F_Create(defn);
+    status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
+                                   : take_columns(rows, defn, &fields, err);
+    if (status == OJ_OK)
+        status = oj_geopackage_write_open(dataset, layer, fields, rows->n,
+                                          &feed, cancel, &rows->writer, err);
+    oj_free(fields);
+    if (status == OJ_OK && rows->writer != NULL)
+        *out = rows;
+    else
+        oj_geopackage_rows_close(rows);
+    return status;
+}
+
+void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
+{
+    if (rows == NULL)
+        return;
+    oj_geopackage_write_close(rows->writer);
+    if (rows->scratch != NULL)
+        OGR_F_Destroy(rows->scratch);
+    oj_row_wkb_free(&rows->work);
+    oj_free(rows->column);
+    oj_free(rows->value);
+    oj_free(rows);
 }
 
 oj_status oj_geopackage_rows_finish(struct oj_geopackage_rows *rows,
@@ -273,25 +301,29 @@ oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
 }
 
 /* Of none that was opened. */
-oj_status oj_geopackage_rows_put(struct oj_geopackage_rows *rows,
-                                 const struct oj_row_place *place,
-                                 int *is_written, int *is_empty,
-                                 struct oj_error *err)
+oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
+                                   struct oj_row_place *place, int *is_left,
+                                   struct oj_error *err)
 {
     (void)rows;
     (void)place;
-    (void)is_empty;
     (void)err;
-    *is_written = 0;
+    *is_left = 0;
     return OJ_OK;
 }
 
-oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows,
-                                  const struct oj_row_place *place, int64_t fid,
+int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,
+                                 int64_t *n_empty)
+{
+    (void)rows;
+    *n_empty = 0;
+    return 0;
+}
+
+oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
                                   struct oj_error *err)
 {
     (void)rows;
-    (void)place;
     (void)fid;
     (void)err;
     return OJ_OK;

@@ -17,7 +17,7 @@ struct oj_layer_writer
     const int *cancel;
     int64_t n_without; /* rows of file without geometry */
     struct oj_ogr_errors errors;
-    int64_t n_rows;
+    int64_t n_rows; /* but those of table */
 
     int looks_for_infinite;    /* the batch has features that are not finite */
     const char *infinite_side; /* of the first such row; NULL: none yet */
@@ -73,7 +73,8 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
 
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 {
-    return writer->n_rows;
+    int64_t n_empty;
+    return writer->n_rows + oj_geopackage_rows_count(writer->table, &n_empty);
 }
 
 oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
@@ -90,7 +91,9 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
 int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
 {
-    return writer->n_without +
+    int64_t n_empty;
+    (void)oj_geopackage_rows_count(writer->table, &n_empty);
+    return writer->n_without + n_empty +
            oj_row_cursor_rows_without_geometry(writer->cursor);
 }
 
@@ -185,45 +188,40 @@ static oj_status write_to_file(struct oj_layer_writer *writer, int *there,
     return OJ_OK;
 }
 
-/* The next row, to the table, as a feature where it has to be one. */
+/* Rows to the table, as far as they can go there, and the next one as a
+ * feature. */
 static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
                                 struct oj_error *err)
 {
     struct oj_row_place place;
     struct oj_error reason;
-    int64_t fid;
-    int is_written, is_empty = 0;
-    oj_status status;
-    *there = oj_row_cursor_take(writer->cursor, &place, 1) == 1;
-    if (!*there)
-        return OJ_OK;
-    fid = oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row];
-    status = oj_geopackage_rows_put(writer->table, &place, &is_written,
-                                    &is_empty, &reason);
-    if (status == OJ_OK && !is_written)
+    oj_status status =
+        oj_geopackage_rows_write(writer->table, &place, there, &reason);
+    if (status == OJ_OK && *there)
     {
         OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
                                   err));
         OJ_TRY(create_row(writer, err));
         status = oj_geopackage_rows_took(
-            writer->table, &place, OGR_F_GetFID(writer->feature), &reason);
+            writer->table, OGR_F_GetFID(writer->feature), &reason);
     }
-    else if (status == OJ_OK)
-    {
-        writer->n_without += is_empty;
-        writer->n_rows++;
-    }
-    return status == OJ_OK ? OJ_OK : explain(writer, status, fid, &reason, err);
+    if (status == OJ_OK)
+        return OJ_OK;
+    return explain(
+        writer, status,
+        oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row],
+        &reason, err);
 }
 
-/* The next row, past the layer. */
-static oj_status write_row(struct oj_layer_writer *writer, int *there,
-                           struct oj_error *err)
+/* The next rows, past the layer. */
+static oj_status write_past(struct oj_layer_writer *writer, int *there,
+                            struct oj_error *err)
 {
+    if (writer->table != NULL)
+        return write_to_table(writer, there, err);
     if (writer->n_rows % 1024 == 0)
         OJ_TRY(oj_check_cancel(writer->cancel, err));
-    return writer->file != NULL ? write_to_file(writer, there, err)
-                                : write_to_table(writer, there, err);
+    return write_to_file(writer, there, err);
 }
 
 /* The rows of the answer that the cursor has begun. */
@@ -237,7 +235,7 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_ogr_errors_begin(&writer->errors);
     while (status == OJ_OK && there &&
            (writer->file != NULL || writer->table != NULL))
-        status = write_row(writer, &there, err);
+        status = write_past(writer, &there, err);
     while (status == OJ_OK && there)
     {
         status =
