@@ -609,13 +609,23 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 
 /* ---- finish -------------------------------------------------------------- */
 
+static int takes_lane(const struct oj_output *o, const char *format)
+{
+    return strcmp(GDALGetDescription(o->driver), format) == 0 &&
+           CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
+}
+
+GDALDatasetH oj_output_rows_dataset(const struct oj_output *o)
+{
+    return takes_lane(o, "GPKG") ? o->dataset : NULL;
+}
+
 int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 {
     int n;
     if (o->kind != OJ_OUTPUT_FILE || o->n_layers != 1 ||
-        strcmp(GDALGetDescription(o->driver), "FlatGeobuf") != 0 ||
-        !EQUAL(CPLGetExtension(o->path), "fgb") || /* a folder of layers */
-        !CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES")))
+        !takes_lane(o, "FlatGeobuf") ||
+        !EQUAL(CPLGetExtension(o->path), "fgb")) /* a folder of layers */
         return 0;
     oj_temporary_path(&o->temporary, path, size);
     n = (int)strlen(path);

@@ -103,6 +103,10 @@ OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
  *  place of the driver's; 0: the driver writes them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
+/** The dataset, where rows may be written to its layers past the driver; else
+ *  NULL. */
+GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
+
 /** Commits, closes, checks that the rows of all layers arrived (less those
  *  without geometry that some drivers drop) and moves the dataset into place.
  *  Whatever is returned, nothing is open afterwards; layers[] can be read until

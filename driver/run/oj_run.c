@@ -138,6 +138,7 @@ static oj_status open_target(struct writing *w, struct target *target,
     options.crs = w->pass->job.crs.output;
     if (oj_output_rows_file(w->output, path, (int)sizeof path))
         options.file = &file;
+    options.dataset = oj_output_rows_dataset(w->output);
     return oj_layer_writer_open(target->at->layer, &options, &target->writer,
                                 err);
 }

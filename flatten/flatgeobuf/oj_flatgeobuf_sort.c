@@ -1,5 +1,6 @@
 #include "oj_flatgeobuf_sort.h"
 
+#include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
 
@@ -142,44 +143,10 @@ void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-/* ---- the curve -------------------------------------------------------------
- */
-
-/* Place of a cell of 2^16 x 2^16 on the Hilbert curve, quadrant by quadrant. */
-static uint32_t hilbert_code(uint32_t x, uint32_t y)
-{
-    uint32_t code = 0;
-    for (uint32_t s = 1u << 15; s > 0; s >>= 1)
-    {
-        uint32_t right = (x & s) != 0, up = (y & s) != 0, swap;
-        code = code << 2 | ((3 * right) ^ up);
-        if (up)
-            continue;
-        if (right) /* the quadrant is turned over */
-        {
-            x = ~x;
-            y = ~y;
-        }
-        swap = x;
-        x = y;
-        y = swap;
-    }
-    return code;
-}
-
-static uint32_t cell_of(double low, double high, double first, double size)
-{
-    double cell = floor(65535.0 * ((low + high) / 2.0 - first) / size);
-    return cell > 0.0 ? cell < 65535.0 ? (uint32_t)cell : 65535 : 0;
-}
-
 /* What nodes are sorted by, upwards. */
 static uint32_t key_of(const double *all, const struct oj_fgb_node *node)
 {
-    const double *b = node->box;
-    uint32_t x = cell_of(b[0], b[2], all[0], all[2] - all[0]);
-    uint32_t y = cell_of(b[1], b[3], all[1], all[3] - all[1]);
-    return UINT32_MAX - hilbert_code(x, y);
+    return UINT32_MAX - oj_hilbert_code(node->box, all);
 }
 
 /* ---- buckets ---------------------------------------------------------------

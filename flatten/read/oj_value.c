@@ -5,6 +5,7 @@
 #include <cpl_string.h>
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,4 +319,27 @@ int64_t oj_value_days(const OGRField *raw)
     const int64_t first_of_1970 = 146816468; /* from March of year -400000 */
     return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
            first_of_1970;
+}
+
+int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
+                      size_t size)
+{
+    int zone = raw->Date.TZFlag;
+    float second = raw->Date.Second;
+    int milliseconds = (int)lrintf((second - floorf(second)) * 1000.0f);
+    int n = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:", raw->Date.Year,
+                     raw->Date.Month, raw->Date.Day, raw->Date.Hour,
+                     raw->Date.Minute);
+    n += milliseconds != 0 || with_milliseconds
+             ? snprintf(text + n, size - (size_t)n, "%06.3f", (double)second)
+             : snprintf(text + n, size - (size_t)n, "%02d", (int)second);
+    if (zone == 100)
+        n += snprintf(text + n, size - (size_t)n, "Z");
+    else if (zone > 1)
+    {
+        int minutes = (zone > 100 ? zone - 100 : 100 - zone) * 15;
+        n += snprintf(text + n, size - (size_t)n, "%c%02d:%02d",
+                      zone > 100 ? '+' : '-', minutes / 60, minutes % 60);
+    }
+    return n;
 }

@@ -145,4 +145,9 @@ OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
  *  made, too. Also for dates that do not exist. */
 int64_t oj_value_days(const OGRField *raw);
 
+/** A date, a time or both as XML has it, 2026-01-31T10:20:30.500+02:00;
+ *  milliseconds where there are any, or always. Returns the length of text. */
+int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
+                      size_t size);
+
 #endif

@@ -8,7 +8,6 @@
 #include "oj_row_wkb.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Rows that one thread makes at once: some hundred KB. */
@@ -153,29 +152,6 @@ void oj_flatgeobuf_rows_close(struct oj_flatgeobuf_rows *rows)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* The text that the driver has for a date, a time or both: XML's. */
-static int write_time(const OGRField *raw, char *text, size_t size)
-{
-    int zone = raw->Date.TZFlag;
-    float second = raw->Date.Second;
-    int milliseconds = (int)lrintf((second - floorf(second)) * 1000.0f);
-    int n = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:", raw->Date.Year,
-                     raw->Date.Month, raw->Date.Day, raw->Date.Hour,
-                     raw->Date.Minute);
-    n += milliseconds != 0
-             ? snprintf(text + n, size - (size_t)n, "%06.3f", (double)second)
-             : snprintf(text + n, size - (size_t)n, "%02d", (int)second);
-    if (zone == 100)
-        n += snprintf(text + n, size - (size_t)n, "Z");
-    else if (zone > 1)
-    {
-        int minutes = (zone > 100 ? zone - 100 : 100 - zone) * 15;
-        n += snprintf(text + n, size - (size_t)n, "%c%02d:%02d",
-                      zone > 100 ? '+' : '-', minutes / 60, minutes % 60);
-    }
-    return n;
-}
-
 static oj_status add_integer(struct oj_fgb_encoder *encoder, int i,
                              const struct file_field *field, int value,
                              struct oj_error *err)
@@ -224,7 +200,7 @@ static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
             bytes = oj_value_bytes(value, OFTBinary, &n);
             return oj_fgb_add_bytes(encoder, i, bytes, n, err);
         default:
-            n = write_time(raw, text, sizeof text);
+            n = oj_value_xml_time(raw, 0, text, sizeof text);
             return oj_fgb_add_bytes(encoder, i, text, n, err);
     }
 }

@@ -2,6 +2,7 @@
 #include "../base/oj_array.h"
 #include "../read/oj_ogr_errors.h"
 #include "oj_flatgeobuf_rows.h"
+#include "oj_geopackage_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,11 +11,12 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_row_cursor *cursor;
-    OGRFeatureH feature;             /* one for all rows */
-    struct oj_flatgeobuf_rows *file; /* where rows go in its place, or NULL */
-    int64_t n_without;               /* rows of file without geometry */
+    OGRFeatureH feature;              /* one for all rows */
+    struct oj_flatgeobuf_rows *file;  /* where rows go in its place, or NULL */
+    struct oj_geopackage_rows *table; /* or this */
+    int64_t n_without;                /* rows of file without geometry */
     struct oj_ogr_errors errors;
-    int64_t n_rows;
+    int64_t n_rows; /* but those of table */
 
     int looks_for_infinite;    /* the batch has features that are not finite */
     const char *infinite_side; /* of the first such row; NULL: none yet */
@@ -39,6 +41,10 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     if (status == OJ_OK && options->file != NULL)
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
+    if (status == OJ_OK && options->dataset != NULL)
+        status =
+            oj_geopackage_rows_open(options->dataset, layer, options->cancel,
+                                    writer->cursor, &writer->table, err);
     if (status == OJ_OK)
         *out = writer;
     else
@@ -56,6 +62,7 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
     if (writer == NULL)
         return;
     oj_flatgeobuf_rows_close(writer->file);
+    oj_geopackage_rows_close(writer->table);
     oj_row_cursor_close(writer->cursor);
     if (writer->feature != NULL)
         OGR_F_Destroy(writer->feature);
@@ -64,13 +71,16 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
 
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 {
-    return writer->n_rows;
+    int64_t n_empty;
+    return writer->n_rows + oj_geopackage_rows_count(writer->table, &n_empty);
 }
 
 oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
                                  struct oj_error *err)
 {
     *has_file = 0;
+    if (writer->table != NULL)
+        return oj_geopackage_rows_finish(writer->table, err);
     return writer->file == NULL
                ? OJ_OK
                : oj_flatgeobuf_rows_finish(writer->file, has_file, err);
@@ -79,7 +89,9 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
 int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
 {
-    return writer->n_without +
+    int64_t n_empty;
+    (void)oj_geopackage_rows_count(writer->table, &n_empty);
+    return writer->n_without + n_empty +
            oj_row_cursor_rows_without_geometry(writer->cursor);
 }
 
@@ -142,6 +154,18 @@ static oj_status create_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
+/* A failure that names no row yet. */
+static oj_status explain(const struct oj_layer_writer *writer, oj_status status,
+                         int64_t fid, const struct oj_error *reason,
+                         struct oj_error *err)
+{
+    const char *side;
+    if (status == OJ_ERR_NOMEM || status == OJ_ERR_CANCELLED)
+        return oj_fail(err, status, "%s", reason->message);
+    (void)oj_row_cursor_origin(writer->cursor, &side);
+    return fail_row(writer, fid, side, reason->message, err);
+}
+
 /* All rows of the answer, to the file. */
 static oj_status write_rows(struct oj_layer_writer *writer,
                             struct oj_error *err)
@@ -157,9 +181,34 @@ static oj_status write_rows(struct oj_layer_writer *writer,
         note_infinite(writer, told.infinite_fid, side);
     if (status == OJ_OK)
         return OJ_OK;
-    if (!told.has_failed || status == OJ_ERR_NOMEM)
-        return oj_fail(err, status, "%s", reason.message);
-    return fail_row(writer, told.failed_fid, side, reason.message, err);
+    return told.has_failed
+               ? explain(writer, status, told.failed_fid, &reason, err)
+               : oj_fail(err, status, "%s", reason.message);
+}
+
+/* Rows to the table, as far as they can go there, and the next one as a
+ * feature. */
+static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
+                                struct oj_error *err)
+{
+    struct oj_row_place place;
+    struct oj_error reason;
+    oj_status status =
+        oj_geopackage_rows_write(writer->table, &place, there, &reason);
+    if (status == OJ_OK && *there)
+    {
+        OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
+                                  err));
+        OJ_TRY(create_row(writer, err));
+        status = oj_geopackage_rows_took(
+            writer->table, OGR_F_GetFID(writer->feature), &reason);
+    }
+    if (status == OJ_OK)
+        return OJ_OK;
+    return explain(
+        writer, status,
+        oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row],
+        &reason, err);
 }
 
 /* The rows of the answer that the cursor has begun. */
@@ -173,6 +222,8 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_ogr_errors_begin(&writer->errors);
     if (writer->file != NULL)
         status = write_rows(writer, err);
+    while (status == OJ_OK && there && writer->table != NULL)
+        status = write_to_table(writer, &there, err);
     while (status == OJ_OK && there && writer->file == NULL)
     {
         status =

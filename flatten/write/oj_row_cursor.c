@@ -592,12 +592,39 @@ oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
 
 /* ---- rows --------------------------------------------------------------- */
 
+oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
+                             const struct oj_row_place *place,
+                             OGRFeatureH feature, int is_again,
+                             struct oj_error *err)
+{
+    struct oj_row_geometry shape;
+    int first;
+    cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
+    /* Fields of the input are the same for all pairs of a row. */
+    first = is_again && cursor->columns_of == place->row
+                ? cursor->n_input_wanted
+                : 0;
+    OJ_TRY(set_columns(cursor, feature, first, place, err));
+    cursor->columns_of = place->row;
+    if (cursor->has_geometry)
+    {
+        oj_row_cursor_geometry(cursor, place, &shape);
+        OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place->row,
+                                   &shape, cursor->origin_fid,
+                                   &cursor->n_without, err));
+        if (cursor->options.crs != NULL &&
+            OGR_F_GetGeometryRef(feature) != NULL)
+            OGR_G_AssignSpatialReference(OGR_F_GetGeometryRef(feature),
+                                         cursor->options.crs);
+    }
+    OGR_F_SetFID(feature, place->fid);
+    return OJ_OK;
+}
+
 oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
                              int is_again, int *there, struct oj_error *err)
 {
     struct oj_row_place place;
-    struct oj_row_geometry shape;
-    int first;
     *there = 0;
     while (cursor->entry == cursor->end_entry)
     {
@@ -610,24 +637,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
     }
     make_place(cursor, &place);
     oj_row_cursor_fetch(cursor, &place);
-    cursor->origin_fid = cursor->sources.batch->flat.fid[place.row];
-    /* Fields of the input are the same for all pairs of a row. */
-    first = is_again && cursor->columns_of == place.row ? cursor->n_input_wanted
-                                                        : 0;
-    OJ_TRY(set_columns(cursor, feature, first, &place, err));
-    cursor->columns_of = place.row;
-    if (cursor->has_geometry)
-    {
-        oj_row_cursor_geometry(cursor, &place, &shape);
-        OJ_TRY(oj_row_geometry_set(feature, cursor->sources.batch, place.row,
-                                   &shape, cursor->origin_fid,
-                                   &cursor->n_without, err));
-        if (cursor->options.crs != NULL &&
-            OGR_F_GetGeometryRef(feature) != NULL)
-            OGR_G_AssignSpatialReference(OGR_F_GetGeometryRef(feature),
-                                         cursor->options.crs);
-    }
-    OGR_F_SetFID(feature, place.fid);
+    OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, is_again, err));
     *there = 1;
     return OJ_OK;
 }

@@ -116,6 +116,12 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
 int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
                            struct oj_row_place *places, int64_t n);
 
+/** Fills feature with the row at place, as oj_row_cursor_next() does. */
+OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
+                                         const struct oj_row_place *place,
+                                         OGRFeatureH feature, int is_again,
+                                         struct oj_error *err);
+
 /** What will be needed of the join side some rows after this one is asked for
  *  now: it comes in no order. */
 void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,

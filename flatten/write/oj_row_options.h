@@ -10,6 +10,8 @@
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
 
+#include <gdal.h>
+
 enum oj_column_origin
 {
     OJ_COLUMN_INPUT,      /**< source: place in the reader's options.fields */
@@ -53,6 +55,10 @@ struct oj_write_options
      *  while the writer is opened. oj_layer_writer_finish() says whether it
      *  was. */
     const struct oj_flatgeobuf_file *file;
+
+    /** NULL, or the dataset of the layer, where rows may be written past OGR's
+     *  features, inside of the transaction that it is in. */
+    GDALDatasetH dataset;
 
     /** Value of an OJ_COLUMN_AGGREGATE column for a row of the matches that are
      *  being written; valid until the next call. May be NULL where there is no
