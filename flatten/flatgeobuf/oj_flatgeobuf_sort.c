@@ -271,7 +271,7 @@ static void place_buckets(struct sorting *s)
  */
 
 /* Rows and their nodes, before and after. */
-struct run
+struct row_run
 {
     struct oj_fgb_node *node[2];
     uint8_t *bytes[2];
@@ -280,7 +280,7 @@ struct run
     int *bucket;        /* of each row */
 };
 
-static void free_run(struct run *run)
+static void free_run(struct row_run *run)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -292,7 +292,7 @@ static void free_run(struct run *run)
     oj_free(run->bucket);
 }
 
-static oj_status make_run(struct run *run, int64_t n_rows, int64_t n_bytes,
+static oj_status make_run(struct row_run *run, int64_t n_rows, int64_t n_bytes,
                           struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
@@ -303,7 +303,7 @@ static oj_status make_run(struct run *run, int64_t n_rows, int64_t n_bytes,
     return OJ_OK;
 }
 
-static oj_status write_run(const struct sorting *s, const struct run *run,
+static oj_status write_run(const struct sorting *s, const struct row_run *run,
                            const struct extent *from, const struct extent *n,
                            const struct extent *to, struct oj_error *err)
 {
@@ -315,7 +315,8 @@ static oj_status write_run(const struct sorting *s, const struct run *run,
 }
 
 /* Where the rows of each bucket begin in the run, and the bucket of each. */
-static void place_in_run(const struct sorting *s, struct run *run, int64_t n)
+static void place_in_run(const struct sorting *s, struct row_run *run,
+                         int64_t n)
 {
     struct extent sum = {0, 0};
     for (int64_t i = 0; i < n; i++)
@@ -334,8 +335,8 @@ static void place_in_run(const struct sorting *s, struct run *run, int64_t n)
     }
 }
 
-static oj_status spread_run(const struct sorting *s, struct run *run, int64_t b,
-                            struct oj_error *err)
+static oj_status spread_run(const struct sorting *s, struct row_run *run,
+                            int64_t b, struct oj_error *err)
 {
     const struct oj_fgb_block *block = &s->rows->block[b];
     const uint8_t *from = run->bytes[0];
@@ -368,7 +369,7 @@ static oj_status spread_block(int64_t b, int thread, void *user,
 {
     const struct sorting *s = user;
     const struct oj_fgb_block *block = &s->rows->block[b];
-    struct run run = {0};
+    struct row_run run = {0};
     oj_status status = make_run(&run, block->n_rows, block->n_bytes, err);
     (void)thread;
     if (status == OJ_OK)
@@ -411,8 +412,8 @@ static void sort_order(uint64_t **order, int64_t n)
     }
 }
 
-static oj_status sort_run(const struct sorting *s, struct run *run, int64_t n,
-                          int64_t offset, struct oj_error *err)
+static oj_status sort_run(const struct sorting *s, struct row_run *run,
+                          int64_t n, int64_t offset, struct oj_error *err)
 {
     uint8_t *to = run->bytes[1];
     int64_t *from, start = 0;
@@ -476,7 +477,7 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
     const struct sorting *s = user;
     const struct extent *at = &s->bucket[k], none = {0, 0};
     const struct extent n = {at[1].rows - at->rows, at[1].bytes - at->bytes};
-    struct run run = {0};
+    struct row_run run = {0};
     oj_status status;
     (void)thread;
     if (has_one_key(s, k))
