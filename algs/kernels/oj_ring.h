@@ -55,4 +55,24 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
+/** By even-odd over rings first .. end - 1 together; offset: vertices of ring
+ *  r are offset[r] .. offset[r + 1] - 1. */
+OJ_FN enum oj_location oj_rings_locate_all(double px, double py,
+                                           const double *x, const double *y,
+                                           const int64_t *offset, int64_t first,
+                                           int64_t end)
+{
+    int odd = 0;
+    int64_t r;
+    for (r = first; r < end; r++)
+    {
+        enum oj_location at = oj_ring_locate(
+            px, py, x + offset[r], y + offset[r], offset[r + 1] - offset[r]);
+        if (at == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= at == OJ_INSIDE;
+    }
+    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
 #endif

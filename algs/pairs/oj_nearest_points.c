@@ -169,28 +169,14 @@ static void compare_parts(const struct part_side *a, const struct part_side *b,
         *best = here;
 }
 
-static enum oj_location locate(const struct part_side *s, int64_t ring,
-                               double x, double y)
-{
-    int64_t n, first = ring_of(s, ring, &n);
-    return oj_ring_locate(x, y, s->flat->x + first, s->flat->y + first, n);
-}
-
 /* As the distance has it: on a ring, or inside an odd number of them. */
 static int part_holds(const struct part_side *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
-    int odd = 0;
-    if (s->kind != OJ_PART_POLYGON || !oj_box_intersects(&s->all, &point))
-        return 0;
-    for (int64_t ring = s->first_ring; ring < s->end_ring; ring++)
-    {
-        enum oj_location location = locate(s, ring, x, y);
-        if (location == OJ_ON_BOUNDARY)
-            return 1;
-        odd ^= location == OJ_INSIDE;
-    }
-    return odd;
+    return s->kind == OJ_PART_POLYGON && oj_box_intersects(&s->all, &point) &&
+           oj_rings_locate_all(x, y, s->flat->x, s->flat->y,
+                               s->flat->vertex_offset, s->first_ring,
+                               s->end_ring) != OJ_OUTSIDE;
 }
 
 /* ---- points ------------------------------------------------------------- */

@@ -2,27 +2,12 @@
 #include "../kernels/oj_ring.h"
 #include "../kernels/oj_segment.h"
 
-static enum oj_location locate(const struct oj_flat *flat, int64_t ring,
-                               double x, double y)
-{
-    int64_t first = flat->vertex_offset[ring];
-    return oj_ring_locate(x, y, flat->x + first, flat->y + first,
-                          flat->vertex_offset[ring + 1] - first);
-}
-
 static int polygon_holds(const struct oj_flat *flat, int64_t part, double x,
                          double y)
 {
-    int odd = 0;
-    for (int64_t ring = flat->ring_offset[part];
-         ring < flat->ring_offset[part + 1]; ring++)
-    {
-        enum oj_location location = locate(flat, ring, x, y);
-        if (location == OJ_ON_BOUNDARY)
-            return 1;
-        odd ^= location == OJ_INSIDE;
-    }
-    return odd;
+    return oj_rings_locate_all(x, y, flat->x, flat->y, flat->vertex_offset,
+                               flat->ring_offset[part],
+                               flat->ring_offset[part + 1]) != OJ_OUTSIDE;
 }
 
 /* A line of one vertex is taken as that point. NaN never is the least. */

@@ -1,5 +1,6 @@
 #include "oj_validate.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
 #include "../exact/exact_reference.h"
 #include "../kernels/oj_sphere.h"
 #include "../pairs/oj_measures.h"
@@ -108,27 +109,11 @@ static int compare_pairs(const void *left, const void *right)
     return (a->measure > b->measure) - (a->measure < b->measure);
 }
 
-static int is_in(int32_t feature, const int32_t *list, int64_t n)
-{
-    while (n > 0)
-    {
-        int64_t half = n / 2;
-        if (list[half] == feature)
-            return 1;
-        if (list[half] > feature)
-            n = half;
-        else
-        {
-            list += half + 1;
-            n -= half + 1;
-        }
-    }
-    return 0;
-}
-
 static int is_left_out(const struct oj_validated_row *of, int32_t feature)
 {
-    return is_in(feature, of->left_out, of->n_left_out);
+    return of->n_left_out > 0 &&
+           bsearch(&feature, of->left_out, (size_t)of->n_left_out,
+                   sizeof feature, oj_compare_int32) != NULL;
 }
 
 /* The pairs that both could decide, in the order of the answer. */

@@ -511,17 +511,10 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
 static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                         double py)
 {
-    int odd = 0;
-    for (int64_t r = 0; r < shape->n_rings; r++)
-    {
-        int64_t n, first = oj_shape_ring(shape, r, &n);
-        enum oj_location location = oj_ring_locate(
-            px, py, shape->flat->x + first, shape->flat->y + first, n);
-        if (location == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        odd ^= location == OJ_INSIDE;
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+    const struct oj_flat *flat = shape->flat;
+    int64_t ring = flat->ring_offset[shape->first_part];
+    return oj_rings_locate_all(px, py, flat->x, flat->y, flat->vertex_offset,
+                               ring, ring + shape->n_rings);
 }
 
 /* Edges from x[i], y[i] to step farther; step 0: points. */

@@ -243,36 +243,34 @@ static struct ArrowArrayStream open_rows(struct arrow_rows_stream *self)
     return stream;
 }
 
-static void must(int status, const struct ogrjoin_error *err)
+static _Thread_local struct ogrjoin_error err;
+
+static void must(int status)
 {
-    ck_assert_msg(status == OGRJOIN_OK, "%s", err->message);
+    ck_assert_msg(status == OGRJOIN_OK, "%s", err.message);
 }
 
 static struct ogrjoin_layer *layer_of(const struct arrow_rows *rows,
                                       const struct arrow_options *options)
 {
-    struct ogrjoin_error err = {0, ""};
     struct ogrjoin_layer *layer = NULL;
     struct arrow_schema schema;
     struct ArrowArray array;
     make_schema(rows, options, &schema);
     make_array(rows, options, &array);
     must(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
-                                  &err),
-         &err);
+                                  &err));
     return layer;
 }
 
 static struct ogrjoin_settings *settings_of(const char *op, double distance)
 {
-    struct ogrjoin_error err = {0, ""};
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
-    must(ogrjoin_set_text(settings, "op", op, &err), &err);
-    must(ogrjoin_set_text(settings, "backend", "cpu", &err), &err);
-    must(ogrjoin_set_number(settings, "threads", 2, &err), &err);
+    must(ogrjoin_set_text(settings, "op", op, &err));
+    must(ogrjoin_set_text(settings, "backend", "cpu", &err));
+    must(ogrjoin_set_number(settings, "threads", 2, &err));
     if (distance >= 0)
-        must(ogrjoin_set_number(settings, "max_distance", distance, &err),
-             &err);
+        must(ogrjoin_set_number(settings, "max_distance", distance, &err));
     return settings;
 }
 
@@ -340,18 +338,17 @@ TEST_LOOP(pairs, 0, 4)
         struct ogrjoin_layer *input, *join_side;
         struct ogrjoin_index *index = NULL;
         struct ogrjoin_pairs *found = NULL;
-        struct ogrjoin_error err = {0, ""};
         random_state = (uint64_t)(9000 + 100 * _i + trial);
         choose_rows(&left, 1);
         choose_rows(&right, 1);
         input = layer_of(&left, &options);
         options.form = FORM_INTERLEAVED;
         join_side = layer_of(&right, &options);
-        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        must(ogrjoin_index_new(join_side, settings, &index, &err));
         ogrjoin_layer_free(join_side); /* the index has it */
         ogrjoin_settings_free(settings);
         ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
-        must(ogrjoin_join(index, input, &found, &err), &err);
+        must(ogrjoin_join(index, input, &found, &err));
         ogrjoin_index_free(index);
         ck_assert_int_eq(ogrjoin_layer_count(input), left.n_rows);
         ogrjoin_layer_free(input);
@@ -411,7 +408,6 @@ TEST_LOOP(streams, 0, 4)
         struct ogrjoin_layer *join_side, *input = NULL;
         struct ogrjoin_index *index = NULL;
         struct ogrjoin_pairs *whole = NULL;
-        struct ogrjoin_error err = {0, ""};
         struct oj_flat_buf buf = {0};
         struct arrow_rows_stream rows = {&left, options, {.n = 0}, 3,
                                          0,     0,       NULL,     NULL};
@@ -425,9 +421,9 @@ TEST_LOOP(streams, 0, 4)
         flatten_rows(&left, &(struct arrow_options){0}, &buf);
         oj_flat_buf_free(&buf);
         join_side = layer_of(&right, &of_right);
-        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
+        must(ogrjoin_index_new(join_side, settings, &index, &err));
         in = open_rows(&rows);
-        must(ogrjoin_join_stream(index, &in, NULL, &out, &err), &err);
+        must(ogrjoin_join_stream(index, &in, NULL, &out, &err));
         ck_assert_ptr_null(in.release);
         ogrjoin_index_free(index);
         n = read_pairs(&out, n_arrays, left.n_rows,
@@ -436,11 +432,10 @@ TEST_LOOP(streams, 0, 4)
         ck_assert_int_eq(n_released, 1);
         rows.n_given = 0;
         in = open_rows(&rows);
-        must(ogrjoin_layer_from_stream(&in, "shape", settings, &input, &err),
-             &err);
+        must(ogrjoin_layer_from_stream(&in, "shape", settings, &input, &err));
         ck_assert_int_eq(n_released, 2);
-        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
-        must(ogrjoin_join(index, input, &whole, &err), &err);
+        must(ogrjoin_index_new(join_side, settings, &index, &err));
+        must(ogrjoin_join(index, input, &whole, &err));
         ck_assert_int_eq(ogrjoin_pairs_count(whole), n);
         ogrjoin_pairs_free(whole);
         ogrjoin_index_free(index);
@@ -459,13 +454,12 @@ TEST(self_join)
     struct ogrjoin_layer *layer;
     struct ogrjoin_index *index = NULL;
     struct ogrjoin_pairs *found = NULL;
-    struct ogrjoin_error err = {0, ""};
     random_state = 5;
     make_rows(&rows, OJ_PART_POINT, 0, 30, 1);
     layer = layer_of(&rows, &options);
-    must(ogrjoin_set_number(settings, "exclude_self", 1, &err), &err);
-    must(ogrjoin_index_new(layer, settings, &index, &err), &err);
-    must(ogrjoin_join(index, layer, &found, &err), &err);
+    must(ogrjoin_set_number(settings, "exclude_self", 1, &err));
+    must(ogrjoin_index_new(layer, settings, &index, &err));
+    must(ogrjoin_join(index, layer, &found, &err));
     ck_assert_int_eq(ogrjoin_pairs_count(found), 30);
     for (int64_t i = 0; i < 30; i++)
         ck_assert_int_ne(ogrjoin_pairs_right(found)[i], i);
@@ -510,7 +504,6 @@ static void make_sides(struct shared_sides *s)
                                     .n_vertices = SPRINKLED,
                                     .x = s->point_x,
                                     .y = s->point_y};
-    struct ogrjoin_error err = {0, ""};
     for (int i = 0; i <= STARS; i++)
     {
         s->one[i] = i;
@@ -533,8 +526,8 @@ static void make_sides(struct shared_sides *s)
         s->point_x[i] = 0.01 * pick(8500) - 5.0;
         s->point_y[i] = 0.01 * pick(3500) - 5.0;
     }
-    must(ogrjoin_layer_from_arrays(&stars, &s->stars, &err), &err);
-    must(ogrjoin_layer_from_arrays(&points, &s->points, &err), &err);
+    must(ogrjoin_layer_from_arrays(&stars, &s->stars, &err));
+    must(ogrjoin_layer_from_arrays(&points, &s->points, &err));
 }
 
 /* What is asked of one index: the points' pairs and, where it takes them, the
@@ -575,11 +568,10 @@ static void *join_often(void *user)
     {
         int which = (i + s->starts) % 2;
         struct ogrjoin_pairs *found = NULL;
-        struct ogrjoin_error err = {0, ""};
         size_t n;
         if (s->input[which] == NULL)
             continue;
-        must(ogrjoin_join(s->index, s->input[which], &found, &err), &err);
+        must(ogrjoin_join(s->index, s->input[which], &found, &err));
         n = (size_t)ogrjoin_pairs_count(found);
         ck_assert_int_eq((int64_t)n, ogrjoin_pairs_count(s->expected[which]));
         ck_assert_mem_eq(ogrjoin_pairs_left(found),
@@ -602,13 +594,11 @@ static void join_alone(const struct ogrjoin_settings *settings,
 {
     for (int which = 0; which < 2; which++)
     {
-        struct ogrjoin_error err = {0, ""};
         struct ogrjoin_index *index = NULL;
         if (s->input[which] == NULL)
             continue;
-        must(ogrjoin_index_new(join_side, settings, &index, &err), &err);
-        must(ogrjoin_join(index, s->input[which], &s->expected[which], &err),
-             &err);
+        must(ogrjoin_index_new(join_side, settings, &index, &err));
+        must(ogrjoin_join(index, s->input[which], &s->expected[which], &err));
         ogrjoin_index_free(index);
     }
 }
@@ -618,7 +608,6 @@ TEST_LOOP(threads, 0, SHARED_JOINS)
     struct shared_sides *sides = calloc(1, sizeof *sides);
     struct ogrjoin_settings *settings =
         settings_of(shared_joins[_i].op, shared_joins[_i].distance);
-    struct ogrjoin_error err = {0, ""};
     struct ogrjoin_layer *join_side;
     struct sharing first = {0}, s[SHARING];
     pthread_t thread[SHARING];
@@ -628,11 +617,10 @@ TEST_LOOP(threads, 0, SHARED_JOINS)
     join_side = shared_joins[_i].is_of_points ? sides->points : sides->stars;
     first.input[0] = sides->points;
     first.input[1] = shared_joins[_i].takes_stars ? sides->stars : NULL;
-    must(ogrjoin_set_text(settings, "metric", shared_joins[_i].metric, &err),
-         &err);
-    must(ogrjoin_set_number(settings, "k", shared_joins[_i].k, &err), &err);
+    must(ogrjoin_set_text(settings, "metric", shared_joins[_i].metric, &err));
+    must(ogrjoin_set_number(settings, "k", shared_joins[_i].k, &err));
     join_alone(settings, join_side, &first);
-    must(ogrjoin_index_new(join_side, settings, &first.index, &err), &err);
+    must(ogrjoin_index_new(join_side, settings, &first.index, &err));
     for (int t = 0; t < SHARING; t++)
     {
         s[t] = first;
@@ -654,44 +642,42 @@ TEST_LOOP(threads, 0, SHARED_JOINS)
 /* --- what is wrong ----------------------------------------------------------
  */
 
-static void fails(int status, int expected, const struct ogrjoin_error *err,
-                  const char *text)
+static void fails(int status, int expected, const char *text)
 {
     ck_assert_int_eq(status, expected);
-    ck_assert_int_eq(err->status, expected);
-    ck_assert_msg(strstr(err->message, text) != NULL, "%s", err->message);
+    ck_assert_int_eq(err.status, expected);
+    ck_assert_msg(strstr(err.message, text) != NULL, "%s", err.message);
+    err = (struct ogrjoin_error){0, ""};
 }
 
 TEST(settings)
 {
     struct ogrjoin_settings *s = ogrjoin_settings_new();
-    struct ogrjoin_error err = {0, ""};
     int n = 0;
     for (; ogrjoin_setting_name(n) != NULL; n++)
         ck_assert_ptr_nonnull(ogrjoin_setting_help(n));
     ck_assert_int_ge(n, 16);
     ck_assert_ptr_null(ogrjoin_setting_help(n));
-    fails(ogrjoin_set_text(s, "colour", "red", &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_text(s, "colour", "red", &err), OGRJOIN_ERR_ARG,
           "no setting \"colour\"");
-    fails(ogrjoin_set_text(s, "k", "3", &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_text(s, "k", "3", &err), OGRJOIN_ERR_ARG,
           "k is a number");
-    fails(ogrjoin_set_number(s, "op", 3, &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_number(s, "op", 3, &err), OGRJOIN_ERR_ARG,
           "op is a word");
-    fails(ogrjoin_set_number(s, "k", 1.5, &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_number(s, "k", 1.5, &err), OGRJOIN_ERR_ARG,
           "whole number");
     fails(ogrjoin_set_number(s, "max_distance", -1, &err), OGRJOIN_ERR_ARG,
-          &err, "from 0 to inf");
-    fails(ogrjoin_set_text(s, "op", "nearby", &err), OGRJOIN_ERR_ARG, &err,
+          "from 0 to inf");
+    fails(ogrjoin_set_text(s, "op", "nearby", &err), OGRJOIN_ERR_ARG,
           "no join \"nearby\"");
-    fails(ogrjoin_set_text(s, "ties", "some", &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_text(s, "ties", "some", &err), OGRJOIN_ERR_ARG,
           "one of first|all");
-    fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, &err,
-          "nine");
-    fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG, &err,
+    fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, "nine");
+    fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG,
           "no backend");
     fails(ogrjoin_set_text(s, "backend", "spatialindex", &err) ||
               ogrjoin_set_text(s, "backend", "x", &err),
-          OGRJOIN_ERR_ARG, &err, "no backend");
+          OGRJOIN_ERR_ARG, "no backend");
     ogrjoin_settings_free(s);
     ck_assert_str_eq(ogrjoin_version(), OGRJOIN_VERSION);
     ck_assert_str_eq(ogrjoin_status_name(OGRJOIN_ERR_NOMEM), "out of memory");
@@ -706,13 +692,12 @@ static void refuses(const struct arrow_rows *rows,
     struct arrow_schema schema;
     struct ArrowArray array;
     struct ogrjoin_layer *layer = NULL;
-    struct ogrjoin_error err = {0, ""};
     make_schema(rows, options, &schema);
     make_array(rows, options, &array);
     spoil(&array);
     fails(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
                                    &err),
-          expected, &err, text);
+          expected, text);
     ck_assert_ptr_null(array.release);
     ck_assert_ptr_null(layer);
 }
@@ -773,22 +758,21 @@ TEST(columns)
     struct arrow_schema schema;
     struct ArrowArray array;
     struct ogrjoin_layer *layer = NULL;
-    struct ogrjoin_error err = {0, ""};
     make_rows(&rows, OJ_PART_LINE, 0, 3, 1);
     make_schema(&rows, &options, &schema);
     make_array(&rows, &options, &array);
     fails(ogrjoin_layer_from_array(&schema.node[0], &array, "form", NULL,
                                    &layer, &err),
-          OGRJOIN_ERR_ARG, &err, "no column \"form\"");
+          OGRJOIN_ERR_ARG, "no column \"form\"");
     make_array(&rows, &options, &array);
     fails(ogrjoin_layer_from_array(&schema.node[0], &array, "number", NULL,
                                    &layer, &err),
-          OGRJOIN_ERR_UNSUPPORTED, &err, "format \"l\"");
+          OGRJOIN_ERR_UNSUPPORTED, "format \"l\"");
     schema.node[1].format = "z";
     make_array(&rows, &options, &array);
     fails(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, NULL, &layer,
                                    &err),
-          OGRJOIN_ERR_ARG, &err, "name the column");
+          OGRJOIN_ERR_ARG, "name the column");
 }
 
 TEST(broken_stream)
@@ -796,7 +780,6 @@ TEST(broken_stream)
     struct arrow_rows rows;
     struct arrow_options options = {FORM_SEPARATED, 2, 0, 0, 0, 0};
     struct ogrjoin_layer *layer = NULL;
-    struct ogrjoin_error err = {0, ""};
     int n_released = 0;
     struct arrow_rows_stream self = {&rows, options, {.n = 0}, 2,
                                      0,     1,       NULL,     NULL};
@@ -804,10 +787,10 @@ TEST(broken_stream)
     self.n_released = &n_released;
     make_rows(&rows, OJ_PART_POINT, 0, 10, 1);
     fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
-          OGRJOIN_ERR_IO, &err, "the disk is on fire");
+          OGRJOIN_ERR_IO, "the disk is on fire");
     ck_assert_int_eq(n_released, 1);
     fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
-          OGRJOIN_ERR_ARG, &err, "released");
+          OGRJOIN_ERR_ARG, "released");
 }
 
 TEST(arrays)
@@ -827,16 +810,14 @@ TEST(arrays)
                                .x = x,
                                .y = y};
     struct ogrjoin_layer *layer = NULL;
-    struct ogrjoin_error err = {0, ""};
-    must(ogrjoin_layer_from_arrays(&a, &layer, &err), &err);
+    must(ogrjoin_layer_from_arrays(&a, &layer, &err));
     ck_assert_int_eq(ogrjoin_layer_count(layer), 1);
     ogrjoin_layer_free(layer);
     a.n_vertices = 3;
     ck_assert_int_eq(ogrjoin_layer_from_arrays(&a, &layer, &err),
                      OGRJOIN_ERR_ARG);
     a.size = 8;
-    fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, &err,
-          "size");
+    fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, "size");
 }
 
 /* --- memory -----------------------------------------------------------------
@@ -851,7 +832,6 @@ static int join_whole(const struct arrow_rows *left,
     struct ogrjoin_settings *settings;
     struct ogrjoin_layer *join_side = NULL;
     struct ogrjoin_index *index = NULL;
-    struct ogrjoin_error err = {0, ""};
     struct arrow_schema schema;
     struct ArrowArray array, batch, ready[2];
     struct ArrowArrayStream out = {0};

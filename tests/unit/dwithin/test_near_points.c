@@ -16,12 +16,10 @@ static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,
                 struct oj_matches *out)
 {
-    struct oj_options options = {.n_threads = n_threads};
-    struct oj_join *opened;
+    const struct join_trial t = {
+        .join = *join, .input = *input, .relation = *relation};
     ck_assert(oj_cpu_near_points.takes(relation, join, input));
-    must(oj_join_open(join, relation, "cpu", &options, &opened, &error));
-    must(oj_join_batch(opened, input, out, &error));
-    oj_join_close(opened);
+    trial_answer(&t, "cpu", n_threads, out);
 }
 
 /* --- scattered lists -------------------------------------------------------
@@ -130,6 +128,7 @@ TEST_LOOP(self_join, 0, 2)
     struct oj_relation r = oj_relation_default();
     MATCHES whole = {0}, other = {0};
     struct oj_options options = {.n_threads = 2};
+    struct oj_flat_slice batch = {0};
     struct oj_join *join;
     int64_t n_pairs = 0;
     random_state = 78;
@@ -154,15 +153,11 @@ TEST_LOOP(self_join, 0, 2)
     must(oj_join_open(&view, &r, "cpu", &options, &join, &error));
     for (int64_t at = 0; at < view.n_features; at += 999)
     {
-        struct oj_flat batch = view;
-        batch.n_features =
-            view.n_features - at < 999 ? view.n_features - at : 999;
-        batch.x += at;
-        batch.y += at;
-        batch.fid += at;
-        must(oj_join_batch(join, &batch, &other, &error));
+        int64_t n = view.n_features - at;
+        must(oj_flat_slice_make(&view, at, n < 999 ? n : 999, &batch, &error));
+        must(oj_join_batch(join, &batch.flat, &other, &error));
         n_pairs += other.n_pairs;
-        for (int64_t row = 0; row < batch.n_features; row++)
+        for (int64_t row = 0; row < other.n_rows; row++)
             expect(oj_matches_end(&other, row) -
                            oj_matches_first(&other, row) ==
                        oj_matches_end(&whole, at + row) -
@@ -171,6 +166,7 @@ TEST_LOOP(self_join, 0, 2)
     }
     ck_assert_int_eq(n_pairs, whole.n_pairs);
     oj_join_close(join);
+    oj_flat_slice_free(&batch);
 }
 
 /* --- odd data --------------------------------------------------------------

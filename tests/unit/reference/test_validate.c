@@ -1,21 +1,12 @@
 /* Planted differences between two answers are found, counted and told apart.
  * Kind: unit. */
+#include "../references.h"
 #include "../run_tests.h"
 
 #include "../../../algs/reference/oj_validate.h"
 #include "../../../flatten/base/oj_array.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-static struct oj_error error;
-
-static void must(oj_status status)
-{
-    if (status != OJ_OK)
-        ck_abort_msg("%s: %s", oj_status_name(status), error.message);
-}
 
 /* Two answers and their comparison, empty before each test. */
 static struct oj_matches a, b;
@@ -290,22 +281,15 @@ TEST(part_of_the_rows)
  * either side of it; those of points may not. */
 TEST(some_ulps_between_lines)
 {
-    static const double x[] = {0, 1, 2, 3}, y[] = {0, 0, 0, 0};
-    static const int64_t two[] = {0, 1, 2}, vertices[] = {0, 2, 4};
-    static const uint8_t lines[] = {OJ_PART_LINE, OJ_PART_LINE};
-    struct oj_flat flat = {.n_features = 2,
-                           .n_parts = 2,
-                           .n_rings = 2,
-                           .n_vertices = 4,
-                           .part_kinds = OJ_PART_LINE,
-                           .part_offset = two,
-                           .part_kind = lines,
-                           .ring_offset = two,
-                           .vertex_offset = vertices,
-                           .x = x,
-                           .y = y};
-    struct oj_flat points = {.n_features = 2, .n_vertices = 2, .x = x, .y = y};
+    LAYER lines = {0}, ends = {0};
+    struct oj_flat flat, points;
     struct oj_relation relation = oj_relation_default();
+    add_line(&lines, 0, 0, 1, 0);
+    add_line(&lines, 2, 0, 3, 0);
+    add_point(&ends, 0, 0);
+    add_point(&ends, 1, 0);
+    flat = oj_flat_buf_view(&lines);
+    points = oj_flat_buf_view(&ends);
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 8.0;
     make_both(2);
@@ -400,46 +384,23 @@ TEST(every_difference_is_reported)
  * does not, so GEOS has it in the hole. */
 TEST(rounding_of_geos)
 {
-    static const double ring_x[] = {-2,
-                                    2,
-                                    2,
-                                    -2,
-                                    -2,
-                                    -0.40000010000000003,
-                                    -0.50000009999999995,
-                                    0.39999990000000002,
-                                    -9.9999999999999995e-08,
-                                    -0.40000010000000003};
-    static const double ring_y[] = {-2,
-                                    -2,
-                                    2,
-                                    2,
-                                    -2,
-                                    0.40000000000000002,
-                                    0.59999999999999998,
-                                    0,
-                                    0.30000000000000004,
-                                    0.40000000000000002};
-    static const int64_t part_offset[] = {0, 1}, ring_offset[] = {0, 2};
-    static const int64_t vertex_offset[] = {0, 5, 10};
-    static const uint8_t kind[] = {OJ_PART_POLYGON};
-    static const double x[] = {0.099999900000000003}, y[] = {0.2};
-    struct oj_flat join = {0}, input = {0};
+    static const double hole[] = {-0.40000010000000003,    0.40000000000000002,
+                                  -0.50000009999999995,    0.59999999999999998,
+                                  0.39999990000000002,     0,
+                                  -9.9999999999999995e-08, 0.30000000000000004,
+                                  -0.40000010000000003,    0.40000000000000002};
+    static const double shell[] = {-2, -2, 2, -2, 2, 2, -2, 2, -2, -2};
+    LAYER polygon = {0}, point = {0};
+    struct oj_flat join, input;
     struct oj_relation relation = oj_relation_default();
-    join.n_features = join.n_parts = 1;
-    join.n_rings = 2;
-    join.n_vertices = 10;
-    join.part_kinds = OJ_PART_POLYGON;
-    join.part_offset = part_offset;
-    join.part_kind = kind;
-    join.ring_offset = ring_offset;
-    join.vertex_offset = vertex_offset;
-    join.x = ring_x;
-    join.y = ring_y;
-    input.n_features = input.n_vertices = 1;
-    input.part_kinds = OJ_PART_POINT;
-    input.x = x;
-    input.y = y;
+    begin(&polygon);
+    add_part(&polygon, OJ_PART_POLYGON);
+    add_ring(&polygon, 5, shell);
+    add_ring(&polygon, 5, hole);
+    end(&polygon);
+    add_point(&point, 0.099999900000000003, 0.2);
+    join = oj_flat_buf_view(&polygon);
+    input = oj_flat_buf_view(&point);
     must(oj_matches_reserve(&a, 1, 1, 0, &error));
     must(oj_matches_reserve(&b, 1, 1, 0, &error));
     a.join_row[0] = b.join_row[0] = 0;

@@ -6,19 +6,13 @@
 #include "../../../algs/shapes/cpu_shapes.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../random_numbers.h"
+#include "../references.h"
 #include "../run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct oj_error error;
-
-static void must(oj_status status)
-{
-    ck_assert_msg(status == OJ_OK, "%s", error.message);
-}
 
 #include "../exact_truth.h"
 
@@ -62,59 +56,51 @@ static void turn_point(enum turn turn, double *x, double *y)
 static void add_vertices(struct oj_flat_buf *buf, int n, int is_ring,
                          enum turn turn, int grid)
 {
-    double *x, *y;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + is_ring, &x, &y, &error));
+    double xy[16];
+    ck_assert_int_lt(n, 8);
     for (int i = 0; i < n; i++)
     {
-        x[i] = pick(grid);
-        y[i] = pick(grid);
-        turn_point(turn, &x[i], &y[i]);
+        xy[2 * i] = pick(grid);
+        xy[2 * i + 1] = pick(grid);
+        turn_point(turn, &xy[2 * i], &xy[2 * i + 1]);
     }
-    if (is_ring)
-    {
-        x[n] = x[0];
-        y[n] = y[0];
-    }
+    xy[2 * n] = xy[0];
+    xy[2 * n + 1] = xy[1];
+    add_ring(buf, n + is_ring, xy);
 }
 
 static void add_box(struct oj_flat_buf *buf, enum turn turn, int grid)
 {
-    double *x, *y, x0 = pick(grid - 1), y0 = pick(grid - 1);
+    double x0 = pick(grid - 1), y0 = pick(grid - 1);
     double x1 = x0 + 1 + pick(grid - (int)x0 - 1);
     double y1 = y0 + 1 + pick(grid - (int)y0 - 1);
-    const double u[5] = {x0, x1, x1, x0, x0}, v[5] = {y0, y0, y1, y1, y0};
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, 5, &x, &y, &error));
+    double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1, x0, y0};
     for (int i = 0; i < 5; i++)
-    {
-        x[i] = u[i];
-        y[i] = v[i];
-        turn_point(turn, &x[i], &y[i]);
-    }
+        turn_point(turn, &xy[2 * i], &xy[2 * i + 1]);
+    add_ring(buf, 5, xy);
 }
 
 static void add_feature(struct oj_flat_buf *buf, enum turn turn, int grid)
 {
     int n_parts = 1 + (pick(3) == 0 ? pick(3) : 0);
     int kind = pick(5);
-    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+    begin(buf);
     for (int p = 0; p < n_parts; p++)
     {
         int of = pick(4) == 0 ? pick(5) : kind;
         if (of == 0)
         {
-            must(oj_flat_buf_part(buf, OJ_PART_POINT, &error));
+            add_part(buf, OJ_PART_POINT);
             add_vertices(buf, 1, 0, turn, grid);
             continue;
         }
         if (of == 1)
         {
-            must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
+            add_part(buf, OJ_PART_LINE);
             add_vertices(buf, 2 + pick(4), 0, turn, grid);
             continue;
         }
-        must(oj_flat_buf_part(buf, OJ_PART_POLYGON, &error));
+        add_part(buf, OJ_PART_POLYGON);
         for (int r = 1 + (pick(3) == 0 ? pick(3) : 0); r > 0; r--)
         {
             if (of == 2)
@@ -123,7 +109,7 @@ static void add_feature(struct oj_flat_buf *buf, enum turn turn, int grid)
                 add_vertices(buf, 3 + pick(of == 3 ? 1 : 5), 1, turn, grid);
         }
     }
-    must(oj_flat_buf_end(buf, &error));
+    end(buf);
 }
 
 static int64_t n_pairs, n_nice;

@@ -68,11 +68,9 @@ static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,
                 struct oj_matches *out)
 {
-    struct oj_options options = {.n_threads = n_threads};
-    struct oj_join *opened;
-    must(oj_join_open(join, relation, backend, &options, &opened, &error));
-    must(oj_join_batch(opened, input, out, &error));
-    oj_join_close(opened);
+    const struct join_trial t = {
+        .join = *join, .input = *input, .relation = *relation};
+    trial_answer(&t, backend, n_threads, out);
 }
 
 static struct oj_relation pick_relation(const struct region *region)
