@@ -420,6 +420,15 @@ def check_arrow(a):
     same(read(a.layer), a.rows, "rows after streams")
 
 
+def check_texts(a):
+    """The bindings give bytes for what is not UTF-8."""
+    if a.layer.TestCapability("StringsAsUTF8"):
+        for i, field in enumerate(a.fields):
+            if field.GetType() == ogr.OFTString:
+                kinds = {type(values_of(f)[i]) for f in a.features}
+                true(kinds <= {str, type(None)}, f"{field.GetName()} is not all UTF-8: {kinds}")
+
+
 def check_read_only(a):
     """Says of everything that writes that it cannot, and does not."""
     layer, dataset = a.layer, a.dataset
@@ -458,13 +467,16 @@ def check_threads(a, n_threads, n_loops):
             feature = layer = dataset = None
             if got != a.rows[:most]:
                 wrong.append(len(got))
+        done.append(turn)
 
+    done = []
     threads = [threading.Thread(target=loop) for _ in range(n_threads)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     same(wrong, [], "rows of threads")
+    same(len(done), n_threads, "threads that came to their end")
 
 
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
@@ -475,7 +487,7 @@ def conforms(name, is_writable=False, n_threads=4, n_loops=4):
         a = Asked(name, dataset)
         checks = [check_dataset, check_definition, check_sequence, check_count, check_random_read, check_indexes,
                   check_attribute_filters, check_spatial_filters, check_ignored_fields, check_sql, check_extent,
-                  check_arrow]
+                  check_texts, check_arrow]
         if not is_writable:
             checks += [check_kinds, check_read_only]
         try:
