@@ -1,5 +1,7 @@
 #include "oj_driver.h"
 
+#include "oj_words.h"
+
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 
@@ -151,13 +153,11 @@ const char *oj_driver_hidden_name(GDALDriverH driver)
 
 int oj_driver_takes_fids(GDALDriverH driver)
 {
-    static const char *const others[] = {"GeoJSON", "GeoJSONSeq", "Memory",
-                                         "MEM", NULL};
     const char *name = GDALGetDescription(driver);
     /* Geodatabases allow no 0, with which FIDs begin elsewhere. */
     if (strstr(name, "FileGDB") != NULL)
         return 0;
-    return CSLFindString((CSLConstList)others, name) >= 0 ||
+    return oj_words_find("GeoJSON|GeoJSONSeq|Memory|MEM", name) >= 0 ||
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 

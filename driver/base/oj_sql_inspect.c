@@ -1,5 +1,7 @@
 #include "oj_sql_inspect.h"
 
+#include "oj_words.h"
+
 #include <cpl_string.h>
 
 #include <ctype.h>
@@ -8,41 +10,27 @@
 
 int oj_sql_is_keyword(const char *name)
 {
-    static const char *const words[] = {
-        "add",      "all",      "alter",       "and",        "as",
-        "asc",      "between",  "by",          "case",       "cast",
-        "check",    "collate",  "commit",      "constraint", "create",
-        "cross",    "default",  "deferrable",  "delete",     "desc",
-        "distinct", "drop",     "else",        "escape",     "except",
-        "exclude",  "exists",   "foreign",     "from",       "full",
-        "group",    "having",   "hidden",      "ilike",      "in",
-        "index",    "inner",    "insert",      "intersect",  "into",
-        "is",       "isnull",   "join",        "left",       "like",
-        "limit",    "natural",  "not",         "nothing",    "notnull",
-        "null",     "offset",   "on",          "or",         "order",
-        "outer",    "primary",  "references",  "replace",    "returning",
-        "right",    "rollback", "select",      "set",        "table",
-        "then",     "to",       "transaction", "union",      "unique",
-        "update",   "using",    "values",      "when",       "where",
-        "with",     NULL,
-    };
-    return CSLFindString((CSLConstList)words, name) >= 0;
+    static const char words[] =
+        "add|all|alter|and|as|asc|between|by|case|cast|check|collate|commit|"
+        "constraint|create|cross|default|deferrable|delete|desc|distinct|"
+        "drop|else|escape|except|exclude|exists|foreign|from|full|group|"
+        "having|hidden|ilike|in|index|inner|insert|intersect|into|is|isnull|"
+        "join|left|like|limit|natural|not|nothing|notnull|null|offset|on|or|"
+        "order|outer|primary|references|replace|returning|right|rollback|"
+        "select|set|table|then|to|transaction|union|unique|update|using|"
+        "values|when|where|with";
+    return oj_words_find(words, name) >= 0;
 }
 
 /* Anywhere, also in quotes: date('now'). */
-static const char *const words[] = {"now",          "current_date",
-                                    "current_time", "current_timestamp",
-                                    "localtime",    NULL};
+static const char words[] =
+    "now|current_date|current_time|current_timestamp|localtime";
 
 /* Before a parenthesis. Dates count with any argument. */
-static const char *const functions[] = {
-    "random",       "randomblob",    "date",           "time",
-    "datetime",     "julianday",     "strftime",       "unixepoch",
-    "timediff",     "changes",       "createuuid",     "total_changes",
-    "blobfromfile", "blobtofile",    "load_extension", "last_insert_rowid",
-    "readfile",     "sqlite_offset", "eval",           "nextval",
-    NULL,
-};
+static const char functions[] =
+    "random|randomblob|date|time|datetime|julianday|strftime|unixepoch|"
+    "timediff|changes|createuuid|total_changes|blobfromfile|blobtofile|"
+    "load_extension|last_insert_rowid|readfile|sqlite_offset|eval|nextval";
 
 /* Functions of GDAL and SpatiaLite that reach for layers and files. */
 static const char *const beginnings[] = {"ogr_",   "gdal_", "import",
@@ -55,7 +43,7 @@ static int is_word(char c)
 
 static int word_may_vary(const char *word, int is_function)
 {
-    if (CSLFindString((CSLConstList)words, word) >= 0)
+    if (oj_words_find(words, word) >= 0)
         return 1;
     if (!is_function)
         return 0;
@@ -64,7 +52,7 @@ static int word_may_vary(const char *word, int is_function)
         if (STARTS_WITH_CI(word, beginnings[i]))
             return 1;
     }
-    return CSLFindString((CSLConstList)functions, word) >= 0;
+    return oj_words_find(functions, word) >= 0;
 }
 
 /* A name in quotes is a function's, too. */

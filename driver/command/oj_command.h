@@ -151,7 +151,7 @@ struct oj_command
     const char *json_summary;
     int help;
 
-    int is_dataset;     /**< made by oj_command_parse_dataset(): quiet is 1 */
+    int is_dataset;     /**< made by oj_command_parse_line(): quiet is 1 */
     const char **words; /**< owned: all that were given; NULL-terminated */
     unsigned char given[OJ_MAX_OPTIONS]; /**< by row of the table */
     unsigned char unit[OJ_MAX_OPTIONS];  /**< enum oj_unit of distances, too */
@@ -169,15 +169,14 @@ OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
 
-/** The same of a dataset's name (oj_dataset_name.h): there is no destination,
- *  and options that only a run has are refused.  folder: of a file that holds
- *  the words, to which their paths are relative; "": they are relative to the
- *  current one. */
-OJ_MUST_USE oj_status oj_command_parse_dataset(int argc,
-                                               const char *const *argv,
-                                               const char *folder,
-                                               struct oj_command *command,
-                                               struct oj_error *err);
+/** The same of the words of a dataset (dataset/oj_dataset_name.h), in one text
+ *  as a shell parts them: there is no destination, and options that only a run
+ *  has are refused.  folder: of a file that holds the words, to which their
+ *  paths are relative; "": they are relative to the current one. */
+OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
+                                            const char *folder,
+                                            struct oj_command *command,
+                                            struct oj_error *err);
 
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);

@@ -893,12 +893,18 @@ oj_status oj_command_parse(int argc, const char *const *argv,
     return parse_words(argc, argv, 0, "", command, err);
 }
 
-oj_status oj_command_parse_dataset(int argc, const char *const *argv,
-                                   const char *folder,
-                                   struct oj_command *command,
-                                   struct oj_error *err)
+oj_status oj_command_parse_line(const char *line, const char *folder,
+                                struct oj_command *command,
+                                struct oj_error *err)
 {
-    return parse_words(argc, argv, 1, folder, command, err);
+    char **words = NULL;
+    oj_status status;
+    int n = 0;
+    OJ_TRY(oj_words_split(line, &words, &n, err));
+    status =
+        parse_words(n, (const char *const *)words, 1, folder, command, err);
+    oj_free(words);
+    return status;
 }
 
 void oj_command_free(struct oj_command *command)

@@ -43,7 +43,7 @@ extern "C" {
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
 #include "../source/oj_where.h"
-#include "../spec/oj_dataset_name.h"
+#include "oj_dataset_name.h"
 #include "oj_join_arrow.h"
 }
 #include "ogr_row_stream.h"
@@ -323,10 +323,7 @@ oj_status JoinLayer::Plan(oj_error *err)
     {
         const CPLStringList files(GDALGetFileList(source->dataset), TRUE);
         for (int i = 0; i < files.Count(); i++)
-        {
-            if (m_files.FindString(files[i]) < 0)
-                m_files.AddString(files[i]);
-        }
+            m_files.AddString(files[i]); /* GetFileList() tells each once */
     }
     if (m_schema.keep_fids && m_is_one_row)
         m_fid_column =
@@ -403,11 +400,9 @@ bool JoinLayer::IsInputField(const char *name) const
 /* Drivers that leave conditions to OGR: they mean there what they mean here. */
 bool AsksOgr(GDALDriverH driver)
 {
-    static const char *const names[] = {
-        "ESRI Shapefile", "FlatGeobuf", "GeoJSON",      "GeoJSONSeq", "CSV",
-        "Memory",         "MEM",        "MapInfo File", "KML",        "GML",
-        nullptr};
-    return CSLFindString(names, GDALGetDescription(driver)) >= 0;
+    return oj_words_find("ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
+                         "Memory|MEM|MapInfo File|KML|GML",
+                         GDALGetDescription(driver)) >= 0;
 }
 
 bool JoinLayer::MayPushWhere(const char *where) const
@@ -910,8 +905,9 @@ char **JoinDataset::GetFileList()
  * that is there is one, even if it lies in a folder "JOIN:". */
 int Identify(GDALOpenInfo *info)
 {
-    return info->fpL != nullptr ? oj_dataset_name_is_file(info->pszFilename)
-                                : oj_dataset_name_is_words(info->pszFilename);
+    return info->fpL != nullptr
+               ? oj_dataset_name_is_file(info->pszFilename)
+               : oj_dataset_name_words(info->pszFilename) != nullptr;
 }
 
 /* What a file *.ogrjoin says (oj_dataset_name.h); path may be one of GDAL's
@@ -967,14 +963,15 @@ oj_status ReadName(const char *name, oj_command *command, oj_error *err)
     std::string line;
     bool is_relative = true;
     char *folder = nullptr;
-    if (oj_dataset_name_is_words(name))
-        return oj_dataset_name_read(name, command, err);
+    const char *words = oj_dataset_name_words(name);
+    if (words != nullptr)
+        return oj_command_parse_line(words, "", command, err);
     oj_status status = ReadSpec(name, line, is_relative, &why);
     if (status == OJ_OK)
         status = oj_path_folder(name, &folder, &why);
     if (status == OJ_OK)
-        status = oj_dataset_name_read_line(
-            line.c_str(), is_relative ? folder : nullptr, command, &why);
+        status = oj_command_parse_line(line.c_str(), is_relative ? folder : "",
+                                       command, &why);
     oj_free(folder);
     return status == OJ_OK
                ? status
@@ -1027,27 +1024,27 @@ CPLErr Tell(bool is_done, const char *name, const char *what)
     if (is_done)
         return CE_None;
     CPLError(CE_Failure, CPLE_AppDefined, "the %s cannot be %s",
-             oj_dataset_name_is_words(name) ? "join, which is no file,"
-                                            : "file of a join",
+             oj_dataset_name_words(name) ? "join, which is no file,"
+                                         : "file of a join",
              what);
     return CE_Failure;
 }
 
 CPLErr Delete(const char *name)
 {
-    return Tell(!oj_dataset_name_is_words(name) && VSIUnlink(name) == 0, name,
+    return Tell(!oj_dataset_name_words(name) && VSIUnlink(name) == 0, name,
                 "deleted");
 }
 
 CPLErr Rename(const char *to, const char *from)
 {
-    return Tell(!oj_dataset_name_is_words(from) && VSIRename(from, to) == 0,
-                from, "renamed");
+    return Tell(!oj_dataset_name_words(from) && VSIRename(from, to) == 0, from,
+                "renamed");
 }
 
 CPLErr Copy(const char *to, const char *from)
 {
-    return Tell(!oj_dataset_name_is_words(from) && CPLCopyFile(to, from) == 0,
+    return Tell(!oj_dataset_name_words(from) && CPLCopyFile(to, from) == 0,
                 from, "copied");
 }
 

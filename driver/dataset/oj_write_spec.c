@@ -7,7 +7,7 @@
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../rows/oj_pass.h"
-#include "../spec/oj_dataset_name.h"
+#include "oj_dataset_name.h"
 
 #include <cpl_string.h>
 
@@ -80,7 +80,7 @@ static oj_status check(const char *line, const char *folder,
     struct oj_pass pass = {0};
     struct oj_schema schema = {0};
     oj_status status;
-    OJ_TRY(oj_dataset_name_read_line(line, folder, &command, err));
+    OJ_TRY(oj_command_parse_line(line, folder, &command, err));
     status = oj_pass_open_layer(&command, &pass, &schema, err);
     if (status == OJ_OK)
         oj_message_list_report(&pass.messages);

@@ -23,25 +23,9 @@
 
 /* The formats whose data is all in the files that GDALGetFileList() names; VRT
  * files are looked into. */
-static const char *const formats[] = {"GPKG",
-                                      "SQLite",
-                                      "FlatGeobuf",
-                                      "GeoJSON",
-                                      "CSV",
-                                      "ESRI Shapefile",
-                                      "GeoJSONSeq",
-                                      "JSONFG",
-                                      "TopoJSON",
-                                      "OpenFileGDB",
-                                      "Parquet",
-                                      "Arrow",
-                                      "MapInfo File",
-                                      "KML",
-                                      "GPX",
-                                      "DXF",
-                                      "XLSX",
-                                      "ODS",
-                                      NULL};
+static const char formats[] =
+    "GPKG|SQLite|FlatGeobuf|GeoJSON|CSV|ESRI Shapefile|GeoJSONSeq|JSONFG|"
+    "TopoJSON|OpenFileGDB|Parquet|Arrow|MapInfo File|KML|GPX|DXF|XLSX|ODS";
 
 int64_t oj_join_files_now(void)
 {
@@ -52,8 +36,8 @@ int64_t oj_join_files_now(void)
 
 static int is_known_format(GDALDriverH driver)
 {
-    return driver != NULL && CSLFindString((CSLConstList)formats,
-                                           GDALGetDescription(driver)) >= 0;
+    return driver != NULL &&
+           oj_words_find(formats, GDALGetDescription(driver)) >= 0;
 }
 
 /* ---- paths -------------------------------------------------------------- */

@@ -69,6 +69,34 @@ JOINS = """
 -op nearest -t_srs EPSG:32618 points.gpkg zones.gpkg
 -op contains -how right zones.gpkg many.gpkg
 -op contains -how full zones.gpkg many.gpkg
+-op within -how inner points.gpkg zones.gpkg
+-k 3 -agg 'count, sum(v), min(name)' points.gpkg zones.gpkg
+-op nearest -k 3 -ties all points.gpkg zones.gpkg
+-op nearest -nearest_point_fields -bearing_field lines.gpkg zones.gpkg
+-op dwithin -max_distance 40 -how inner points.gpkg zones.gpkg
+-op intersects -pick largest_overlap -overlap area,percent other.gpkg zones.gpkg
+-op nearest -max_distance 30 -how semi points.gpkg zones.gpkg
+-op nearest -max_distance 30 -how anti points.gpkg zones.gpkg
+-op nearest -max_distance 30 -how right points.gpkg zones.gpkg
+-op nearest -max_distance 30 -how full points.gpkg zones.gpkg
+-op intersects -how semi points.gpkg zones.gpkg
+-op intersects -how right points.gpkg zones.gpkg
+-op intersects -how full points.gpkg zones.gpkg
+-op nearest -geometry join points.gpkg zones.gpkg
+-op nearest -geometry nearest_point points.gpkg zones.gpkg
+-op nearest -geometry connection points.gpkg zones.gpkg
+-op intersects -geometry intersection other.gpkg zones.gpkg
+-op nearest points.gpkg z4326.gpkg
+-op nearest -a_srs EPSG:32118 points.gpkg zones.gpkg
+-op nearest -where 'id > 10' -limit 30 points.gpkg zones.gpkg
+-op nearest -select '' -join_select name points.gpkg zones.gpkg
+-op nearest -sql 'SELECT geom, id AS other, id FROM points' points.gpkg zones.gpkg
+-op nearest -sql 'SELECT geom, id AS other FROM points' -dialect SQLITE points.gpkg zones.gpkg
+-op intersects -spat 980000 200000 980300 200300 points.gpkg zones.gpkg
+-op window -window 980100 200100 980300 200250 points.gpkg
+-op nearest -batch 1 points.gpkg zones.gpkg
+-agg count -batch 3 points.gpkg zones.gpkg
+-op intersects -how full -batch 4 points.gpkg zones.gpkg
 """
 JOINS = [shlex.split(line) for line in JOINS.strip().splitlines()]
 
@@ -77,6 +105,9 @@ def many_sides():
     """many.gpkg has more rows than a word has bits."""
     inputs_and_zones()
     inputs_file("many.gpkg", n=200)
+    zones_file("other.gpkg", seed=8)
+    lines_file()
+    client("ogr2ogr", "z4326.gpkg", "zones.gpkg", "-t_srs", "EPSG:4326")
     for source, end in (("points", "fgb"), ("points", "geojson"), ("zones", "fgb")):
         client("ogr2ogr", f"{source}.{end}", f"{source}.gpkg")
 
@@ -138,6 +169,12 @@ def client(*words, env=None, rc=0):
     if rc == 0:
         true("ERROR" not in r.err and "FAILURE" not in r.err, f"errors: {r}")
     return r
+
+
+def in_python(code, env=None):
+    """The script alone, in a Python of its own."""
+    begin = "import os, sys, time\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
+    return client(sys.executable, "-c", begin + code, env=env)
 
 
 FORMATS = {

@@ -114,11 +114,15 @@ def run(*words, **how):
     return finish(start(*words, **how))
 
 
-def join(*words, **how):
-    """-op nearest; must end with 0, without errors and with a clean stdout."""
-    r = run("-op", "nearest", *words, **how)
+def succeeds(*words, **how):
+    """Must end with 0, and without errors."""
+    r = run(*words, **how)
     true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
     return r
+
+
+def join(*words, **how):
+    return succeeds("-op", "nearest", *words, **how)
 
 
 def listing(folder="."):

@@ -54,6 +54,16 @@ def need_qgis():
         raise Skip("no QGIS here (Debian: qgis, python3-qgis)")
 
 
+def city(n_pickups):
+    """Layers of the sample city in this folder."""
+    need_qgis()
+    tool = os.environ.get("MAKE_CITY")
+    if not tool:
+        raise Skip("no make_city: built without samples")
+    words = ["-avenues", "8", "-streets", "14", "-pickups", str(n_pickups)]
+    subprocess.run([tool, "-f", "GPKG", *words, "city"], check=True, capture_output=True)
+
+
 def process(*words, env=None):
     """qgis_process; the plugins are enabled in a profile of the tests' own."""
     words = [find_qgis_process(), *map(str, words)]

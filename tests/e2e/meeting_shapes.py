@@ -175,9 +175,8 @@ def pairs_of(path, left="id", right="jid"):
 
 def ask(a, b, *words, out="o.csv"):
     """The pairs that the command finds, and what it says."""
-    r = run("-how", "inner", *words, "-select", a.key, "-join_select", b.key,
-            "-overwrite", out, a.path, b.path)
-    true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
+    r = succeeds("-how", "inner", *words, "-select", a.key, "-join_select", b.key,
+                 "-overwrite", out, a.path, b.path)
     right = b.key if a.key != b.key else "join_" + b.key
     return pairs_of(out, a.key, right), r
 

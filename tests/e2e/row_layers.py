@@ -94,6 +94,4 @@ def go(*words, **how):
     """Must end well. What -overwrite meets goes first, all its layers."""
     if "-overwrite" in words and os.path.exists(words[-3]):
         os.remove(words[-3])
-    r = run(*words, **how)
-    true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
-    return r
+    return succeeds(*words, **how)

@@ -172,9 +172,7 @@ def compare(got, pairs, words=None, what=""):
 
 def aggregate(*words, stream=None, op="contains"):
     given = ["--config", "OGRJOIN_AGG_STREAM", stream] if stream else []
-    r = run("-op", op, *given, *words)
-    true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
-    return r
+    return succeeds("-op", op, *given, *words)
 
 
 # --- checks ----------------------------------------------------------------

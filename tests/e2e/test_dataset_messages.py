@@ -12,14 +12,6 @@ except ImportError:
 sides = inputs_and_zones
 
 
-def in_a_process(code, env=None):
-    """The script alone, in a Python of its own; its output."""
-    begin = "import os, sys\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
-    done = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, timeout=HANG_S,
-                          env=dict(os.environ, **(env or {})), check=False)
-    return Run(["python"], done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
 # --- errors in the middle ------------------------------------------------------------
 
 
@@ -113,7 +105,7 @@ def check_nothing_printed():
     dataset = None
     for words in (("-op", "nearest", *pair), ("-op", "intersects", "-how", "full", pair[0], "z4326.gpkg"),
                   ("-agg", "count", *pair), ("-op", "nearest", "zones.gpkg", "zones.gpkg")):
-        r = in_a_process(f"d = gdal.OpenEx({name_of(*words)!r}, gdal.OF_VECTOR)\n"
+        r = in_python(f"d = gdal.OpenEx({name_of(*words)!r}, gdal.OF_VECTOR)\n"
                          "l = d.GetLayer(0)\nn = len(list(l)); l.GetFeatureCount(); l.GetExtent()\n")
         same((r.rc, r.out, r.err), (0, "", ""), str(r))
         # Notices are for those who want to be told.

@@ -12,9 +12,6 @@ ENDLESS = (
     "SELECT {0}.geom, {0}.name, c.x FROM c CROSS JOIN {0}"
 )
 BEGIN = """
-import os, sys, time
-from osgeo import gdal, ogr
-gdal.UseExceptions(); ogr.UseExceptions()
 def size():
     with open('/proc/self/statm') as f:
         return int(f.read().split()[1]) * 4096
@@ -24,15 +21,11 @@ def read_so_far():
 """
 
 
-def alone(code, env=None, seconds=HANG_S):
+def alone(code, env=None):
     """The script in a Python of its own; its words."""
     if not os.path.exists("/proc/self/io"):
         raise Skip("no /proc")
-    done = subprocess.run([sys.executable, "-c", BEGIN + code], capture_output=True, timeout=seconds,
-                          env=dict(os.environ, **(env or {})), check=False)
-    r = Run(["python"], done.returncode, done.stdout.decode(), done.stderr.decode())
-    same(r.rc, 0, str(r))
-    return r.out.split()
+    return in_python(BEGIN + code, env).out.split()
 
 
 def without_sanitizer():
@@ -157,7 +150,8 @@ def check_killed():
 
     name = endless("-op", "nearest")
     before = listing()
-    code = BEGIN + f"""
+    code = f"""
+from osgeo import gdal
 d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
 l = d.GetLayer(0)
 l.GetNextFeature()

@@ -220,8 +220,7 @@ def check_degrees():
 
 
 def warnings_of(*words):
-    r = run("-overwrite", *words[:-2], "o.gpkg", *words[-2:])
-    same(r.rc, 0, str(r))
+    r = succeeds("-overwrite", *words[:-2], "o.gpkg", *words[-2:])
     return [line for line in r.err.split("\n") if line.startswith("Warning")]
 
 
@@ -306,8 +305,7 @@ def check_points_of_both_kinds():
     make("v.gpkg", [(ring, {"name": "v"})])
     shape = ogr.CreateGeometryFromWkt(ring)
     true(not shape.Contains(shape.Centroid()), "a fair trial")
-    r = run("-op", "nearest", "-centroid_of", "input", "-point_on_surface_of", "join", "o.gpkg", "u.gpkg", "v.gpkg")
-    same(r.rc, 0, f"{r}")
+    succeeds("-op", "nearest", "-centroid_of", "input", "-point_on_surface_of", "join", "o.gpkg", "u.gpkg", "v.gpkg")
     near(Layer("o.gpkg").rows[0][2]["join_distance"], shape.Centroid().Distance(shape.PointOnSurface()), 1e-12)
     for words in (("input", "both"), ("join", "join"), ("both", "both")):
         fails("-centroid_of", words[0], "-point_on_surface_of", words[1], "p.gpkg", "u.gpkg", "v.gpkg",
@@ -319,8 +317,7 @@ def check_skipped_are_counted():
     square = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))"
     make("a.gpkg", [(bow, {"name": "bow"}), (square, {"name": "s"}), (None, {"name": "n"})])
     make("b.gpkg", [(bow, {"name": "x"}), (bow, {"name": "y"}), (square, {"name": "z"})])
-    r = run("-invalid", "skip", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
-    same(r.rc, 0, f"{r}")
+    r = succeeds("-invalid", "skip", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
     true("2 unmatched, of which 2 skipped (1 without geometry, 1 not valid)" in r.err, f"{r}")
     true("join layer 'b': 2 skipped (2 not valid)" in r.err, f"{r}")
     s = summary("s.json")
@@ -336,8 +333,7 @@ def check_empty_files():
     table("a.gpkg")
     far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
     make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])
-    r = run(*far, "-lco", "SPATIAL_INDEX=NO", "none.fgb", "a.gpkg", "b.gpkg")
-    same(r.rc, 0, f"{r}")
+    r = succeeds(*far, "-lco", "SPATIAL_INDEX=NO", "none.fgb", "a.gpkg", "b.gpkg")
     try:
         gdal.OpenEx("none.fgb", gdal.OF_VECTOR)
         true("cannot be opened" not in r.err, f"{r}")
@@ -346,8 +342,7 @@ def check_empty_files():
     r = run(*far, "empty.fgb", "a.gpkg", "b.gpkg")
     true("cannot be opened" not in r.err, f"{r}")
     same(Layer("empty.fgb").rows, [])
-    r = run(*far, "-overwrite", "empty.fgb", "a.gpkg", "b.gpkg")
-    same(r.rc, 0, f"{r}")
+    succeeds(*far, "-overwrite", "empty.fgb", "a.gpkg", "b.gpkg")
 
 
 def check_equal_geometries_are_of_what_is_joined():
@@ -361,8 +356,7 @@ def check_equal_geometries_are_of_what_is_joined():
     for more, names in (((), ["inner", "far"]), (("-centroid_of", "both"), ["far"]),
                         (("-point_on_surface_of", "both"), ["far"]),
                         (("-centroid_of", "input"), ["inner", "outer", "far"])):
-        r = run(*words, *more, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
-        same(r.rc, 0, f"{r}")
+        succeeds(*words, *more, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
         same(Layer("o.gpkg").column("b_name"), names, f"{more}")
 
 
@@ -371,9 +365,8 @@ def check_explain():
     table("a.gpkg")
     table("b.gpkg", seed=2)
     before = listing()
-    r = run("-explain", "-op", "dwithin", "-max_distance", "2m", "-on", "i", "-exclude", "field=s",
-            "-centroid_of", "join", "o.gpkg", "a.gpkg", "b.gpkg")
-    same(r.rc, 0, str(r))
+    r = succeeds("-explain", "-op", "dwithin", "-max_distance", "2m", "-on", "i", "-exclude", "field=s",
+                 "-centroid_of", "join", "o.gpkg", "a.gpkg", "b.gpkg")
     same(listing(), before)
     for text in ("dwithin", "6.56166", "i", "centroids", "120 rows", "EPSG:2263", "cpu (", "all 120 input",
                  "GPKG layer 'a' in o.gpkg", "nothing was written"):

@@ -86,15 +86,13 @@ def check_windows():
     wanted = [(i, j + 1) for i, x in enumerate(a.shapes) for j, y in enumerate(shapes)
               if holds("intersects", x, y) is True]
     for op in ((), ("-op", "window")):
-        r = run(*op, *words, "-select", "id", "-overwrite", "o.csv", a.path)
-        true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
+        succeeds(*op, *words, "-select", "id", "-overwrite", "o.csv", a.path)
         same(pairs_of("o.csv", "id", "join_fid"), wanted, "rows in boxes")
     # Every row is kept where that is asked for.
     met = [i for i in range(len(a)) if i in {p[0] for p in wanted}]
     lonely = [i for i in range(len(a)) if i not in met]
     for how, rows in (("anti", lonely), ("semi", met), ("left", sorted([p[0] for p in wanted] + lonely))):
-        r = run(*words, "-how", how, "-overwrite", "o.gpkg", a.path)
-        true(r.rc == 0, f"should succeed: {r}")
+        succeeds(*words, "-how", how, "-overwrite", "o.gpkg", a.path)
         same(Layer("o.gpkg").column("id"), rows, how)
 
 
@@ -149,8 +147,7 @@ def check_on_types():
                 continue
             make("b.gpkg", [("POINT (1 1)", {"jid": i, "v": v}) for i, v in enumerate(of_right)],
                  (("jid", ogr.OFTInteger), ("v", right)))
-            r = run("-on", "v", "-how", "inner", "-overwrite", "o.csv", "a.gpkg", "b.gpkg")
-            true(r.rc == 0, f"should succeed: {r}")
+            r = succeeds("-on", "v", "-how", "inner", "-overwrite", "o.csv", "a.gpkg", "b.gpkg")
             got = set(pairs_of("o.csv"))
             for i, x in enumerate(of_left):
                 for j, y in enumerate(of_right):
@@ -184,8 +181,7 @@ def check_representative_points():
             got, _ = ask(a, b, "-op", "dwithin", "-max_distance", 1.3, option, which)
             same_pairs(got, wanted, f"dwithin {option} {which}", a, b)
     # The output keeps the features.
-    r = run("-op", "within", "-centroid_of", "input", "o.gpkg", a.path, b.path)
-    true(r.rc == 0, f"should succeed: {r}")
+    succeeds("-op", "within", "-centroid_of", "input", "o.gpkg", a.path, b.path)
     kept = {values["id"]: wkb for _, wkb, values in Layer("o.gpkg").rows}
     same(kept, {values["id"]: wkb for _, wkb, values in Layer("a.gpkg").rows})
     # Bit for bit.
@@ -241,8 +237,7 @@ def check_no_pair_is_left_undecided():
     """Of what is not valid GEOS cannot say some pairs; ours are decided all the same, and confirmed."""
     a = Side("a.gpkg", [*BOW_TIES, *polygons(random.Random(34), 16)], "id")
     for op in ("overlaps", "touches", "equals", "within"):
-        r = run("-op", op, "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.csv", a.path, a.path)
-        true(r.rc == 0, f"should succeed: {r}")
+        r = succeeds("-op", op, "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.csv", a.path, a.path)
         wanted = expect(a, a, lambda i, j: i != j and holds(op, a.shapes[i], a.shapes[j]))
         got = set(pairs_of("o.csv", "id", "join_id"))
         valid = {i for i, s in enumerate(a.shapes) if s.is_valid}
@@ -276,8 +271,7 @@ def check_validation_of_every_join():
                   ("-k", 2, "-ties", "all"), ("-op", "nearest", "-distance_to", "boundary"), ("-op", "intersects", "-on", "id_code=jid_code"),
                   ("-op", "nearest", "-exclude", "same_geometry", "-min_distance", 1)):
         for reference in ("geos", "spatialindex"):
-            r = run(*words, "-validate", reference, "-overwrite", "o.gpkg", a.path, b.path)
-            same(r.rc, 0, f"{r}")
+            r = succeeds(*words, "-validate", reference, "-overwrite", "o.gpkg", a.path, b.path)
             said = r.err.split("validated")[1]
             has_distances = "-k" in words or words[1] in ("dwithin", "nearest")
             true("no difference" in said and ("distances" in said) == has_distances, f"{words}: {r}")

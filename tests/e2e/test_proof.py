@@ -39,8 +39,7 @@ def check_a_difference_is_found():
     liar = ("-backend", "geos", "-validate", "cpu")
     w = layers()
     env = lying()
-    r = run("-op", "nearest", "-validate", "right.gpkg", *w, env=env)
-    same(r.rc, 0, str(r))
+    r = succeeds("-op", "nearest", "-validate", "right.gpkg", *w, env=env)
     true("exact arithmetic confirms" in r.err, str(r))
     answers = nearest(Layer(w[0]).shapes(), Layer(w[1]).rows)
     distances = [a[0][0] for a in answers]
@@ -75,9 +74,8 @@ def check_a_difference_is_found():
 
 def check_benchmark():
     w = layers()
-    r = run("-op", "nearest", "-benchmark", "-max_distance", 60, *w, "-benchmark_csv",
-            "b.csv")
-    same(r.rc, 0, str(r))
+    r = succeeds("-op", "nearest", "-benchmark", "-max_distance", 60, *w, "-benchmark_csv",
+                 "b.csv")
     same(r.err.count("ERROR"), 0, str(r))
     with open("b.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -163,9 +161,8 @@ def check_benchmark_beside_a_liar():
 
 def check_benchmark_on_a_sample():
     w = layers()
-    r = run("-op", "nearest", "-benchmark", "-benchmark_seconds", "0.000001", *w,
-            "-benchmark_csv", "b.csv")
-    same(r.rc, 0, str(r))
+    r = succeeds("-op", "nearest", "-benchmark", "-benchmark_seconds", "0.000001", *w,
+                 "-benchmark_csv", "b.csv")
     with open("b.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for row in rows:

@@ -8,6 +8,7 @@ import zipfile
 from e2e import *
 from headless_qgis import *
 
+PICKUPS = 400
 ALGORITHMS = (
     "joinbylocation",
     "joinbylocationsummary",
@@ -16,20 +17,6 @@ ALGORITHMS = (
     "savelivelayer",
     "validatejoin",
 )
-CITY = {"pickups": 400, "avenues": 8, "streets": 14}
-
-
-def city(**more):
-    """Layers of the sample city in this folder: the words of make_city."""
-    need_qgis()
-    tool = os.environ.get("MAKE_CITY")
-    if not tool:
-        raise Skip("no make_city: built without samples")
-    words = [w for k, v in {**CITY, **more}.items() for w in (f"-{k}", str(v))]
-    subprocess.run([tool, "-f", "GPKG", *words, "city"], check=True,
-                   capture_output=True)
-
-
 def said(answer, kind):
     return [text for k, text in answer["said"] if k == kind]
 
@@ -42,8 +29,7 @@ def rows(path, layer=None):
 
 def by_command(*words):
     path = f"command{len(glob.glob('command*'))}.gpkg"
-    r = run(*words[:-2], path, *words[-2:])
-    same(r.rc, 0, str(r))
+    succeeds(*words[:-2], path, *words[-2:])
     return rows(path)
 
 
@@ -52,7 +38,7 @@ def by_command(*words):
 
 def check_qgis_process():
     """qgis_process lists the provider, describes and runs its algorithms."""
-    city()
+    city(PICKUPS)
     enable_plugins()
     r = process("--json", "list")
     same(r.returncode, 0, str(r))
@@ -65,7 +51,7 @@ def check_qgis_process():
                 "--INPUT_2=city/lots.gpkg", "--MAX_DISTANCE=100", "--OUTPUT=o.gpkg")
     same(r.returncode, 0, str(r))
     found = json.loads(r.stdout)["results"]
-    same(found["JOINED_COUNT"] + found["UNJOINABLE_COUNT"], CITY["pickups"], str(r))
+    same(found["JOINED_COUNT"] + found["UNJOINABLE_COUNT"], PICKUPS, str(r))
     same(rows("o.gpkg"), by_command("-op", "nearest", "-max_distance", "100",
                                     "city/pickups.gpkg", "city/lots.gpkg"))
     r = process("run", "ogrjoin:joinbynearest", "--INPUT=city/pickups.gpkg",
@@ -78,7 +64,7 @@ def check_qgis_process():
 def check_zip():
     """The plugin as it is installed: all its files, and it works. Icons are
     XML."""
-    city()
+    city(PICKUPS)
     archive = os.environ.get("OGRJOIN_QGIS_ZIP", "")
     if not os.path.exists(archive):
         raise Skip("no OGRJOIN_QGIS_ZIP, which the build makes")
@@ -96,14 +82,14 @@ def check_zip():
                                          "JOIN": "city/zones.gpkg",
                                          "OUTPUT": "o.gpkg"})],
             {"QGIS_PLUGINPATH": os.path.abspath("plugins")})
-    same(len(Layer("o.gpkg").rows), CITY["pickups"])
+    same(len(Layer("o.gpkg").rows), PICKUPS)
 
 
 # --- each algorithm is its command -----------------------------------------
 
 
 def check_algorithms_are_the_command():
-    city()
+    city(PICKUPS)
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
     near, loc = "ogrjoin:joinbynearest", "ogrjoin:joinbylocation"
     dist, total = "ogrjoin:joinwithindistance", "ogrjoin:joinbylocationsummary"
@@ -156,7 +142,7 @@ def check_algorithms_are_the_command():
 
 
 def check_fields_of_all_summaries():
-    city()
+    city(PICKUPS)
     (answer,) = results([("ogrjoin:joinbylocationsummary",
                           {"INPUT": "city/zones.gpkg", "JOIN": "city/lots.gpkg",
                            "OUTPUT": "o.gpkg"})])
@@ -170,7 +156,7 @@ def check_fields_of_all_summaries():
 
 def check_rows_that_match_nothing():
     """A second layer with them; or that alone."""
-    city()
+    city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
             "MAX_DISTANCE": 5}
     answers = results([
@@ -182,14 +168,14 @@ def check_rows_that_match_nothing():
     same(len(joined.rows), answers[0]["results"]["JOINED_COUNT"])
     same(len(rest.rows), answers[0]["results"]["UNJOINABLE_COUNT"])
     true(joined.rows and rest.rows, "both have rows")
-    same(len(joined.rows) + len(rest.rows), CITY["pickups"])
+    same(len(joined.rows) + len(rest.rows), PICKUPS)
     same(rows("m.gpkg"), rows("n.gpkg"))
     true("OUTPUT" not in answers[1]["results"], str(answers[1]["results"]))
 
 
 def check_dialogs():
     """The widgets of each algorithm come up, and say what the defaults are."""
-    city()
+    city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     cases = [("joinbynearest", {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest"]),
              ("joinbylocation", {"INPUT": p, "JOIN": lots}, []),
@@ -214,7 +200,7 @@ def answer_ids(path):
 def check_what_qgis_shows_is_joined():
     """Selections, filters, limits, unsaved edits, virtual fields, other
     providers: the command gets what the layer shows."""
-    city()
+    city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     half = {"layer": p, "select": '"pickup_id" % 2 = 0', "selected": True}
     states = [
@@ -260,7 +246,7 @@ def by_path(*words):
 
 def check_join_side_as_qgis_shows_it():
     """The same of the second layer: its FIDs are kept."""
-    city()
+    city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     jobs = [("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": layer,
                                        "OUTPUT": f"o{i}.gpkg"})
@@ -299,7 +285,7 @@ def check_fid_columns():
 
 def check_layers_of_other_providers():
     """Delimited text and memory layers are copied."""
-    city()
+    city(PICKUPS)
     with open("points.csv", "w", encoding="utf-8") as file:
         file.write("name,x,y\n")
         for i in range(5):
@@ -324,7 +310,7 @@ def check_layers_of_other_providers():
 
 def check_crs_set_in_qgis():
     """A layer whose CRS was corrected in QGIS is joined in that one."""
-    city()
+    city(PICKUPS)
     make("bare.gpkg", [(wkt, {"name": "x"}) for wkt in
                        random_points(20, x0=988000, y0=198000)], srs="EPSG:32618")
     results([("ogrjoin:joinbynearest", {
@@ -337,7 +323,7 @@ def check_crs_set_in_qgis():
 def check_datasets_of_several_layers():
     """The layer that QGIS means is the one that is joined; a destination keeps
     its other layers."""
-    city()
+    city(PICKUPS)
     for name in ("pickups", "lots", "zones"):
         subprocess.run(["ogr2ogr", "-update", "-append", "all.gpkg",
                         f"city/{name}.gpkg"] if os.path.exists("all.gpkg") else
@@ -359,7 +345,7 @@ def check_datasets_of_several_layers():
 
 def check_destinations():
     """By extension; temporary ones are loaded; an old file is replaced."""
-    city()
+    city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "JOIN": "city/zones.gpkg"}
     outputs = ["o.gpkg", "o.fgb", "o.shp", "o.geojson", "o.csv", "o.gpkg"]
     answers = results(
@@ -367,7 +353,7 @@ def check_destinations():
         [("ogrjoin:joinbylocation", {**base, "OUTPUT": o})
          for o in ("TEMPORARY_OUTPUT", "memory:")])
     for path in outputs:
-        same(len(Layer(path).rows), CITY["pickups"], path)
+        same(len(Layer(path).rows), PICKUPS, path)
     for answer in answers[-2:]:
         path = answer["results"]["OUTPUT"]
         true(path.endswith(".gpkg") and os.path.dirname(path), str(answer))
@@ -403,7 +389,7 @@ def check_odd_names():
 
 def check_failures():
     """The command's own line; nothing is left behind."""
-    city()
+    city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     with open("broken.gpkg", "w", encoding="utf-8") as file:
         file.write("no database")
@@ -457,7 +443,7 @@ def with_command(path, algorithm="ogrjoin:joinbynearest", **more):
 
 def check_no_command():
     """None, one that is none, and those that end in bad ways."""
-    city()
+    city(PICKUPS)
     crash = program("crash", "#!/bin/sh\necho 'ERROR 1: on the way down' >&2\n"
                     "kill -SEGV $$\n")
     silent = program("silent", "#!/bin/sh\nkill -SEGV $$\n")
@@ -482,7 +468,7 @@ def check_no_command():
 
 def check_pieces_of_output():
     """Progress and messages come in pieces of any size, in UTF-8."""
-    city()
+    city(PICKUPS)
     slow = program("slow", r"""#!/bin/bash
 printf '0...1'; sleep 0.1; printf '0...2'; sleep 0.1; printf '0..'; sleep 0.1
 printf 'Warning 1: caf\xc3' >&2; sleep 0.1; printf '\xa9\n' >&2
@@ -507,7 +493,7 @@ ENDLESS = (
 
 def check_cancel():
     """The command is ended, and takes its temporaries with it."""
-    city()
+    city(PICKUPS)
     before = listing()
     words = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg"}
     endless = {**words, "EXTRA": f"-sql '{ENDLESS}'", "OUTPUT": "o.gpkg",
@@ -525,7 +511,7 @@ def check_cancel():
 
 def check_background():
     """In a thread, as the toolbox runs algorithms."""
-    city()
+    city(PICKUPS)
     words = {"INPUT": {"layer": "city/pickups.gpkg", "select": "pickup_id < 50",
                        "selected": True}, "INPUT_2": "city/lots.gpkg"}
     good, bad = session([
@@ -541,7 +527,7 @@ def check_background():
 
 
 def check_validate():
-    city()
+    city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     base = {"INPUT": p, "JOIN": lots}
     answers = results([

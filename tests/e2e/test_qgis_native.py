@@ -8,16 +8,7 @@ import math
 from e2e import *
 from headless_qgis import *
 
-CITY = ("-avenues", "8", "-streets", "14", "-pickups", "3000")
-
-
-def city():
-    need_qgis()
-    tool = os.environ.get("MAKE_CITY")
-    if not tool:
-        raise Skip("no make_city: built without samples")
-    subprocess.run([tool, "-f", "GPKG", *CITY, "city"], check=True,
-                   capture_output=True)
+PICKUPS = 3000
 
 
 def real(*layers):
@@ -109,7 +100,7 @@ def same_nearest(p, joins, left, right, **more):
 
 
 def check_nearest_in_the_city():
-    city()
+    city(PICKUPS)
     for more in ({}, {"MAX_DISTANCE": 30}):
         same_nearest("city/pickups.gpkg", "city/lots.gpkg", "pickup_id", "lot_id", **more)
     same_nearest("city/lots.gpkg", "city/streets.gpkg", "lot_id", "street_id")
@@ -191,7 +182,7 @@ def same_location(inputs, joins, left, right, predicates=range(7)):
 
 
 def check_location_in_the_city():
-    city()
+    city(PICKUPS)
     same_location("city/pickups.gpkg", "city/zones.gpkg", "pickup_id", "zone_id")
     same_location("city/lots.gpkg", "city/zones.gpkg", "lot_id", "zone_id")
     same_location("city/zones.gpkg", "city/streets.gpkg", "zone_id", "street_id")
@@ -259,7 +250,7 @@ def same_counts(zones, points, key):
 
 
 def check_counts():
-    city()
+    city(PICKUPS)
     same_counts("city/zones.gpkg", "city/pickups.gpkg", "zone_id")
     tracts, points, collisions = real(("nyc_polygons.gpkg", "tracts2010", ""),
                                       ("nyc_points.gpkg", "taxi2016_06_pickups", ""),
@@ -271,7 +262,7 @@ def check_counts():
 
 def check_summaries():
     """QGIS writes six decimals, and NULL where nothing matches."""
-    city()
+    city(PICKUPS)
     names = ("count", "unique", "min", "max", "sum", "mean", "median")
     results([
         ("qgis:joinbylocationsummary", {

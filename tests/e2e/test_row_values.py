@@ -168,15 +168,21 @@ def check_names():
         fails(*words, "e.gpkg", "points.gpkg", "zones.gpkg", op=False, says=says)
 
 
-def check_overlap_values():
-    """All pairs, three kinds of input, against GEOS."""
+def three_kinds():
+    """Points, lines and polygons: the name of the layer, its features, and the zones'
+    geometries by FID."""
     inputs_file()
     lines_file()
     zones_file("a.gpkg", n=25, seed=3)
     far_zones_file()
     zones = {z[0]: z[1] for z in shapes("zones.gpkg")}
     for name in ("points", "lines", "a"):
-        inputs = shapes(f"{name}.gpkg")
+        yield name, shapes(f"{name}.gpkg"), zones
+
+
+def check_overlap_values():
+    """All pairs, three kinds of input, against GEOS."""
+    for name, inputs, zones in three_kinds():
         go("-op", "intersects", "-how", "inner", "-overlap", "area,length,percent", "-geometry",
            "intersection", "-overwrite", "o.gpkg", f"{name}.gpkg", "zones.gpkg")
         got = Layer("o.gpkg")
@@ -203,13 +209,7 @@ def bearing(a, b):
 
 
 def check_nearest_points():
-    inputs_file()
-    lines_file()
-    zones_file("a.gpkg", n=25, seed=3)
-    far_zones_file()
-    zones = {z[0]: z[1] for z in shapes("zones.gpkg")}
-    for name in ("points", "lines", "a"):
-        inputs = shapes(f"{name}.gpkg")
+    for name, inputs, zones in three_kinds():
         words = ("-op", "nearest", "-k", 3, "-nearest_point_fields", "-bearing_field",
                  *(("-min_distance", 1) if name == "a" else ()))
         go(*words, "-geometry", "connection", "-overwrite", "o.gpkg", f"{name}.gpkg", "zones.gpkg")

@@ -4,8 +4,8 @@
  * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_words.h"
+#include "../../driver/command/oj_command.h"
 #include "../../driver/source/oj_where.h"
-#include "../../driver/spec/oj_dataset_name.h"
 #include "../../flatten/base/oj_array.h"
 
 #include <ogr_api.h>
@@ -51,7 +51,7 @@ static void try_name(const char *text)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_command command = {0};
-    if (oj_dataset_name_read_line(text, "no/folder", &command, &err) == OJ_OK)
+    if (oj_command_parse_line(text, "no/folder", &command, &err) == OJ_OK)
     {
         require(command.output.dst == NULL && command.input.dataset != NULL &&
                     command.join.dataset != NULL && command.words != NULL,

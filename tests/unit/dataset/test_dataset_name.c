@@ -4,9 +4,10 @@
 
 #include "../../../driver/base/oj_sql_inspect.h"
 #include "../../../driver/base/oj_words.h"
+#include "../../../driver/command/oj_command.h"
+#include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"
-#include "../../../driver/spec/oj_dataset_name.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
@@ -189,10 +190,10 @@ TEST(paths_seen_from_a_folder_lead_back)
 
 TEST(names_are_told_by_their_letters)
 {
-    ck_assert_int_eq(oj_dataset_name_is_words("JOIN:"), 1);
-    ck_assert_int_eq(oj_dataset_name_is_words("join:a b"), 1);
-    ck_assert_int_eq(oj_dataset_name_is_words("JOIN"), 0);
-    ck_assert_int_eq(oj_dataset_name_is_words(" JOIN:"), 0);
+    ck_assert_str_eq(oj_dataset_name_words("JOIN:"), "");
+    ck_assert_str_eq(oj_dataset_name_words("join:a b"), "a b");
+    ck_assert_ptr_null(oj_dataset_name_words("JOIN"));
+    ck_assert_ptr_null(oj_dataset_name_words(" JOIN:"));
     ck_assert_int_eq(oj_dataset_name_is_file("a.ogrjoin"), 1);
     ck_assert_int_eq(oj_dataset_name_is_file("/x/A.OGRJOIN"), 1);
     ck_assert_int_eq(oj_dataset_name_is_file(".ogrjoin"), 0);
@@ -206,10 +207,10 @@ TEST(words_of_a_dataset)
 {
     struct oj_error err = {OJ_OK, ""};
     struct oj_command c = {0};
-    oj_status status = oj_dataset_name_read(
-        "JOIN:-op nearest -max_distance 100 -where \"a = 'x y'\" -nln 'n m' "
+    oj_status status = oj_command_parse_line(
+        "-op nearest -max_distance 100 -where \"a = 'x y'\" -nln 'n m' "
         "-progress pickups.gpkg 'lots 2.gpkg'",
-        &c, &err);
+        "", &c, &err);
     ck_assert_msg(status == OJ_OK, "%s", err.message);
     ck_assert_int_eq(c.relation.op, OJ_OP_NEAREST);
     ck_assert_str_eq(c.input.where, "a = 'x y'");
@@ -225,8 +226,7 @@ TEST(words_of_a_dataset)
     ck_assert_ptr_null(c.words[11]);
     oj_command_free(&c);
     ck_assert_int_eq(
-        oj_dataset_name_read_line("-window 0 0 1 1 a.gpkg", "d", &c, &err),
-        OJ_OK);
+        oj_command_parse_line("-window 0 0 1 1 a.gpkg", "d", &c, &err), OJ_OK);
     ck_assert_str_eq(c.input.dataset, "d/a.gpkg");
     ck_assert_int_eq(c.n_windows, 1);
     oj_command_free(&c);
@@ -262,11 +262,9 @@ TEST(words_that_are_none_of_a_dataset)
     {
         struct oj_error err = {OJ_OK, ""};
         struct oj_command c = {0};
-        char name[256];
-        snprintf(name, sizeof name, "JOIN:%s", bad[i][0]);
-        ck_assert_int_ne(oj_dataset_name_read(name, &c, &err), OJ_OK);
-        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s", name,
-                      err.message);
+        ck_assert_int_ne(oj_command_parse_line(bad[i][0], "", &c, &err), OJ_OK);
+        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s",
+                      bad[i][0], err.message);
         ck_assert_ptr_null(c.words);
     }
 }
