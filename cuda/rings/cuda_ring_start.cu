@@ -379,7 +379,7 @@ static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
                             unsigned long long *n_items)
 {
     struct oj_cuda_work own(work);
-    unsigned long long *place, *item, *sorted;
+    unsigned long long *place = NULL, *item = NULL, *sorted;
     int64_t n;
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
@@ -407,7 +407,7 @@ static oj_status fill_first(const struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
-    unsigned long long *item, *put, n = 0, all = 0;
+    unsigned long long *item = NULL, *put = NULL, n = 0, all = 0;
     int level = v.level.depth;
     OJ_TRY(sort_items(work, v, &item, &n));
     OJ_TRY(work->scan_computed((int64_t)n, put_sums{item, (ptrdiff_t)n}, &put,
