@@ -199,7 +199,7 @@ static __device__ void put_leaf(const struct oj_cells_round &r,
         r.pool[first + kept] = 0;
 }
 
-static __device__ enum oj_cells_class class_of(uint32_t n)
+static __host__ __device__ enum oj_cells_class class_of(uint32_t n)
 {
     return n <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
            : n <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
