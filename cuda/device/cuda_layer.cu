@@ -310,16 +310,10 @@ static oj_status make_column(struct layer_build *m, const T *host,
     const int32_t *ordinal_of = m->layer->ordinal_of.data;
     int64_t n = m->layer->n_features;
     const T *raw = NULL;
-    T *to;
-    if (host == NULL || n == 0)
-        return OJ_OK;
     if (ordinal_of == NULL)
         return upload(m->keep, host, n, out);
     OJ_TRY(upload(m->work, host, n, &raw));
-    OJ_TRY(m->keep->make(n, &to));
-    *out = to;
-    return m->work->each(n, [=] __device__(int64_t i)
-                         { to[i] = raw[ordinal_of[i]]; });
+    return m->keep->gather(n, raw, ordinal_of, out);
 }
 
 static oj_status make_columns(struct layer_build *m,

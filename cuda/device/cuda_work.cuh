@@ -61,6 +61,18 @@ template <typename K, typename Key> struct oj_cuda_key_writer
     }
 };
 
+template <typename T> struct oj_cuda_gatherer
+{
+    const T *value;
+    const int32_t *at;
+    T *to;
+
+    __device__ void operator()(int64_t i) const
+    {
+        to[i] = value[at[i]];
+    }
+};
+
 /** The greater one, for calls of CUB. */
 struct oj_cuda_greater
 {
@@ -200,6 +212,20 @@ struct oj_cuda_work
     template <typename Body> OJ_MUST_USE oj_status each(int64_t n, Body body)
     {
         return run<OJ_CUDA_EACH_BLOCK>(n, oj_cuda_each_of<Body>, n, body);
+    }
+
+    /** *out [n]: value[at[0]], value[at[1]], ..; NULL where value is. */
+    template <typename T>
+    OJ_MUST_USE oj_status gather(int64_t n, const T *value, const int32_t *at,
+                                 const T **out)
+    {
+        T *to;
+        *out = NULL;
+        if (value == NULL || n == 0)
+            return OJ_OK;
+        OJ_TRY(make(n, &to));
+        *out = to;
+        return each(n, oj_cuda_gatherer<T>{value, at, to});
     }
 
     /* --- calls of CUB ----------------------------------------------------- */

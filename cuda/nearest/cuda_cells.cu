@@ -24,45 +24,48 @@ struct cuda_cells_build
     struct oj_cuda_work *work; /* what stays until the end of the build */
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
-    uint32_t leaf_size;
-    int marks_ties;
     struct room room;
-    int64_t n_roots; /* segments in the root's list */
-    struct oj_cells_counters *counters;
+    int64_t n_roots;               /* segments in the root's list */
     struct oj_cells_counters seen; /* host copy */
     uint32_t *distinct; /* root's list without copies, or NULL: as it is */
-
-    /* Working memory, of an attempt. */
-    int64_t n_ids, n_nodes[OJ_CELLS_CLASSES];
-    uint32_t *id[2];
-    uint16_t *mask;
-    struct oj_near_node *node[2][OJ_CELLS_CLASSES];
-    struct oj_cells_plan *plan;
+    struct oj_cells_round round;
+    struct oj_cells_plan *plan; /* of an attempt, as most of round is */
 };
+
+static unsigned long long least(unsigned long long a, unsigned long long b)
+{
+    return a < b ? a : b;
+}
+
+/* What a round has made is there for the next one. */
+static void turn(struct oj_cells_round *r)
+{
+    uint32_t *id = r->id;
+    r->id = r->next_id;
+    r->next_id = id;
+    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+    {
+        struct oj_near_node *node = r->node[k];
+        r->node[k] = r->next_node[k];
+        r->next_node[k] = node;
+    }
+}
 
 /* --- before the first round ----------------------------------------------- */
 
 /* Segments with the same vertices in the same order: only the first in tie
  * order is kept. table has the number of a segment plus 1, and a mark where it
  * stands for other features. */
-static __device__ struct oj_near_key
-whole_key(const struct oj_cuda_segment *segment, uint32_t i)
-{
-    struct oj_near_key k = {segment[i].ax, segment[i].ay, segment[i].bx,
-                            segment[i].by};
-    return k;
-}
-
-static __global__ void mark_copies(uint32_t n,
-                                   const struct oj_cuda_segment *segment,
-                                   const int32_t *rank, int marks_ties,
-                                   uint32_t *table, uint32_t size)
+static __global__ void
+mark_copies(const __grid_constant__ struct oj_cells_round r, uint32_t n,
+            uint32_t *table, uint32_t size)
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x, at;
-    struct oj_near_key key;
+    const int32_t *rank = r.rank;
+    struct oj_cuda_segment key;
     if (i >= n)
         return;
-    key = whole_key(segment, i);
+    key = r.segment[i];
     at = oj_near_hash(&key) & (size - 1);
     for (;;)
     {
@@ -72,13 +75,13 @@ static __global__ void mark_copies(uint32_t n,
         if (seen == 0)
             return;
         there = (seen & ~OJ_NEAR_SHARED) - 1;
-        struct oj_near_key other = whole_key(segment, there);
+        struct oj_cuda_segment other = r.segment[there];
         if (!oj_near_same_key(&key, &other))
         {
             at = (at + 1) & (size - 1);
             continue;
         }
-        mark = marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
+        mark = r.marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
         if (!oj_near_drops(rank[i], (int32_t)i, rank[there], (int32_t)there))
         {
             atomicOr(&table[at], mark);
@@ -96,20 +99,14 @@ static __global__ void list_distinct(uint32_t size, const uint32_t *table,
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     uint32_t there = i < size ? table[i] : 0;
-    uint32_t votes = __ballot_sync(FULL_WARP, there != 0);
-    uint32_t lane = threadIdx.x % 32;
-    unsigned long long base = 0;
-    if (lane == 0 && votes != 0)
-        base = atomicAdd(&counters->ids.n, (unsigned long long)__popc(votes));
-    base = __shfl_sync(FULL_WARP, base, 0);
+    unsigned long long at = take_of_warp(&counters->ids, there != 0);
     if (there != 0)
-        id[base + (unsigned)__popc(votes & ((1u << lane) - 1u))] =
-            ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
+        id[at] = ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
 }
 
 static oj_status read_counters(struct cuda_cells_build *b)
 {
-    return b->work->read(b->counters, &b->seen);
+    return b->work->read(b->round.counters, &b->seen);
 }
 
 static oj_status find_distinct(struct cuda_cells_build *b)
@@ -122,12 +119,10 @@ static oj_status find_distinct(struct cuda_cells_build *b)
         return OJ_OK;
     OJ_TRY(b->work->make(n, &b->distinct));
     OJ_TRY(work.make_zeros(size, &table));
-    OJ_TRY(work.clear(b->counters, 1));
-    OJ_TRY(work.run<BLOCK>(n, mark_copies, n, b->layer->segment.data,
-                           b->layer->segment_feature.data, b->marks_ties, table,
-                           size));
+    OJ_TRY(work.clear(b->round.counters, 1));
+    OJ_TRY(work.run<BLOCK>(n, mark_copies, b->round, n, table, size));
     OJ_TRY(work.run<BLOCK>(size, list_distinct, size, table, b->distinct,
-                           b->counters));
+                           b->round.counters));
     OJ_TRY(read_counters(b));
     b->n_roots = (int64_t)b->seen.ids.n;
     return OJ_OK;
@@ -135,79 +130,43 @@ static oj_status find_distinct(struct cuda_cells_build *b)
 
 /* --- room ----------------------------------------------------------------- */
 
-static int64_t room_for(double per_segment, int64_t n, int64_t least,
-                        int64_t most)
+static unsigned long long room_for(double per_segment, int64_t n, int64_t least)
 {
     double wanted = per_segment * (double)n + (double)least;
-    return wanted < (double)most ? (int64_t)wanted : most;
+    double most = (double)(UINT32_MAX - 4096);
+    return (unsigned long long)(wanted < most ? wanted : most);
 }
 
 static oj_status take_room(struct cuda_cells_build *b,
                            struct oj_cuda_work *work)
 {
-    struct oj_cuda_cells *cells = b->cells;
-    int64_t n = b->layer->n_segments, most = UINT32_MAX - 4096;
-    int64_t ids = room_for(b->room.ids, n, 1 << 18, most);
-    int64_t headers = room_for(b->room.headers, n, 1 << 16, most);
-    int64_t words = room_for(b->room.words, n, 1 << 18, most);
-    int64_t n_huge = ids / OJ_CELLS_LONG + 16;
-    b->n_ids = ids;
-    b->n_nodes[OJ_CELLS_OF_SHORT] = headers;
-    b->n_nodes[OJ_CELLS_OF_LONG] = ids / OJ_CELLS_SHORT + 16;
-    b->n_nodes[OJ_CELLS_OF_HUGE] = n_huge;
-    OJ_TRY(work->make(words, &cells->pool));
-    OJ_TRY(work->make(headers, &cells->tree));
-    OJ_TRY(work->make(ids, &b->mask));
-    OJ_TRY(work->make(n_huge < HUGE_NODES ? n_huge : (int64_t)HUGE_NODES,
-                      &b->plan));
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_TRY(work->make(ids, &b->id[i]));
-        for (int k = 0; k < OJ_CELLS_CLASSES; k++)
-            OJ_TRY(work->make(b->n_nodes[k], &b->node[i][k]));
-    }
+    struct oj_cells_round *r = &b->round;
+    int64_t n = b->layer->n_segments, n_ids;
+    r->max_ids = room_for(b->room.ids, n, 1 << 18);
+    r->max_headers = room_for(b->room.headers, n, 1 << 16);
+    r->max_words = room_for(b->room.words, n, 1 << 18);
+    r->max_nodes[OJ_CELLS_OF_SHORT] = r->max_headers;
+    r->max_nodes[OJ_CELLS_OF_LONG] = r->max_ids / OJ_CELLS_SHORT + 16;
+    r->max_nodes[OJ_CELLS_OF_HUGE] = r->max_ids / OJ_CELLS_LONG + 16;
+    n_ids = (int64_t)r->max_ids;
+    OJ_TRY(work->make((int64_t)r->max_words, &r->pool));
+    OJ_TRY(work->make((int64_t)r->max_headers, &r->tree));
+    OJ_TRY(work->make(n_ids, &r->mask));
+    OJ_TRY(work->make(n_ids, &r->id, &r->next_id));
+    OJ_TRY(work->make(
+        (int64_t)least(r->max_nodes[OJ_CELLS_OF_HUGE], HUGE_NODES), &b->plan));
+    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
+        OJ_TRY(work->make((int64_t)r->max_nodes[k], &r->node[k],
+                          &r->next_node[k]));
     return OJ_OK;
 }
 
 /* --- rounds --------------------------------------------------------------- */
 
-static struct oj_cells_round round_of(const struct cuda_cells_build *b,
-                                      int parity)
-{
-    struct oj_cells_round r = {};
-    int next = !parity;
-    r.square = b->cells->square;
-    r.leaf_size = b->leaf_size;
-    r.marks_ties = b->marks_ties;
-    r.segment = (const double *)b->layer->segment.data;
-    r.rank = b->layer->segment_feature.data;
-    r.max_headers = (unsigned long long)b->cells->tree.n;
-    r.max_words = (unsigned long long)b->cells->pool.n;
-    r.max_ids = (unsigned long long)b->n_ids;
-    r.id = b->id[parity];
-    r.next_id = b->id[next];
-    r.mask = b->mask;
-    for (int k = 0; k < OJ_CELLS_CLASSES; k++)
-    {
-        r.node[k] = b->node[parity][k];
-        r.next_node[k] = b->node[next][k];
-        r.max_nodes[k] = (unsigned long long)b->n_nodes[k];
-    }
-    r.tree = b->cells->tree.data;
-    r.pool = b->cells->pool.data;
-    r.counters = b->counters;
-    return r;
-}
-
-static unsigned long long least(unsigned long long a, unsigned long long b)
-{
-    return a < b ? a : b;
-}
-
 static oj_status run_round(struct cuda_cells_build *b,
-                           const struct oj_cells_round *r,
                            const unsigned long long *n)
 {
+    const struct oj_cells_round *r = &b->round;
     cudaStream_t stream = b->work->stream;
     for (unsigned long long at = 0; at < n[OJ_CELLS_OF_HUGE]; at += HUGE_NODES)
     {
@@ -235,7 +194,7 @@ static oj_status run_round(struct cuda_cells_build *b,
 /* Zeroes what a round adds up. */
 static oj_status clear_sums(struct cuda_cells_build *b)
 {
-    return b->work->clear(&b->counters->ids, 1 + OJ_CELLS_CLASSES);
+    return b->work->clear(&b->round.counters->ids, 1 + OJ_CELLS_CLASSES);
 }
 
 /* Begins with the root. */
@@ -243,23 +202,20 @@ static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
 {
     struct oj_cuda_work *work = b->work;
     uint32_t n_roots = (uint32_t)b->n_roots;
-    int k = n_roots <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
-            : n_roots <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
-                                       : OJ_CELLS_OF_HUGE;
+    enum oj_cells_class k = class_of(n_roots);
     const struct oj_cuda_segment *segment = b->layer->segment.data;
     const uint32_t *distinct = b->distinct;
-    struct oj_cells_counters *counters = b->counters;
-    struct oj_near_node *root = b->node[0][k];
-    struct oj_near_header *tree = b->cells->tree.data;
-    uint32_t *id = b->id[0];
-    OJ_TRY(work->clear(b->counters, 1));
-    OJ_TRY(work->check(
-        cudaMemsetAsync(&b->counters->headers, 1, 1, work->stream)));
+    struct oj_cells_counters *counters = b->round.counters;
+    struct oj_near_node *root = b->round.node[k];
+    struct oj_near_header *tree = b->round.tree;
+    uint32_t *id = b->round.id;
+    OJ_TRY(work->clear(counters, 1));
+    OJ_TRY(
+        work->check(cudaMemsetAsync(&counters->headers, 1, 1, work->stream)));
     OJ_TRY(work->each(b->layer->n_segments,
                       [=] __device__(int64_t i)
                       {
-                          if (oj_near_is_lost(segment[i].ax, segment[i].ay,
-                                              segment[i].bx, segment[i].by))
+                          if (oj_near_is_lost(segment[i]))
                               counters->lost.n = 1;
                       }));
     OJ_TRY(work->each(n_roots,
@@ -313,7 +269,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
         struct oj_cuda_segment g = s.segment[i];
         x = seed_range(s, fmin(g.ax, g.bx) - s.x0, fmax(g.ax, g.bx) - s.x0);
         y = seed_range(s, fmin(g.ay, g.by) - s.y0, fmax(g.ay, g.by) - s.y0);
-        if (!fill && oj_near_is_lost(g.ax, g.ay, g.bx, g.by))
+        if (!fill && oj_near_is_lost(g))
             counters->lost.n = 1;
         n = (x.last - x.first + 1) * (y.last - y.first + 1);
         if (n > SEED_MOST_CELLS)
@@ -355,14 +311,9 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     first = __shfl_sync(FULL_WARP, first, 0) + sum - n;
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
-        uint32_t votes = __ballot_sync(FULL_WARP, n > 0 && mine == k);
-        unsigned long long base = 0;
-        if (lane == 0 && votes != 0)
-            base = atomicAdd(&r.counters->nodes[k].n,
-                             (unsigned long long)__popc(votes));
-        base = __shfl_sync(FULL_WARP, base, 0);
-        if (mine == k)
-            at = base + (unsigned)__popc(votes & ((1u << lane) - 1u));
+        unsigned long long place =
+            take_of_warp(&r.counters->nodes[k], n > 0 && mine == k);
+        at = mine == k ? place : at;
     }
     node.first = (uint32_t)first;
     s.cursor[cell] = node.first;
@@ -395,7 +346,7 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
                             unsigned long long *n, int *done)
 {
     struct oj_cuda_work work(b->work);
-    struct oj_cells_round r = round_of(b, 1); /* which fills the first lists */
+    struct oj_cells_round r = b->round;
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
     int64_t n_segments = b->layer->n_segments;
@@ -407,10 +358,11 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     s.widen = oj_near_seed_widen(square, level);
     s.n = n_segments;
     s.segment = b->layer->segment.data;
+    turn(&r); /* it fills the first lists */
     OJ_TRY(work.make_zeros(n_cells, &s.cursor));
-    OJ_TRY(work.clear(b->counters, 1));
+    OJ_TRY(work.clear(r.counters, 1));
     OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<0>, s, (uint32_t *)NULL,
-                                b->counters));
+                                r.counters));
     OJ_TRY(work.run<SEED_BLOCK>(n_cells, seed_nodes, s, r));
     OJ_TRY(seed_headers(&work, r, level));
     OJ_TRY(read_counters(b));
@@ -424,8 +376,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     }
     if (!*done)
         return OJ_OK;
-    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<1>, s, b->id[0],
-                                b->counters));
+    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<1>, s, r.next_id,
+                                r.counters));
     return clear_sums(b);
 }
 
@@ -438,15 +390,14 @@ static oj_status run_rounds(struct cuda_cells_build *b)
     /* where segments are long for the cells of a level, a lower one may do */
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
-        if ((int64_t)oj_near_seed_above(level + 2) <= b->cells->tree.n)
+        if (oj_near_seed_above(level + 2) <= b->round.max_headers)
             OJ_TRY(seed_cells(b, level, n, &done));
     }
     if (!done)
         OJ_TRY(put_first(b, n));
     for (int i = 0; i < ROUNDS; i++)
     {
-        struct oj_cells_round r = round_of(b, i & 1);
-        OJ_TRY(run_round(b, &r, n));
+        OJ_TRY(run_round(b, n));
         OJ_TRY(read_counters(b));
         OJ_TRY(oj_check_cancel(b->work->device->cancel, b->work->err));
         if (b->seen.lost.n)
@@ -456,10 +407,11 @@ static oj_status run_rounds(struct cuda_cells_build *b)
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
-            n[k] = least(b->seen.nodes[k].n, r.max_nodes[k]);
+            n[k] = least(b->seen.nodes[k].n, b->round.max_nodes[k]);
         if (n[0] + n[1] + n[2] == 0)
             break;
         OJ_TRY(clear_sums(b));
+        turn(&b->round);
     }
     return OJ_OK;
 }
@@ -470,17 +422,18 @@ static oj_status make_directory(struct cuda_cells_build *b,
                                 struct oj_cuda_work *keep)
 {
     struct oj_cuda_cells *cells = b->cells;
-    const struct oj_near_header *tree = cells->tree.data;
+    const struct oj_near_header *tree = cells->tree;
     struct oj_near_header *directory;
-    int64_t n_headers =
-        (int64_t)least(b->seen.headers.n, (unsigned long long)cells->tree.n);
+    int64_t n_headers = (int64_t)least(b->seen.headers.n, b->round.max_headers),
+            n;
     int level = 3;
     while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * n_headers)
         level++;
     cells->directory_level = level;
-    OJ_TRY(keep->make((int64_t)1 << (2 * level), &cells->directory));
-    directory = cells->directory.data;
-    return keep->each(cells->directory.n,
+    n = (int64_t)1 << (2 * level);
+    OJ_TRY(keep->make(n, &directory));
+    cells->directory = directory;
+    return keep->each(n,
                       [=] __device__(int64_t i)
                       {
                           uint32_t rest = (1u << level) - 1u;
@@ -500,7 +453,7 @@ static void ask_for_less(struct cuda_cells_build *b)
     b->room.ids *= 0.5;
     b->room.headers *= 0.5;
     b->room.words *= 0.6;
-    b->leaf_size *= 2;
+    b->round.leaf_size *= 2;
 }
 
 /* *done: 0 where it has to be made again: b->seen says why. */
@@ -513,8 +466,10 @@ static oj_status attempt_build(struct cuda_cells_build *b,
     *done = !b->seen.pool_full.n && !(b->seen.crowded.n && b->distinct == NULL);
     if (*done)
     {
-        work.hand_over(b->cells->tree.data, keep);
-        work.hand_over(b->cells->pool.data, keep);
+        work.hand_over(b->round.tree, keep);
+        work.hand_over(b->round.pool, keep);
+        b->cells->tree = b->round.tree;
+        b->cells->pool = b->round.pool;
     }
     return OJ_OK;
 }
@@ -565,18 +520,21 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.work = &work;
     b.layer = layer;
     b.cells = out;
-    b.marks_ties = marks_ties;
+    b.round.square = out->square;
+    b.round.segment = layer->segment.data;
+    b.round.rank = layer->segment_feature.data;
+    b.round.marks_ties = marks_ties;
     /* Short lists answer faster and take longer to make: measured with lots
      * (4 million segments) and streets (118,000) under 170 million points. */
-    b.leaf_size = layer->n_segments < (1 << 19)   ? 6
-                  : layer->n_segments < (1 << 21) ? 12
-                                                  : 20;
+    b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
+                        : layer->n_segments < (1 << 21) ? 12
+                                                        : 20;
     /* Twice what lots and streets take; far reaches begin with long lists. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
-    b.room.headers = 36.0 / (double)b.leaf_size;
-    b.room.words = 14.0 + 108.0 / (double)b.leaf_size;
+    b.room.headers = 36.0 / (double)b.round.leaf_size;
+    b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;
     b.n_roots = layer->n_segments;
-    OJ_TRY(work.make(1, &b.counters));
+    OJ_TRY(work.make(1, &b.round.counters));
     OJ_TRY(try_build(&b, keep));
     return make_directory(&b, keep);
 }
@@ -584,12 +542,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
 struct oj_near_view oj_cuda_cells_view(const struct oj_cuda_cells *cells,
                                        const struct oj_cuda_layer *layer)
 {
-    struct oj_near_view v;
-    v.square = cells->square;
-    v.directory_level = cells->directory_level;
-    v.directory = cells->directory.data;
-    v.tree = cells->tree.data;
-    v.pool = cells->pool.data;
-    v.segment = (const double *)layer->segment.data;
-    return v;
+    return {cells->square,    cells->directory_level,
+            cells->directory, cells->tree,
+            cells->pool,      layer->segment.data};
 }

@@ -22,8 +22,8 @@ struct oj_cuda_cells
 {
     struct oj_near_square square;
     int directory_level;
-    struct oj_cuda_array<struct oj_near_header> tree, directory;
-    struct oj_cuda_array<uint64_t> pool;
+    const struct oj_near_header *tree, *directory;
+    const uint64_t *pool;
 };
 
 /** Builds the cells of layer for distances up to reach; their arrays are

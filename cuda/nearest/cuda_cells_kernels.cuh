@@ -36,14 +36,14 @@ struct oj_cells_round
     struct oj_near_square square;
     uint32_t leaf_size;
     int marks_ties; /**< 1: those that stand for others are told apart */
-    const double *segment;
+    const struct oj_cuda_segment *segment;
     const int32_t *rank;
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
     uint32_t *id;      /**< lists of this round */
     uint16_t *mask;    /**< parallel to id */
     uint32_t *next_id; /**< lists of the next one */
-    const struct oj_near_node *node[OJ_CELLS_CLASSES];
+    struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
     struct oj_near_header *tree;
     uint64_t *pool;
@@ -80,6 +80,19 @@ static __device__ uint32_t scan_warp(uint32_t v, int lane)
     return v;
 }
 
+/* The places of a counter that the lanes with `wants` take, one after another:
+ * this lane's, by a warp. */
+static __device__ unsigned long long
+take_of_warp(struct oj_cells_counter *counter, int wants)
+{
+    uint32_t votes = __ballot_sync(FULL_WARP, wants), lane = threadIdx.x % 32;
+    unsigned long long base = 0;
+    if (lane == 0 && votes != 0)
+        base = atomicAdd(&counter->n, (unsigned long long)__popc(votes));
+    return __shfl_sync(FULL_WARP, base, 0) +
+           (unsigned)__popc(votes & ((1u << lane) - 1u));
+}
+
 /* One step on the way to the least of each of 2 half numbers over the lanes of
  * a warp or a part of it: lanes that differ in bit exchange halves. */
 template <int half>
@@ -106,13 +119,8 @@ static __device__ struct oj_near_piece
 piece_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
          uint32_t id, struct oj_cuda_segment *s)
 {
-    const double2 *at = (const double2 *)(r.segment + 4 * (int64_t)id);
-    double2 a = __ldg(at), b = __ldg(at + 1);
-    s->ax = a.x;
-    s->ay = a.y;
-    s->bx = b.x;
-    s->by = b.y;
-    return oj_near_piece(&frame, a.x, a.y, b.x, b.y);
+    *s = oj_near_load_segment(r.segment, (int32_t)id);
+    return oj_near_piece(&frame, *s);
 }
 
 /* What two segments that hash alike are to each other. */
@@ -128,10 +136,8 @@ static __device__ enum oj_cells_kinship kinship(const struct oj_cells_round &r,
                                                 uint32_t i, int end_i,
                                                 uint32_t j, int end_j)
 {
-    const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)i);
-    const double2 *t = (const double2 *)(r.segment + 4 * (int64_t)j);
-    struct oj_near_key k = oj_near_key(end_i, s[0].x, s[0].y, s[1].x, s[1].y);
-    struct oj_near_key l = oj_near_key(end_j, t[0].x, t[0].y, t[1].x, t[1].y);
+    struct oj_cuda_segment k = oj_near_key(end_i, r.segment[i]);
+    struct oj_cuda_segment l = oj_near_key(end_j, r.segment[j]);
     if (!oj_near_same_key(&k, &l))
         return OJ_CELLS_STRANGERS;
     return oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j)
@@ -153,9 +159,8 @@ static __device__ uint64_t long_entry(const struct oj_cells_round &r,
                                       const struct oj_near_scale &scale,
                                       uint32_t id)
 {
-    const double2 *s = (const double2 *)(r.segment + 4 * (int64_t)id);
-    double2 a = __ldg(s), b = __ldg(s + 1);
-    return oj_near_entry(&frame, &scale, a.x, a.y, b.x, b.y);
+    return oj_near_entry(&frame, &scale,
+                         oj_near_load_segment(r.segment, (int32_t)id));
 }
 
 /* Entry number at, of segment id with its mark, of the n of the leaf at first
@@ -194,7 +199,7 @@ static __device__ void put_leaf(const struct oj_cells_round &r,
         r.pool[first + kept] = 0;
 }
 
-static __device__ enum oj_cells_class class_of(uint32_t n)
+static __host__ __device__ enum oj_cells_class class_of(uint32_t n)
 {
     return n <= OJ_CELLS_SHORT  ? OJ_CELLS_OF_SHORT
            : n <= OJ_CELLS_LONG ? OJ_CELLS_OF_LONG
@@ -518,13 +523,13 @@ static __device__ void fill_share(const struct oj_cells_round &r,
     }
 }
 
-static __device__ struct oj_near_key key_of(const struct oj_cells_round &r,
-                                            const struct oj_near_frame &frame,
-                                            uint32_t id)
+static __device__ struct oj_cuda_segment
+key_of(const struct oj_cells_round &r, const struct oj_near_frame &frame,
+       uint32_t id)
 {
     struct oj_cuda_segment s;
     struct oj_near_piece p = piece_of(r, frame, id, &s);
-    return oj_near_key(oj_near_end(&p), s.ax, s.ay, s.bx, s.by);
+    return oj_near_key(oj_near_end(&p), s);
 }
 
 /* Where a list does not get shorter: leaves out what others stand for. By a
@@ -545,12 +550,12 @@ static __device__ void drop_equal(const struct oj_cells_round &r,
     for (uint32_t i = threadIdx.x; i < node.n; i += blockDim.x)
     {
         uint32_t mine = id[i] & ~OJ_NEAR_SHARED;
-        struct oj_near_key key = key_of(r, frame, mine);
+        struct oj_cuda_segment key = key_of(r, frame, mine);
         uint32_t at = oj_near_hash(&key) & (SLOTS - 1);
         for (;;)
         {
             uint32_t seen = atomicCAS(&slot[at], 0u, i + 1), mark, there, its;
-            struct oj_near_key other;
+            struct oj_cuda_segment other;
             if (seen == 0)
                 break;
             there = (seen & ~OJ_NEAR_SHARED) - 1;
@@ -1049,7 +1054,7 @@ static __device__ int is_stood_for(const struct oj_cells_round &r,
 static __device__ void put_key(struct list_keys *keys, uint32_t i, int end,
                                const struct oj_cuda_segment &s)
 {
-    struct oj_near_key key = oj_near_key(end, s.ax, s.ay, s.bx, s.by);
+    struct oj_cuda_segment key = oj_near_key(end, s);
     uint32_t hash = oj_near_hash(&key);
     keys->hash[i] = hash;
     ((uint8_t *)keys->first_byte)[i] = (uint8_t)(hash >> 24);

@@ -40,6 +40,7 @@
 #define CUDA_NEAR_CELL_CUH
 
 #include "../../algs/kernels/oj_segment.h"
+#include "../device/oj_cuda_segment.h"
 
 /** A function of the device alone. */
 #define OJ_NEAR_FN static __device__ __forceinline__
@@ -132,7 +133,7 @@ struct oj_near_view
     int directory_level;
     const struct oj_near_header *directory, *tree;
     const uint64_t *pool;
-    const double *segment; /**< 4 of each: ax ay bx by, aligned to 32 bytes */
+    const struct oj_cuda_segment *segment;
 };
 
 /* --- loads ---------------------------------------------------------------- */
@@ -166,24 +167,14 @@ OJ_NEAR_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
     return (uint64_t)low | ((uint64_t)high << 32);
 }
 
-struct oj_near_ends
+/** Segment number i. */
+OJ_NEAR_FN struct oj_cuda_segment
+oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
 {
-    double ax, ay, bx, by;
-};
-
-/** The ends of segment number s. */
-OJ_NEAR_FN struct oj_near_ends oj_near_load_ends(const double *segment,
-                                                 int32_t s)
-{
-    const double *at = segment + 4 * (int64_t)s;
-    struct oj_near_ends e;
-    double2 a = __ldg((const double2 *)at);
-    double2 b = __ldg((const double2 *)at + 1);
-    e.ax = a.x;
-    e.ay = a.y;
-    e.bx = b.x;
-    e.by = b.y;
-    return e;
+    const double2 *at = (const double2 *)(segment + i);
+    double2 a = __ldg(at), b = __ldg(at + 1);
+    struct oj_cuda_segment s = {a.x, a.y, b.x, b.y};
+    return s;
 }
 
 /** oj_segment_distance(), bit for bit, with one root and at most one division,
@@ -193,7 +184,8 @@ OJ_NEAR_FN struct oj_near_ends oj_near_load_ends(const double *segment,
  *     It is 0 for a dot above 0 only by underflow, which is looked at.
  *   - (ay - py) dx - (ax - px) dy is the cross product here but for its sign,
  *     as rounding is the same on both sides of 0. */
-OJ_NEAR_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
+OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
+                                   double py)
 {
     double dx = e.bx - e.ax, dy = e.by - e.ay;
     double vx = px - e.ax, vy = py - e.ay;
@@ -209,10 +201,10 @@ OJ_NEAR_FN double oj_near_distance(struct oj_near_ends e, double px, double py)
 }
 
 /** Distance from p to segment number s, as oj_segment_distance() has it. */
-OJ_NEAR_FN double oj_near_exact(const double *segment, int32_t s, double px,
-                                double py)
+OJ_NEAR_FN double oj_near_exact(const struct oj_cuda_segment *segment,
+                                int32_t s, double px, double py)
 {
-    return oj_near_distance(oj_near_load_ends(segment, s), px, py);
+    return oj_near_distance(oj_near_load_segment(segment, s), px, py);
 }
 
 /* --- single precision -----------------------------------------------------
@@ -385,13 +377,13 @@ OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
                                     struct oj_near_best *best)
 {
     struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
-    struct oj_near_ends s, t;
+    struct oj_cuda_segment s, t;
     if (n > 1)
         two = oj_near_load_pair(leaf->pair + second);
-    s = oj_near_load_ends(v->segment, one.segment);
+    s = oj_near_load_segment(v->segment, one.segment);
     t = s;
     if (n > 1)
-        t = oj_near_load_ends(v->segment, two.segment);
+        t = oj_near_load_segment(v->segment, two.segment);
     oj_near_compete_as(best, oj_near_distance(s, x, y), one.rank, ties);
     if (n > 1)
         oj_near_compete_as(best, oj_near_distance(t, x, y), two.rank, ties);

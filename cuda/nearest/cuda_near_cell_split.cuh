@@ -91,14 +91,13 @@ OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 }
 
 OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
-                                              double ax, double ay, double bx,
-                                              double by)
+                                              struct oj_cuda_segment s)
 {
     struct oj_near_piece p;
-    p.ax = (float)(((ax - f->x0) - f->cx) * f->per_half);
-    p.ay = (float)(((ay - f->y0) - f->cy) * f->per_half);
-    p.dx = (float)(((bx - f->x0) - f->cx) * f->per_half) - p.ax;
-    p.dy = (float)(((by - f->y0) - f->cy) * f->per_half) - p.ay;
+    p.ax = (float)(((s.ax - f->x0) - f->cx) * f->per_half);
+    p.ay = (float)(((s.ay - f->y0) - f->cy) * f->per_half);
+    p.dx = (float)(((s.bx - f->x0) - f->cx) * f->per_half) - p.ax;
+    p.dy = (float)(((s.by - f->y0) - f->cy) * f->per_half) - p.ay;
     oj_near_know(&p);
     return p;
 }
@@ -225,43 +224,40 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 /** What decides the distance from a segment in a node: segments of the same key
  *  are equally far from each of its points, and the first in tie order stands
  *  for all of them.  end: of oj_near_end(). */
-struct oj_near_key
+OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
+                                              const struct oj_cuda_segment s)
 {
-    double ax, ay, bx, by;
-};
-
-OJ_NEAR_FN struct oj_near_key oj_near_key(int end, double ax, double ay,
-                                          double bx, double by)
-{
-    struct oj_near_key k;
-    k.ax = end == 2 ? bx : ax;
-    k.ay = end == 2 ? by : ay;
-    k.bx = end == 1 ? ax : bx;
-    k.by = end == 1 ? ay : by;
+    struct oj_cuda_segment k = s;
+    if (end == 1)
+    {
+        k.bx = s.ax;
+        k.by = s.ay;
+    }
+    else if (end == 2)
+    {
+        k.ax = s.bx;
+        k.ay = s.by;
+    }
     return k;
 }
 
-OJ_NEAR_FN int oj_near_same_key(const struct oj_near_key *k,
-                                const struct oj_near_key *l)
+OJ_NEAR_FN int oj_near_same_key(const struct oj_cuda_segment *k,
+                                const struct oj_cuda_segment *l)
 {
     return (k->ax == l->ax) & (k->ay == l->ay) & (k->bx == l->bx) &
            (k->by == l->by);
 }
 
-OJ_NEAR_FN uint64_t oj_near_double_bits(double v)
-{
-    return (uint64_t)__double_as_longlong(v);
-}
-
 OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
 {
-    uint64_t bits = oj_near_double_bits(v + 0.0); /* -0 becomes 0 */
+    /* -0 becomes 0 */
+    uint64_t bits = (uint64_t)__double_as_longlong(v + 0.0);
     hash = hash * 0x9E3779B1u + (uint32_t)bits;
     return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
 /** Equal for equal keys; zeros of either sign are equal. */
-OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_near_key *k)
+OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
     hash = oj_near_hash_one(hash, k->ay);
@@ -341,10 +337,10 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
 
 /** 1 when the length of a -> b is lost in rounding: no cells then, since
  *  distances from it may be any number. */
-OJ_FN int oj_near_is_lost(double ax, double ay, double bx, double by)
+OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
-    double dx = bx - ax, dy = by - ay;
-    return dx * dx + dy * dy < 1e-290 && (ax != bx || ay != by);
+    double dx = s.bx - s.ax, dy = s.by - s.ay;
+    return dx * dx + dy * dy < 1e-290 && (s.ax != s.bx || s.ay != s.by);
 }
 
 /** What a node becomes, when its list has n segments of which kept are needed
@@ -451,15 +447,13 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
  *  (rounding let it through the tests): it becomes the box's corner, which is
  *  farther from the cell than any that is. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
-                                  const struct oj_near_scale *s, double ax,
-                                  double ay, double bx, double by)
+                                  const struct oj_near_scale *s,
+                                  struct oj_cuda_segment of)
 {
     double from = 0.0, to = 1.0, dx, dy;
     float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
-    ax = (ax - f->x0) - f->cx;
-    ay = (ay - f->y0) - f->cy;
-    bx = (bx - f->x0) - f->cx;
-    by = (by - f->y0) - f->cy;
+    double ax = (of.ax - f->x0) - f->cx, ay = (of.ay - f->y0) - f->cy;
+    double bx = (of.bx - f->x0) - f->cx, by = (of.by - f->y0) - f->cy;
     if (fabs(ax) > s->box || fabs(ay) > s->box || fabs(bx) > s->box ||
         fabs(by) > s->box)
     {

@@ -39,24 +39,15 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- going through the tree ----------------------------------------------- */
 
-/* The boxes of a node's children as all threads of a warp read them. */
-struct segment_node_boxes
-{
-    float x0[OJ_TREE_FANOUT], y0[OJ_TREE_FANOUT];
-    float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
-};
-
 /* What the threads of a warp share. */
 struct segment_warp_memory
 {
-    struct segment_node_boxes boxes;
+    struct oj_device_tree_node boxes;
     uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
     float stack_apart[OJ_TREE_STACK];
 };
 
-static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
-                  sizeof(struct segment_node_boxes) ==
-                      sizeof(struct oj_device_tree_node),
+static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float),
               "a thread for each number of a node");
 
 /* A thread's point, and where the points of its warp are. */
@@ -100,7 +91,7 @@ static __device__ void find_circle(struct seeker *s)
 
 /* How far box c is from the middle of the circle; infinite: there is none. */
 static __device__ __forceinline__ float
-box_apart(const struct seeker *s, const struct segment_node_boxes &b, int c)
+box_apart(const struct seeker *s, const struct oj_device_tree_node &b, int c)
 {
     double dx = fmax(fmax((double)b.x0[c] - s->x, s->x - (double)b.x1[c]), 0.0);
     double dy = fmax(fmax((double)b.y0[c] - s->y, s->y - (double)b.y1[c]), 0.0);
@@ -145,7 +136,7 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
            struct seeker *s, uint32_t at, int depth)
 {
     const struct oj_device_tree *tree = &side.segments;
-    const struct segment_node_boxes &b = group.boxes;
+    const struct oj_device_tree_node &b = group.boxes;
     int level = (int)(at >> OJ_TREE_INDEX_BITS);
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u), wanted = 0;
     const struct oj_device_tree_node *node =

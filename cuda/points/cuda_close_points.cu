@@ -71,18 +71,6 @@ static oj_status order_by_place(struct oj_cuda_work *work,
         order);
 }
 
-template <typename T>
-static oj_status make_column(struct oj_cuda_work *work, int64_t n,
-                             const T *value, const int32_t *rank, const T **out)
-{
-    T *to;
-    if (value == NULL)
-        return OJ_OK;
-    OJ_TRY(work->make(n, &to));
-    *out = to;
-    return work->each(n, [=] __device__(int64_t i) { to[i] = value[rank[i]]; });
-}
-
 static oj_status make_entries(struct close_index *self,
                               struct oj_cuda_work *work, const int32_t *order)
 {
@@ -102,10 +90,10 @@ static oj_status make_entries(struct close_index *self,
                           entry[i].y = segment[order[i]].ay;
                           rank[i] = feature[order[i]];
                       }));
-    OJ_TRY(make_column(work, n, from->fid, rank, &self->columns.fid));
-    OJ_TRY(make_column(work, n, from->on_class, rank, &self->columns.on_class));
-    return make_column(work, n, from->exclude_class, rank,
-                       &self->columns.exclude_class);
+    OJ_TRY(work->gather(n, from->fid, rank, &self->columns.fid));
+    OJ_TRY(work->gather(n, from->on_class, rank, &self->columns.on_class));
+    return work->gather(n, from->exclude_class, rank,
+                        &self->columns.exclude_class);
 }
 
 /* The end of the entries of each place that has some counts until the next

@@ -37,18 +37,16 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *keep)
     const struct oj_cuda_layer *layer = self->layer;
     struct oj_cuda_work work(keep);
     struct oj_cuda_tree tree;
-    struct oj_box *from, *box;
-    const int32_t *order;
+    struct oj_box *from;
     int64_t n = layer->n_features;
     if (layer->n_segments == 0)
         return OJ_OK;
     OJ_TRY(work.make(n, &from));
     OJ_TRY(oj_cuda_layer_boxes(&work, layer, from));
     OJ_TRY(oj_cuda_tree_build(keep, layer, n, from, &tree));
-    OJ_TRY(keep->make(n, &box));
-    order = tree.order;
-    self->side = {tree.tree, box, order};
-    return work.each(n, [=] __device__(int64_t i) { box[i] = from[order[i]]; });
+    self->side.tree = tree.tree;
+    self->side.rank = tree.order;
+    return keep->gather<struct oj_box>(n, from, tree.order, &self->side.box);
 }
 
 /* Of pairs, whose number is not known, so many as seems usual. */

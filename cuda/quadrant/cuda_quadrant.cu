@@ -50,39 +50,10 @@ struct quadrant_cells
     uint8_t *flag;      /**< [segments], or NULL: no polygons */
 };
 
-/** Points of a chunk in quadrants. */
-struct quadrants
-{
-    int64_t n_points;      /**< that are there, in order */
-    int64_t n;             /**< quadrants */
-    int32_t *row;          /**< [n_points or more] */
-    double *x, *y;         /**< [n_points] */
-    int32_t *first;        /**< [n + 1] point */
-    struct oj_box *window; /**< [n] */
-};
-
-/** Pairs of a chunk: how many each quadrant has, and which some have. */
-struct quadrant_pairs
-{
-    int64_t n;       /**< in all */
-    int64_t *offset; /**< [quadrants + 1] */
-    int64_t *task;   /**< [quadrants + 1] first task */
-    struct oj_cuda_array<int32_t> feature;
-};
-
 /** A run of quadrants whose pairs are held at a time. */
 struct quadrant_slice
 {
     int64_t first, end, n_pairs, n_tasks;
-};
-
-/** What points have found so far. */
-struct quadrant_answers
-{
-    double *distance;          /**< [points in order] */
-    int32_t *rank;             /**< [points in order] */
-    int32_t *lock;             /**< [quadrants] 0: free */
-    unsigned long long *n_met; /**< [1] (point, feature) pairs in reach */
 };
 
 /** Points on their way; by value to kernels. The arrays are those of the
@@ -94,10 +65,27 @@ struct quadrant_chunk
     int64_t n;
     double *x, *y, *measure; /**< [n] */
     int32_t *row;            /**< [n] join ordinal or -1 */
-    struct quadrants quadrants;
-    struct quadrant_pairs pairs;
+
+    /* Points in quadrants. */
+    int64_t n_points; /**< that are there, in order */
+    int64_t n_quadrants;
+    int32_t *row_of;       /**< [n_points or more] */
+    double *in_x, *in_y;   /**< [n_points] */
+    int32_t *first;        /**< [n_quadrants + 1] point */
+    struct oj_box *window; /**< [n_quadrants] */
+
+    /* Pairs: how many each quadrant has, and which those of slice have. */
+    int64_t n_pairs; /**< in all */
+    int64_t *offset; /**< [n_quadrants + 1] */
+    int64_t *task;   /**< [n_quadrants + 1] first task */
     struct quadrant_slice slice;
-    struct quadrant_answers answers;
+    struct oj_cuda_array<int32_t> feature;
+
+    /* What points have found so far. */
+    double *distance;          /**< [n_points] */
+    int32_t *rank;             /**< [n_points] */
+    int32_t *lock;             /**< [n_quadrants] 0: free */
+    unsigned long long *n_met; /**< [1] (point, feature) pairs in reach */
 };
 
 struct oj_gpu_quadrant_index
@@ -157,27 +145,27 @@ struct square
  * work's. */
 static oj_status sort_points(struct oj_cuda_work *keep,
                              struct oj_cuda_work *work,
-                             const struct quadrant_chunk *c,
-                             const struct oj_box frame, struct quadrants *out,
-                             uint64_t **code)
+                             struct quadrant_chunk *c,
+                             const struct oj_box frame, uint64_t **code)
 {
     const double *x = c->x, *y = c->y;
     OJ_TRY(keep->order_by<uint64_t>(
         c->n, OJ_QUADRANT_CODE_BITS,
         [=] __device__(int64_t i)
         { return oj_quadrant_code(x[i], y[i], &frame); },
-        &out->row));
-    OJ_TRY(keep->make(out->n_points, &out->x, &out->y));
-    OJ_TRY(work->make(out->n_points, code));
-    const struct quadrants to = *out;
+        &c->row_of));
+    OJ_TRY(keep->make(c->n_points, &c->in_x, &c->in_y));
+    OJ_TRY(work->make(c->n_points, code));
+    const int32_t *row_of = c->row_of;
+    double *in_x = c->in_x, *in_y = c->in_y;
     uint64_t *to_code = *code;
-    return work->each(to.n_points,
+    return work->each(c->n_points,
                       [=] __device__(int64_t i)
                       {
-                          to.x[i] = x[to.row[i]];
-                          to.y[i] = y[to.row[i]];
-                          to_code[i] =
-                              oj_quadrant_code(to.x[i], to.y[i], &frame);
+                          double at_x = x[row_of[i]], at_y = y[row_of[i]];
+                          in_x[i] = at_x;
+                          in_y[i] = at_y;
+                          to_code[i] = oj_quadrant_code(at_x, at_y, &frame);
                       });
 }
 
@@ -234,61 +222,58 @@ static oj_status split_all(struct oj_cuda_work *work, int64_t n, int64_t size,
 }
 
 /* A warp for each quadrant. */
-static __global__ void make_windows(int64_t n, const int32_t *first,
-                                    const double *x, const double *y,
-                                    struct oj_box *window)
+static __global__ void
+make_windows(const __grid_constant__ struct quadrant_chunk c)
 {
     int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     struct oj_box box = oj_box_empty();
-    if (q >= n)
+    if (q >= c.n_quadrants)
         return;
-    for (int p = first[q] + (int)threadIdx.x % WARP; p < first[q + 1];
+    for (int p = c.first[q] + (int)threadIdx.x % WARP; p < c.first[q + 1];
          p += WARP)
-        oj_box_add_point(&box, x[p], y[p]);
+        oj_box_add_point(&box, c.in_x[p], c.in_y[p]);
     oj_cuda_box_of_warp(&box);
     if (threadIdx.x % WARP == 0)
-        window[q] = oj_box_around(&box, 0.0);
+        c.window[q] = oj_box_around(&box, 0.0);
 }
 
 /* place: 1 where a quadrant begins; then quadrants before each place. */
 static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
-                                struct quadrants *out)
+                                struct quadrant_chunk *c)
 {
     int32_t n_quadrants = 0, *first;
-    int64_t n = out->n_points;
+    int64_t n = c->n_points;
     OJ_TRY(keep->scan_total(place, n, &n_quadrants));
-    out->n = n_quadrants;
-    OJ_TRY(keep->make(out->n + 1, &out->first));
-    OJ_TRY(keep->make(out->n, &out->window));
-    first = out->first;
+    c->n_quadrants = n_quadrants;
+    OJ_TRY(keep->make(c->n_quadrants + 1, &c->first));
+    OJ_TRY(keep->make(c->n_quadrants, &c->window));
+    first = c->first;
     OJ_TRY(keep->each(n + 1,
                       [=] __device__(int64_t i)
                       {
                           if (i == n || place[i + 1] != place[i])
                               first[place[i]] = (int32_t)i;
                       }));
-    return keep->run<BLOCK>(out->n * WARP, make_windows, out->n, out->first,
-                            out->x, out->y, out->window);
+    return keep->run<BLOCK>(c->n_quadrants * WARP, make_windows, *c);
 }
 
 static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
                                 struct quadrant_chunk *c)
 {
     struct oj_cuda_work work(keep);
-    struct quadrants *out = &c->quadrants;
     struct point_extent frame = {oj_box_empty(), 0};
-    uint64_t *code;
-    int32_t *place;
+    uint64_t *code = NULL;
+    int32_t *place = NULL;
     size = size < c->n ? size : c->n;
     OJ_TRY(work.reduce(c->n, extent_of_point{c->x, c->y}, join_point_extents(),
                        &frame));
-    out->n_points = frame.n;
+    c->n_points = frame.n;
     if (frame.n == 0)
         return OJ_OK;
-    OJ_TRY(sort_points(keep, &work, c, frame.box, out, &code));
-    OJ_TRY(work.make_zeros(out->n_points + 1, &place));
-    OJ_TRY(split_all(&work, out->n_points, size, code, place));
-    return list_quadrants(keep, place, out);
+    OJ_TRY(sort_points(keep, &work, c, frame.box, &code));
+    OJ_TRY(work.make_zeros(c->n_points + 1, &place));
+    OJ_TRY(split_all(&work, c->n_points, size, code, place));
+    return list_quadrants(keep, place, c);
 }
 
 /* --- the join side ---------------------------------------------------------
@@ -496,7 +481,7 @@ static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
                                 int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
-    struct oj_box window = c->quadrants.window[q];
+    struct oj_box window = c->window[q];
     struct oj_quadrant_cells cells =
         oj_quadrant_cells_of(&grid->frame, &window);
     unsigned lane = threadIdx.x % WARP;
@@ -523,25 +508,25 @@ static __global__ void
 count_pairs(const __grid_constant__ struct quadrant_chunk c)
 {
     int64_t q = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    int64_t n = c.quadrants.n, n_pairs;
+    int64_t n = c.n_quadrants, n_pairs;
     if (q > n)
         return;
     n_pairs = q < n ? visit(&c, q, NULL) : 0;
     if (threadIdx.x % WARP != 0)
         return;
-    c.pairs.offset[q] = n_pairs;
-    c.pairs.task[q] = (n_pairs + TASK - 1) / TASK;
+    c.offset[q] = n_pairs;
+    c.task[q] = (n_pairs + TASK - 1) / TASK;
 }
 
 static __global__ void
 fill_pairs(const __grid_constant__ struct quadrant_chunk c)
 {
-    const int64_t *offset = c.pairs.offset;
+    const int64_t *offset = c.offset;
     int64_t q =
         c.slice.first + ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     if (q < c.slice.end)
         (void)visit(&c, q,
-                    c.pairs.feature.data + (offset[q] - offset[c.slice.first]));
+                    c.feature.data + (offset[q] - offset[c.slice.first]));
 }
 
 /* The quadrants after those of a slice whose pairs are not more than most, or
@@ -549,8 +534,8 @@ fill_pairs(const __grid_constant__ struct quadrant_chunk c)
 static __device__ struct quadrant_slice
 slice_after(const struct quadrant_chunk &c, int64_t most)
 {
-    const int64_t *offset = c.pairs.offset, *task = c.pairs.task;
-    int64_t first = c.slice.end, low = first + 1, high = c.quadrants.n;
+    const int64_t *offset = c.offset, *task = c.task;
+    int64_t first = c.slice.end, low = first + 1, high = c.n_quadrants;
     while (low < high)
     {
         int64_t middle = low + (high - low + 1) / 2;
@@ -565,12 +550,11 @@ slice_after(const struct quadrant_chunk &c, int64_t most)
 static oj_status count_all_pairs(struct oj_cuda_work *work,
                                  struct quadrant_chunk *c)
 {
-    struct quadrant_pairs *pairs = &c->pairs;
-    int64_t n = c->quadrants.n;
-    OJ_TRY(work->make(n + 1, &pairs->offset, &pairs->task));
+    int64_t n = c->n_quadrants;
+    OJ_TRY(work->make(n + 1, &c->offset, &c->task));
     OJ_TRY(work->run<BLOCK>((n + 1) * WARP, count_pairs, *c));
-    OJ_TRY(work->scan(pairs->task, n));
-    return work->scan_total(pairs->offset, n, &pairs->n);
+    OJ_TRY(work->scan(c->task, n));
+    return work->scan_total(c->offset, n, &c->n_pairs);
 }
 
 static oj_status next_slice(struct oj_cuda_work *of, struct quadrant_chunk *c,
@@ -712,9 +696,9 @@ static __device__ void put_together(const struct quadrant_chunk *c, int64_t q,
                                     int alone, int64_t point,
                                     const struct quadrant_walk *w)
 {
-    double *distance = &c->answers.distance[point];
-    int32_t *rank = &c->answers.rank[point];
-    int32_t *lock = &c->answers.lock[q];
+    double *distance = &c->distance[point];
+    int32_t *rank = &c->rank[point];
+    int32_t *lock = &c->lock[q];
     struct oj_quadrant_best best;
     if (!alone)
     {
@@ -753,8 +737,8 @@ static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
     w->n_met = 0;
     if (!is_there)
         return;
-    w->x = c->quadrants.x[point];
-    w->y = c->quadrants.y[point];
+    w->x = c->in_x[point];
+    w->y = c->in_y[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
     w->window = oj_box_around(&at, c->grid.reach);
@@ -766,8 +750,8 @@ static __global__ void __launch_bounds__(TILE)
 {
     __shared__ struct pairs_of_block pairs;
     __shared__ struct tile tile;
-    const int64_t *task = c.pairs.task, *offset = c.pairs.offset;
-    const int32_t *first_point = c.quadrants.first;
+    const int64_t *task = c.task, *offset = c.offset;
+    const int32_t *first_point = c.first;
     struct quadrant_walk w;
     int64_t t = task[c.slice.first] + blockIdx.x;
     int64_t q = oj_cuda_owner_of(task, c.slice.first, c.slice.end, t);
@@ -776,8 +760,7 @@ static __global__ void __launch_bounds__(TILE)
     int n = left < TASK ? (int)left : TASK;
     int alone = task[q + 1] - task[q] == 1;
     unsigned n_met = 0;
-    load_pairs(&c, c.pairs.feature.data + (first - offset[c.slice.first]), n,
-               &pairs);
+    load_pairs(&c, c.feature.data + (first - offset[c.slice.first]), n, &pairs);
     for (int64_t p = first_point[q]; p < first_point[q + 1]; p += TILE)
     {
         int64_t point = p + threadIdx.x;
@@ -789,24 +772,24 @@ static __global__ void __launch_bounds__(TILE)
     for (int step = WARP / 2; step > 0; step /= 2)
         n_met += __shfl_xor_sync(~0u, n_met, step);
     if (threadIdx.x % WARP == 0 && n_met > 0)
-        atomicAdd(c.answers.n_met, (unsigned long long)n_met);
+        atomicAdd(c.n_met, (unsigned long long)n_met);
 }
 
 static oj_status make_answers(struct oj_cuda_work *work,
                               struct quadrant_chunk *c)
 {
-    struct quadrant_answers *a = &c->answers;
-    int64_t n = c->quadrants.n_points;
-    OJ_TRY(work->make(n, &a->distance));
-    OJ_TRY(work->make(n, &a->rank));
-    OJ_TRY(work->make_zeros(c->quadrants.n, &a->lock));
-    OJ_TRY(work->make_zeros(1, &a->n_met));
-    const struct quadrant_answers to = *a;
+    int64_t n = c->n_points;
+    OJ_TRY(work->make(n, &c->distance));
+    OJ_TRY(work->make(n, &c->rank));
+    OJ_TRY(work->make_zeros(c->n_quadrants, &c->lock));
+    OJ_TRY(work->make_zeros(1, &c->n_met));
+    double *distance = c->distance;
+    int32_t *rank = c->rank;
     return work->each(n,
                       [=] __device__(int64_t i)
                       {
-                          to.distance[i] = INFINITY;
-                          to.rank[i] = INT32_MAX;
+                          distance[i] = INFINITY;
+                          rank[i] = INT32_MAX;
                       });
 }
 
@@ -820,18 +803,18 @@ static oj_status answer_all(struct oj_cuda_work *work,
                           chunk.row[i] = -1;
                           chunk.measure[i] = NAN;
                       }));
-    return work->each(chunk.quadrants.n_points,
+    return work->each(chunk.n_points,
                       [=] __device__(int64_t p)
                       {
                           const int32_t *ordinal_of =
                               chunk.layer.ordinal_of.data;
-                          int32_t best = chunk.answers.rank[p];
-                          int32_t row = chunk.quadrants.row[p];
+                          int32_t best = chunk.rank[p];
+                          int32_t row = chunk.row_of[p];
                           if (best == INT32_MAX)
                               return;
                           chunk.row[row] =
                               ordinal_of != NULL ? ordinal_of[best] : best;
-                          chunk.measure[row] = chunk.answers.distance[p];
+                          chunk.measure[row] = chunk.distance[p];
                       });
 }
 
@@ -885,7 +868,7 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 {
     for (*got = n < most_pairs ? n : most_pairs;; *got /= 2)
     {
-        oj_status status = c->work->make(*got, &c->on.pairs.feature);
+        oj_status status = c->work->make(*got, &c->on.feature);
         if (status != OJ_ERR_NOMEM || *got <= least_pairs)
             return status;
     }
@@ -894,7 +877,7 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 /* One quadrant may have more pairs than are held at a time. */
 static oj_status make_room(struct chunk *c)
 {
-    struct oj_cuda_array<int32_t> *feature = &c->on.pairs.feature;
+    struct oj_cuda_array<int32_t> *feature = &c->on.feature;
     if (c->on.slice.n_pairs <= feature->n)
         return OJ_OK;
     c->work->drop(feature->data);
@@ -920,14 +903,14 @@ static oj_status meet(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
     int64_t most = 0;
-    if (on->quadrants.n == 0 || on->grid.n_entries == 0)
+    if (on->n_quadrants == 0 || on->grid.n_entries == 0)
         return OJ_OK;
     OJ_TRY(count_all_pairs(c->work, on));
     OJ_TRY(end_stage(c, &c->stats.filter_s));
-    if (on->pairs.n == 0)
+    if (on->n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(hold_pairs(c, on->pairs.n, &most));
-    while (on->slice.end < on->quadrants.n)
+    OJ_TRY(hold_pairs(c, on->n_pairs, &most));
+    while (on->slice.end < on->n_quadrants)
         OJ_TRY(run_slice(c, most));
     return OJ_OK;
 }
@@ -940,7 +923,7 @@ static oj_status unload(struct chunk *c, int32_t *row, double *measure)
     OJ_TRY(end_stage(c, &c->stats.refine_s));
     OJ_TRY(copy(c, row, on->row, n * sizeof *row));
     OJ_TRY(copy(c, measure, on->measure, n * sizeof *measure));
-    return c->work->read(on->answers.n_met, &c->stats.n_candidates);
+    return c->work->read(on->n_met, &c->stats.n_candidates);
 }
 
 static oj_status run_chunk(struct chunk *c, const double *x, const double *y,

@@ -53,23 +53,11 @@ static __device__ uint32_t at_thread(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-static __device__ struct oj_ring_fragment
-load_fragment(const struct oj_ring_fragment *f)
-{
-    struct oj_ring_fragment r;
-    uint4 v = *(const uint4 *)f;
-    r.unit = v.x;
-    r.first = v.y;
-    r.n = v.z;
-    r.node = v.w;
-    return r;
-}
-
 /* Number k of those that go to children. */
 static __device__ struct oj_ring_fragment load_listed(const struct view &v,
                                                       uint32_t k)
 {
-    return load_fragment(&v.level.fragment[v.list != NULL ? v.list[k] : k]);
+    return v.level.fragment[v.list != NULL ? v.list[k] : k];
 }
 
 static __device__ uint2 place_of(const struct view &v, uint32_t node)
@@ -106,8 +94,8 @@ static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
     struct oj_ring_fragment a, b;
     if (first == end)
         return 0;
-    a = load_fragment(&v.level.fragment[first]);
-    b = load_fragment(&v.level.fragment[end - 1]);
+    a = v.level.fragment[first];
+    b = v.level.fragment[end - 1];
     *first_edge = a.first;
     return b.first + b.n - a.first;
 }
@@ -267,8 +255,8 @@ struct head_of
         struct oj_ring_fragment f, before;
         if (k == 0)
             return 0;
-        f = load_fragment(&fragment[list != NULL ? list[k] : k]);
-        before = load_fragment(&fragment[list != NULL ? list[k - 1] : k - 1]);
+        f = fragment[list != NULL ? list[k] : k];
+        before = fragment[list != NULL ? list[k - 1] : k - 1];
         return f.node == before.node && f.unit >> 1 == before.unit >> 1
                    ? 0
                    : (uint32_t)k;
@@ -350,7 +338,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     struct oj_ring_fragment f = {0, 0, 0, 0};
     if (k < v.n_fragments)
     {
-        f = load_fragment(&v.level.fragment[k]);
+        f = v.level.fragment[k];
         is = (enum ring_node_kind)v.kind[f.node];
     }
     if (is != KIND_NOTHING)
@@ -492,12 +480,10 @@ put_fragments(const __grid_constant__ struct view v,
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;
         unsigned long long to = place[family.at + (uint64_t)c * family.n];
-        uint4 made;
-        made.x = (f.unit & ~1u) | (inside >> c & 1u);
-        made.y = (uint32_t)to;
-        made.z = (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u);
-        made.w = 16 * split + c;
-        *(uint4 *)&next.fragment[to >> 32] = made;
+        next.fragment[to >> 32] = {
+            (f.unit & ~1u) | (inside >> c & 1u), (uint32_t)to,
+            (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u),
+            16 * split + c};
     }
     for (uint32_t e = f.first; e < f.first + f.n; e++)
     {

@@ -24,9 +24,7 @@ struct units
 {
     int64_t n;
     int units; /* enum oj_ring_units */
-    const int64_t *part_offset, *ring_offset, *segment_offset;
-    const uint8_t *part_kind;
-    const struct oj_cuda_segment *segment;
+    struct oj_cuda_layer layer;
     struct oj_ring_frame frame;
     int level; /* to start at */
 };
@@ -64,8 +62,8 @@ static __device__ struct oj_ring_windows unpack_windows(uint32_t packed)
 static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
 {
     if (u.units == OJ_RING_FEATURES)
-        i = u.part_offset[i];
-    return u.segment_offset[u.ring_offset[i]];
+        i = u.layer.part_offset.data[i];
+    return u.layer.segment_offset.data[u.layer.ring_offset.data[i]];
 }
 
 static __device__ struct oj_ring_windows windows_of(const struct units &u,
@@ -77,7 +75,7 @@ static __device__ struct oj_ring_windows windows_of(const struct units &u,
     {
         for (int64_t e = first; e < end; e++)
         {
-            const struct oj_cuda_segment g = u.segment[e];
+            const struct oj_cuda_segment g = u.layer.segment.data[e];
             oj_ring_chain_add(&chain, g.ax, g.ay, g.bx, g.by);
         }
     }
@@ -94,7 +92,7 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
         return;
     n = i < u.n ? first_of_unit(u, i + 1) - first_of_unit(u, i) : 0;
     if (i < u.n && u.units != OJ_RING_FEATURES &&
-        u.part_kind[i] != OJ_PART_POLYGON)
+        u.layer.part_kind.data[i] != OJ_PART_POLYGON)
         n = 0;
     if (n > 0 && u.level > 0)
     {
@@ -127,19 +125,15 @@ static oj_status measure(struct oj_cuda_work *work, const struct units *u,
 /* --- the root ------------------------------------------------------------- */
 
 /* Fragment k of the root. */
-static __device__ void put_fragment(const struct units &u,
-                                    const struct starts &starts, int64_t k,
-                                    struct oj_ring_fragment *out)
+static __device__ struct oj_ring_fragment
+fragment_of(const struct units &u, const struct starts &s, int64_t k)
 {
-    int64_t i = oj_cuda_owner_of<int64_t>(starts.fragments, 0, u.n, k);
-    int64_t begin = first_of_unit(u, i) +
-                    (k - (int64_t)starts.fragments[i]) * OJ_RING_FRAGMENT;
-    int64_t end = first_of_unit(u, i + 1);
-    out->unit = 2 * (uint32_t)i;
-    out->first = (uint32_t)begin;
-    out->n = (uint32_t)(end - begin < OJ_RING_FRAGMENT ? end - begin
-                                                       : OJ_RING_FRAGMENT);
-    out->node = 0;
+    int64_t i = oj_cuda_owner_of<int64_t>(s.fragments, 0, u.n, k);
+    int64_t begin =
+        first_of_unit(u, i) + (k - (int64_t)s.fragments[i]) * OJ_RING_FRAGMENT;
+    int64_t n = first_of_unit(u, i + 1) - begin;
+    return {2 * (uint32_t)i, (uint32_t)begin,
+            (uint32_t)(n < OJ_RING_FRAGMENT ? n : OJ_RING_FRAGMENT), 0};
 }
 
 static oj_status fill_root(struct oj_cuda_work *work,
@@ -169,7 +163,7 @@ static oj_status fill_root(struct oj_cuda_work *work,
                           root.node_first[1] = (uint32_t)n_fragments;
                       }));
     OJ_TRY(work->each(n_fragments, [=] __device__(int64_t k)
-                      { put_fragment(u, s, k, &root.fragment[k]); }));
+                      { root.fragment[k] = fragment_of(u, s, k); }));
     return work->each(root.n_edges, [=] __device__(int64_t i)
                       { root.edge[i] = (uint32_t)i; });
 }
@@ -202,8 +196,7 @@ static __global__ void make_windows(const __grid_constant__ struct units u,
         {
             uint32_t n =
                 end - e < OJ_RING_FRAGMENT ? end - e : OJ_RING_FRAGMENT;
-            *(uint4 *)&level.fragment[at] =
-                make_uint4(2 * (uint32_t)i, edge, n, node);
+            level.fragment[at] = {2 * (uint32_t)i, edge, n, node};
             for (uint32_t j = 0; j < n; j++)
                 level.edge[edge++] = e + j;
         }
@@ -344,9 +337,9 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
     node = 16 * group + cell % 16;
     to = (uint32_t)put[j];
     f = v.level.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
-    *(uint4 *)&level.fragment[j] =
-        make_uint4((f.unit & ~1u) | ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
-                   to, edges_of(item[j]), node);
+    level.fragment[j] = {(f.unit & ~1u) |
+                             ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
+                         to, edges_of(item[j]), node};
     for (uint32_t e = f.first; e < f.first + f.n; e++)
     {
         if (v.marks.touched[e] >> c & 1u)
@@ -379,7 +372,7 @@ static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
                             unsigned long long *n_items)
 {
     struct oj_cuda_work own(work);
-    unsigned long long *place, *item = NULL, *sorted;
+    unsigned long long *place = NULL, *item = NULL, *sorted;
     int64_t n;
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
@@ -432,11 +425,7 @@ static struct units list_units(struct oj_cuda_ring_making *m)
     u.n = u.units == OJ_RING_FEATURES ? layer->n_features : layer->n_parts;
     if (layer->short_points)
         u.n = 0;
-    u.part_offset = layer->part_offset.data;
-    u.ring_offset = layer->ring_offset.data;
-    u.segment_offset = layer->segment_offset.data;
-    u.part_kind = layer->part_kind.data;
-    u.segment = layer->segment.data;
+    u.layer = *layer;
     u.frame = m->tree.frame;
     if (u.units != OJ_RING_FEATURES)
         m->tree.part_feature = layer->part_feature.data;

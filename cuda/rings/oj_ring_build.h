@@ -29,7 +29,7 @@
 /** Cells of more records than this have them asked always. */
 #define OJ_RING_CODED_RECORDS 256
 
-struct oj_ring_fragment
+struct __attribute__((aligned(16))) oj_ring_fragment
 {
     uint32_t unit;  /**< 2 * unit + bit */
     uint32_t first; /**< edge of the level's list */

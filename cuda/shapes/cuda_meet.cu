@@ -20,17 +20,9 @@
 /* Beyond this features are large, and chains pay. */
 #define FEW_SEGMENTS 64
 
-struct side_view
-{
-    const struct oj_meet_feature *feature;
-    const struct oj_meet_image *image, *chain;
-    const struct oj_cuda_segment *segment;
-    struct oj_tree_rings rings;
-};
-
 struct meet_query
 {
-    struct side_view rows, features;
+    struct oj_cuda_meet_side rows, features;
     double x0, y0; /* of images */
     int64_t n;
     const int32_t *row, *feature; /* [n] */
@@ -82,17 +74,17 @@ static __global__ void begin(const __grid_constant__ struct meet_query q,
 
 /* 1 when the segment, whose image is given, meets one of segments i of the
  * lanes. */
-static __device__ int meets_these(const struct side_view &v, int64_t i,
+static __device__ int meets_these(const struct oj_cuda_meet_side &v, int64_t i,
                                   int is_one,
                                   const struct oj_cuda_segment &segment,
                                   const struct oj_meet_image &image)
 {
     int hit = is_one && oj_meet_images(&v.image[i], &image) &&
-              oj_meet_edges(&segment, &v.segment[i]);
+              oj_meet_edges(&segment, &v.rings.segment[i]);
     return __any_sync(ALL, hit);
 }
 
-static __device__ int meets_feature(const struct side_view &v,
+static __device__ int meets_feature(const struct oj_cuda_meet_side &v,
                                     const struct oj_meet_feature &f,
                                     const struct oj_cuda_segment &segment,
                                     const struct oj_meet_image &image, int lane)
@@ -122,10 +114,12 @@ static __device__ int meets_feature(const struct side_view &v,
 }
 
 /* Segments first .. end - 1 of large against all of small. */
-static __device__ int
-stretch_meets(const struct side_view &large, int64_t first, int64_t end,
-              const struct side_view &small, const struct oj_meet_feature &f,
-              const struct oj_meet_image &window, int lane)
+static __device__ int stretch_meets(const struct oj_cuda_meet_side &large,
+                                    int64_t first, int64_t end,
+                                    const struct oj_cuda_meet_side &small,
+                                    const struct oj_meet_feature &f,
+                                    const struct oj_meet_image &window,
+                                    int lane)
 {
     int64_t last = (end - 1) / WARP;
     for (int64_t c = first / WARP + lane; c - lane <= last; c += WARP)
@@ -142,8 +136,8 @@ stretch_meets(const struct side_view &large, int64_t first, int64_t end,
             for (; near != 0; near &= near - 1)
             {
                 int64_t at = from + __ffs((int)near) - 1;
-                if (meets_feature(small, f, large.segment[at], large.image[at],
-                                  lane))
+                if (meets_feature(small, f, large.rings.segment[at],
+                                  large.image[at], lane))
                     return 1;
             }
         }
@@ -154,7 +148,7 @@ stretch_meets(const struct side_view &large, int64_t first, int64_t end,
 /* A pair, its feature of more segments first. */
 struct pair_by_size
 {
-    const struct side_view *large, *small;
+    const struct oj_cuda_meet_side *large, *small;
     const struct oj_meet_feature *of_large, *of_small;
     struct oj_meet_image window; /* the box of the smaller one */
 };
@@ -210,13 +204,13 @@ struct lanes
 static __device__ int meets_small(const struct pair_by_size &s,
                                   const struct lanes &l, int64_t at)
 {
-    const struct oj_cuda_segment segment = s.large->segment[at];
+    const struct oj_cuda_segment segment = s.large->rings.segment[at];
     const struct oj_meet_image image = s.large->image[at];
     int64_t end = s.of_small->end;
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
     {
         int hit = i < end && oj_meet_images(&s.small->image[i], &image) &&
-                  oj_meet_edges(&segment, &s.small->segment[i]);
+                  oj_meet_edges(&segment, &s.small->rings.segment[i]);
         if (__any_sync(l.mask, hit))
             return 1;
     }
@@ -317,21 +311,14 @@ static oj_status compare_large(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-static struct side_view view_of(const struct oj_cuda_meet_side *side)
-{
-    struct side_view view = {side->feature, side->image, side->chain,
-                             side->rings.segment, side->rings};
-    return view;
-}
-
 oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
                        const struct oj_cuda_meet_side *rows,
                        const struct oj_cuda_meet_side *features,
                        const struct oj_cuda_box_pairs *pairs, uint8_t *said)
 {
     struct oj_cuda_work work(of);
-    struct meet_query q = {view_of(rows), view_of(features), x0,  y0, pairs->n,
-                           pairs->row,    pairs->feature,    said};
+    struct meet_query q = {*rows,      *features,      x0,  y0, pairs->n,
+                           pairs->row, pairs->feature, said};
     struct segment_stretch *stretch = NULL;
     int64_t n_stretches = 0;
     OJ_TRY(list_stretches(&work, q, &stretch, &n_stretches));

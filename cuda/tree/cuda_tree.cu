@@ -127,22 +127,12 @@ static oj_status make_segments(struct oj_cuda_work *keep,
                                struct oj_tree_side *side)
 {
     struct oj_cuda_work work(keep);
-    const struct oj_cuda_segment *from = layer->segment.data;
-    const int32_t *feature = layer->segment_feature.data, *order;
-    struct oj_cuda_segment *segment;
-    int32_t *rank;
+    int64_t n = layer->n_segments;
     OJ_TRY(oj_cuda_tree_of_segments(keep, &work, layer, tree));
-    OJ_TRY(keep->make(layer->n_segments, &segment, &rank));
-    order = tree->order;
     side->segments = tree->tree;
-    side->segment = segment;
-    side->rank = rank;
-    return work.each(layer->n_segments,
-                     [=] __device__(int64_t i)
-                     {
-                         segment[i] = from[order[i]];
-                         rank[i] = feature[order[i]];
-                     });
+    OJ_TRY(keep->gather(n, layer->segment.data, tree->order, &side->segment));
+    return keep->gather(n, layer->segment_feature.data, tree->order,
+                        &side->rank);
 }
 
 static oj_status make_only_ranks(struct oj_cuda_work *work, int64_t n_nodes,

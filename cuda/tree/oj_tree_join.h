@@ -161,6 +161,26 @@ OJ_FN int64_t oj_tree_next_segment(const struct oj_tree_side *side,
     return oj_tree_walk_entry(w);
 }
 
+/** The feature of the next polygon that holds p, and that row may have, of a
+ *  walk through the polygons, or -1. */
+OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
+                                  const struct oj_pair_rule *rule, int64_t row,
+                                  double px, double py, struct oj_tree_walk *w)
+{
+    const struct oj_tree_rings *rings = &side->rings;
+    int64_t entry;
+    while (rings->polygons.n > 0 &&
+           (entry = oj_tree_walk_next(w, &rings->polygons)) >= 0)
+    {
+        int32_t part = rings->polygon_part[entry];
+        int32_t rank = rings->part_feature[part];
+        if (oj_pair_rule_passes(rule, row, rank, 0) &&
+            oj_tree_part_holds(rings, part, px, py))
+            return rank;
+    }
+    return -1;
+}
+
 /** Adds the features that are nearest to p to an empty best. p, which is
  *  finite, is that of row; where rule excludes equal points, all features are
  *  points or none is. */
@@ -170,19 +190,10 @@ OJ_FN void oj_tree_nearest(const struct oj_tree_side *side,
 {
     struct oj_tree_walk w;
     int64_t entry;
-    if (side->rings.polygons.n > 0)
-    {
-        const struct oj_tree_rings *rings = &side->rings;
-        oj_tree_walk_start(&w, &rings->polygons, px, py, 0.0);
-        while ((entry = oj_tree_walk_next(&w, &rings->polygons)) >= 0)
-        {
-            int32_t part = rings->polygon_part[entry];
-            int32_t rank = rings->part_feature[part];
-            if (oj_pair_rule_passes(rule, row, rank, 0) &&
-                oj_tree_part_holds(rings, part, px, py))
-                oj_tree_best_add(best, rank, 0.0);
-        }
-    }
+    int32_t rank;
+    oj_tree_walk_start(&w, &side->rings.polygons, px, py, 0.0);
+    while ((rank = oj_tree_next_around(side, rule, row, px, py, &w)) >= 0)
+        oj_tree_best_add(best, rank, 0.0);
     oj_tree_walk_start(&w, &side->segments, px, py, oj_tree_best_bound(best));
     while ((entry = oj_tree_next_segment(side, &w, best)) >= 0)
     {
@@ -268,21 +279,12 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side,
 {
     struct oj_tree_walk w;
     int64_t entry;
+    int32_t rank;
     if (!(reach >= 0.0))
         return;
-    if (side->rings.polygons.n > 0)
-    {
-        const struct oj_tree_rings *rings = &side->rings;
-        oj_tree_walk_start(&w, &rings->polygons, px, py, 0.0);
-        while ((entry = oj_tree_walk_next(&w, &rings->polygons)) >= 0)
-        {
-            int32_t part = rings->polygon_part[entry];
-            int32_t rank = rings->part_feature[part];
-            if (oj_pair_rule_passes(rule, row, rank, 0) &&
-                oj_tree_part_holds(rings, part, px, py))
-                oj_tree_found_add(found, rank, 0.0);
-        }
-    }
+    oj_tree_walk_start(&w, &side->rings.polygons, px, py, 0.0);
+    while ((rank = oj_tree_next_around(side, rule, row, px, py, &w)) >= 0)
+        oj_tree_found_add(found, rank, 0.0);
     oj_tree_walk_start(&w, &side->segments, px, py, reach);
     while ((entry = oj_tree_walk_next(&w, &side->segments)) >= 0)
     {

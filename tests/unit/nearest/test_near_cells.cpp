@@ -34,8 +34,8 @@ TEST(one_distance)
     random_state = first_seed();
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_near_ends e = {pick_number(), pick_number(), pick_number(),
-                                 pick_number()};
+        struct oj_cuda_segment e = {pick_number(), pick_number(), pick_number(),
+                                    pick_number()};
         double px = pick_number(), py = pick_number(), expected;
         if (one_in(4)) /* on the way, or nearly */
         {
@@ -43,7 +43,7 @@ TEST(one_distance)
             px = nudge(e.ax + t * (e.bx - e.ax), 2);
             py = nudge(e.ay + t * (e.by - e.ay), 2);
         }
-        if (oj_near_is_lost(e.ax, e.ay, e.bx, e.by))
+        if (oj_near_is_lost(e))
         {
             n_lost++;
             continue;
@@ -67,8 +67,8 @@ TEST(refused)
     ck_assert(oj_near_square(0, 0, 0, 0, 0, 0.0, 1, &square));
     ck_assert(oj_near_square(0, 0, 9, 9, 9, INFINITY, 1, &square));
     ck_assert(square.has_outside);
-    ck_assert(oj_near_is_lost(0.0, 0.0, 1e-160, 0.0));
-    ck_assert(!oj_near_is_lost(1.0, 0.0, 1.0, 0.0));
+    ck_assert(oj_near_is_lost({0.0, 0.0, 1e-160, 0.0}));
+    ck_assert(!oj_near_is_lost({1.0, 0.0, 1.0, 0.0}));
 }
 
 int main(void)
