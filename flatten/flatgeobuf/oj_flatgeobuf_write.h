@@ -33,8 +33,8 @@ OJ_MUST_USE oj_status oj_flatgeobuf_write_open(
     struct oj_flatgeobuf_writer **out, struct oj_error *err);
 
 /** Rows that are ready to be written, made by one thread at a time. Zeroed
- *  memory is a valid one; oj_flatgeobuf_run_begin() makes it an empty one of the
- *  writer's. */
+ *  memory is a valid one; oj_flatgeobuf_run_begin() makes it an empty one of
+ * the writer's. */
 struct oj_flatgeobuf_run
 {
     struct oj_fgb_encoder encoder; /**< its properties are added to before each
