@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../../flatten/base/oj_threads.h"
 #include "../../flatten/base/oj_compare.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"

@@ -66,7 +66,7 @@ struct file_column
 };
 
 /* Features of the block that one thread decodes. */
-struct piece
+struct file_piece
 {
     int64_t at;         /* in the block; at its end: of the first one left */
     int64_t first, end; /* rows of the chunk */
@@ -91,13 +91,14 @@ struct oj_flatgeobuf_reader
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
     int n_fields;
-    int *type_of; /* [n_fields] -1: nobody looks at it */
+    int *type_of;     /* [n_fields] -1: nobody looks at it */
+    int64_t *n_bytes; /* [OJ_CHUNK_FIELDS + n_fields] of the chunk before */
     int64_t batch_rows;
 
     int n_threads;
     int64_t n_pieces, cap_pieces;
-    struct piece *piece; /* [n_pieces] the rest of cap_pieces is zeroed or used
-                            before */
+    struct file_piece *piece; /* [n_pieces] the rest of cap_pieces is zeroed or
+                            used before */
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -281,7 +282,7 @@ static void free_memory(void *owner)
 }
 
 /* Bits and values are the chunk's. */
-static void free_piece(struct piece *piece)
+static void free_piece(struct file_piece *piece)
 {
     for (int c = 0; piece->memory != NULL && c < piece->memory->n; c++)
         oj_free(piece->memory->column[c].bytes);
@@ -303,6 +304,7 @@ static void close_reader(void *reader)
     oj_free(r->block);
     oj_free(r->column);
     oj_free(r->type_of);
+    oj_free(r->n_bytes);
     oj_free(r);
 }
 
@@ -313,6 +315,7 @@ static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
 {
     r->n_fields = n_fields;
     OJ_NEW(r->type_of, n_fields, err);
+    OJ_NEW_ZEROED(r->n_bytes, OJ_CHUNK_FIELDS + n_fields, err);
     for (int i = 0; i < n_fields; i++)
     {
         struct file_column *column = &r->column[fields[i]];
@@ -376,15 +379,19 @@ static size_t value_size(char format)
     return format == 'i' ? 4 : format == 'F' ? sizeof(OGRField) : 8;
 }
 
+/* n_bytes: that it may need. */
 static oj_status init_column(struct chunk_column *column, char format,
-                             int64_t n_rows, struct oj_error *err)
+                             int64_t n_rows, int64_t n_bytes,
+                             struct oj_error *err)
 {
     OJ_NEW_ZEROED(column->bits, (n_rows + 7) / 8, err);
     column->values = oj_malloc(n_rows + 1, value_size(format));
     if (column->values == NULL)
         return oj_fail_nomem(err, n_rows + 1, value_size(format));
-    if (is_bytes(format))
-        *(int64_t *)column->values = 0;
+    if (!is_bytes(format))
+        return OJ_OK;
+    *(int64_t *)column->values = 0;
+    OJ_ROOM(column->bytes, 0, n_bytes + n_bytes / 16, column->cap_bytes, err);
     return OJ_OK;
 }
 
@@ -420,7 +427,7 @@ static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
     {
         if (format_of(r, c) != 0)
             status = init_column(&memory->column[c], format_of(r, c),
-                                 r->batch_rows, err);
+                                 r->batch_rows, r->n_bytes[c], err);
     }
     if (status == OJ_OK)
         *out = memory;
@@ -700,7 +707,7 @@ static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
 }
 
 static void decode_piece(const struct oj_flatgeobuf_reader *r,
-                         struct chunk_memory *memory, struct piece *piece)
+                         struct chunk_memory *memory, struct file_piece *piece)
 {
     piece->status = OJ_OK;
     piece->fits = 1;
@@ -731,7 +738,7 @@ static oj_status share_memory(struct oj_flatgeobuf_reader *r,
 {
     for (int64_t i = 0; i < r->n_pieces; i++)
     {
-        struct piece *piece = &r->piece[i];
+        struct file_piece *piece = &r->piece[i];
         if (piece->memory == NULL)
             OJ_TRY(make_columns(r, &piece->memory, err));
         for (int c = 0; c < memory->n; c++)
@@ -748,7 +755,8 @@ static oj_status share_memory(struct oj_flatgeobuf_reader *r,
 /* The bytes of a piece behind those of the rows before it. */
 static oj_status append_bytes(const struct oj_flatgeobuf_reader *r,
                               struct chunk_memory *memory,
-                              const struct piece *piece, struct oj_error *err)
+                              const struct file_piece *piece,
+                              struct oj_error *err)
 {
     for (int c = OJ_CHUNK_GEOMETRY; c < memory->n; c++)
     {
@@ -785,7 +793,7 @@ static oj_status decode_pieces(struct oj_flatgeobuf_reader *r,
     }
     for (int64_t i = 0; i < r->n_pieces && *fits; i++)
     {
-        const struct piece *piece = &r->piece[i];
+        const struct file_piece *piece = &r->piece[i];
         if (piece->status != OJ_OK)
             return oj_fail(err, piece->status, "%s", piece->error.message);
         if (!is_alone)
@@ -830,6 +838,7 @@ static void view_columns(const struct oj_flatgeobuf_reader *r,
         view->bits = from->n_null > 0 ? from->bits : NULL;
         view->values = from->values;
         view->bytes = from->bytes != NULL ? from->bytes : "";
+        r->n_bytes[c] = from->n_bytes;
     }
 }
 
