@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
@@ -228,6 +229,9 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
         options.n_threads = CPLGetNumCPUs();
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
+    options.n_threads = n_threads(job->command);
+    if (options.n_threads == 0)
+        options.n_threads = oj_cpu_count();
     options.cancel = oj_cancel_flag();
     return options;
 }

@@ -1,12 +1,14 @@
 #include "oj_flatgeobuf_read.h"
 
 #include "../base/oj_array.h"
+#include "../base/oj_threads.h"
 #include "oj_flatgeobuf_geometry.h"
 
 #include <cpl_vsi.h>
 
-/* Bytes of the file that are looked at at once: they stay in a cache. */
+/* Bytes of the file that a thread looks at at once: they stay in a cache. */
 #define BLOCK_BYTES (1 << 19)
+#define PIECE_BYTES (BLOCK_BYTES / 2)
 
 /* Types of columns, as in the file. */
 enum
@@ -63,6 +65,18 @@ struct file_column
     int to; /* number of the wanted field; -1: nobody looks at it */
 };
 
+/* Features of the block that one thread decodes. */
+struct file_piece
+{
+    int64_t at;         /* in the block; at its end: of the first one left */
+    int64_t first, end; /* rows of the chunk */
+    struct chunk_memory *memory; /* NULL, or columns with bytes of its own */
+    int64_t n;                   /* rows that were decoded */
+    int fits;                    /* 0: the next one is left to GDAL */
+    oj_status status;
+    struct oj_error error;
+};
+
 struct oj_flatgeobuf_reader
 {
     VSILFILE *file;
@@ -77,8 +91,14 @@ struct oj_flatgeobuf_reader
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
     int n_fields;
-    int *type_of; /* [n_fields] -1: nobody looks at it */
+    int *type_of;     /* [n_fields] -1: nobody looks at it */
+    int64_t *n_bytes; /* [OJ_CHUNK_FIELDS + n_fields] of the chunk before */
     int64_t batch_rows;
+
+    int n_threads;
+    int64_t n_pieces, cap_pieces;
+    struct file_piece *piece; /* [n_pieces] the rest of cap_pieces is zeroed or
+                            used before */
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -230,78 +250,8 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     return OJ_OK;
 }
 
-/* ---- open and close ------------------------------------------------------ */
-
-static void close_reader(void *reader)
-{
-    struct oj_flatgeobuf_reader *r = reader;
-    if (r == NULL)
-        return;
-    if (r->file != NULL)
-        VSIFCloseL(r->file);
-    oj_free(r->block);
-    oj_free(r->column);
-    oj_free(r->type_of);
-    oj_free(r);
-}
-
-/* Which columns are wanted; *fits is 0 when one is wanted twice. */
-static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
-                             const unsigned char *skipped, int n_fields,
-                             int *fits, struct oj_error *err)
-{
-    r->n_fields = n_fields;
-    OJ_NEW(r->type_of, n_fields, err);
-    for (int i = 0; i < n_fields; i++)
-    {
-        struct file_column *column = &r->column[fields[i]];
-        r->type_of[i] = -1;
-        if (skipped != NULL && skipped[i])
-            continue;
-        *fits = *fits && column->to < 0;
-        r->type_of[i] = column->type;
-        column->to = i;
-    }
-    return OJ_OK;
-}
-
-static int open_file(struct oj_flatgeobuf_reader *r, const char *file)
-{
-    r->file = VSIFOpenL(file, "rb");
-    if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
-        return 0;
-    r->left = (int64_t)VSIFTellL(r->file);
-    return VSIFSeekL(r->file, 0, SEEK_SET) == 0;
-}
-
-oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
-                                  const int *fields,
-                                  const unsigned char *skipped, int n_fields,
-                                  int64_t batch_rows,
-                                  struct oj_flatgeobuf_reader **out,
-                                  struct oj_error *err)
-{
-    struct oj_flatgeobuf_reader *r;
-    oj_status status = OJ_OK;
-    int fits = 0;
-    *out = NULL;
-    OJ_NEW_ZEROED(r, 1, err);
-    r->batch_rows = batch_rows;
-    fits = open_file(r, file);
-    if (fits)
-        status = oj_reserve(&r->block, 0, BLOCK_BYTES, &r->cap_block, 1, err);
-    if (status == OJ_OK && fits)
-        status = read_header(r, layer, &fits, err);
-    if (status == OJ_OK && fits)
-        status = take_fields(r, fields, skipped, n_fields, &fits, err);
-    if (status == OJ_OK && fits)
-        *out = r;
-    else
-        close_reader(r);
-    return status;
-}
-
-/* ---- chunks -------------------------------------------------------------- */
+/* ---- memory of chunks -----------------------------------------------------
+ */
 
 /* One column of a chunk while rows come. */
 struct chunk_column
@@ -331,6 +281,94 @@ static void free_memory(void *owner)
     oj_free(memory);
 }
 
+/* Bits and values are the chunk's. */
+static void free_piece(struct file_piece *piece)
+{
+    for (int c = 0; piece->memory != NULL && c < piece->memory->n; c++)
+        oj_free(piece->memory->column[c].bytes);
+    oj_free(piece->memory);
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+static void close_reader(void *reader)
+{
+    struct oj_flatgeobuf_reader *r = reader;
+    if (r == NULL)
+        return;
+    if (r->file != NULL)
+        VSIFCloseL(r->file);
+    for (int64_t i = 0; i < r->cap_pieces; i++)
+        free_piece(&r->piece[i]);
+    oj_free(r->piece);
+    oj_free(r->block);
+    oj_free(r->column);
+    oj_free(r->type_of);
+    oj_free(r->n_bytes);
+    oj_free(r);
+}
+
+/* Which columns are wanted; *fits is 0 when one is wanted twice. */
+static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
+                             const unsigned char *skipped, int n_fields,
+                             int *fits, struct oj_error *err)
+{
+    r->n_fields = n_fields;
+    OJ_NEW(r->type_of, n_fields, err);
+    OJ_NEW_ZEROED(r->n_bytes, OJ_CHUNK_FIELDS + n_fields, err);
+    for (int i = 0; i < n_fields; i++)
+    {
+        struct file_column *column = &r->column[fields[i]];
+        r->type_of[i] = -1;
+        if (skipped != NULL && skipped[i])
+            continue;
+        *fits = *fits && column->to < 0;
+        r->type_of[i] = column->type;
+        column->to = i;
+    }
+    return OJ_OK;
+}
+
+static int open_file(struct oj_flatgeobuf_reader *r, const char *file)
+{
+    r->file = VSIFOpenL(file, "rb");
+    if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
+        return 0;
+    r->left = (int64_t)VSIFTellL(r->file);
+    return VSIFSeekL(r->file, 0, SEEK_SET) == 0;
+}
+
+oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
+                                  const int *fields,
+                                  const unsigned char *skipped, int n_fields,
+                                  int64_t batch_rows, int n_threads,
+                                  struct oj_flatgeobuf_reader **out,
+                                  struct oj_error *err)
+{
+    struct oj_flatgeobuf_reader *r;
+    oj_status status = OJ_OK;
+    int fits = 0;
+    *out = NULL;
+    OJ_NEW_ZEROED(r, 1, err);
+    r->batch_rows = batch_rows;
+    r->n_threads = n_threads > 1 ? n_threads : 1;
+    fits = open_file(r, file);
+    if (fits)
+        status = oj_reserve(&r->block, 0, r->n_threads * BLOCK_BYTES,
+                            &r->cap_block, 1, err);
+    if (status == OJ_OK && fits)
+        status = read_header(r, layer, &fits, err);
+    if (status == OJ_OK && fits)
+        status = take_fields(r, fields, skipped, n_fields, &fits, err);
+    if (status == OJ_OK && fits)
+        *out = r;
+    else
+        close_reader(r);
+    return status;
+}
+
+/* ---- chunks -------------------------------------------------------------- */
+
 static int is_bytes(char format)
 {
     return format == 'U' || format == 'Z';
@@ -341,15 +379,19 @@ static size_t value_size(char format)
     return format == 'i' ? 4 : format == 'F' ? sizeof(OGRField) : 8;
 }
 
+/* n_bytes: that it may need. */
 static oj_status init_column(struct chunk_column *column, char format,
-                             int64_t n_rows, struct oj_error *err)
+                             int64_t n_rows, int64_t n_bytes,
+                             struct oj_error *err)
 {
     OJ_NEW_ZEROED(column->bits, (n_rows + 7) / 8, err);
     column->values = oj_malloc(n_rows + 1, value_size(format));
     if (column->values == NULL)
         return oj_fail_nomem(err, n_rows + 1, value_size(format));
-    if (is_bytes(format))
-        *(int64_t *)column->values = 0;
+    if (!is_bytes(format))
+        return OJ_OK;
+    *(int64_t *)column->values = 0;
+    OJ_ROOM(column->bytes, 0, n_bytes + n_bytes / 16, column->cap_bytes, err);
     return OJ_OK;
 }
 
@@ -362,21 +404,30 @@ static char format_of(const struct oj_flatgeobuf_reader *r, int column)
     return type < 0 ? 0 : types[type].format;
 }
 
-static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
-                             struct chunk_memory **out, struct oj_error *err)
+static oj_status make_columns(const struct oj_flatgeobuf_reader *r,
+                              struct chunk_memory **out, struct oj_error *err)
 {
     int n = OJ_CHUNK_FIELDS + r->n_fields;
     size_t size = sizeof **out + (size_t)n * sizeof(struct chunk_column);
     struct chunk_memory *memory = oj_calloc(1, size);
-    oj_status status = OJ_OK;
     if (memory == NULL)
         return oj_fail_nomem(err, 1, size);
     memory->n = n;
-    for (int c = 0; status == OJ_OK && c < n; c++)
+    *out = memory;
+    return OJ_OK;
+}
+
+static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
+                             struct chunk_memory **out, struct oj_error *err)
+{
+    struct chunk_memory *memory = NULL;
+    oj_status status = OJ_OK;
+    OJ_TRY(make_columns(r, &memory, err));
+    for (int c = 0; status == OJ_OK && c < memory->n; c++)
     {
         if (format_of(r, c) != 0)
             status = init_column(&memory->column[c], format_of(r, c),
-                                 r->batch_rows, err);
+                                 r->batch_rows, r->n_bytes[c], err);
     }
     if (status == OJ_OK)
         *out = memory;
@@ -599,6 +650,161 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
+/* ---- pieces ---------------------------------------------------------------
+ */
+
+static int has_more(const struct oj_flatgeobuf_reader *r, int64_t n_rows)
+{
+    return r->n_features > 0 ? r->row + n_rows < r->n_features
+                             : r->left > 0 || r->at < r->n_block;
+}
+
+/* Has the next feature in the block; *fits is 0 when the file ends within. */
+static oj_status want_feature(struct oj_flatgeobuf_reader *r, int *fits,
+                              struct oj_error *err)
+{
+    OJ_TRY(want(r, 4, fits, err));
+    if (*fits)
+        OJ_TRY(want(r, 4 + (int64_t)oj_le32(r->block + r->at), fits, err));
+    return OJ_OK;
+}
+
+static oj_status add_piece(struct oj_flatgeobuf_reader *r, int64_t at,
+                           int64_t row, struct oj_error *err)
+{
+    int64_t n = r->n_pieces, cap = r->cap_pieces;
+    OJ_ROOM(r->piece, n, n + 1, r->cap_pieces, err);
+    if (r->cap_pieces > cap)
+        memset(r->piece + cap, 0,
+               (size_t)(r->cap_pieces - cap) * sizeof *r->piece);
+    r->piece[n].at = at;
+    r->piece[n].first = r->piece[n].end = row;
+    r->n_pieces++;
+    return OJ_OK;
+}
+
+/* Cuts the features that are whole in the block, up to end, the first of which
+ * is row. Pieces begin where a byte of bits does. */
+static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
+                            int64_t end, struct oj_error *err)
+{
+    int64_t at = r->at;
+    if (r->n_features > 0 && end > r->n_features - r->row)
+        end = r->n_features - r->row;
+    r->n_pieces = 0;
+    while (row < end && r->n_block - at >= 4)
+    {
+        int64_t size = 4 + (int64_t)oj_le32(r->block + at);
+        if (size > r->n_block - at)
+            break;
+        if (r->n_pieces == 0 ||
+            (row % 8 == 0 && at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
+            OJ_TRY(add_piece(r, at, row, err));
+        at += size;
+        r->piece[r->n_pieces - 1].end = ++row;
+    }
+    return OJ_OK;
+}
+
+static void decode_piece(const struct oj_flatgeobuf_reader *r,
+                         struct chunk_memory *memory, struct file_piece *piece)
+{
+    piece->status = OJ_OK;
+    piece->fits = 1;
+    for (piece->n = 0; piece->first + piece->n < piece->end; piece->n++)
+    {
+        struct oj_flatbuffer feature = {.bytes = r->block + piece->at + 4,
+                                        .size = oj_le32(r->block + piece->at)};
+        piece->status = add_feature(r, memory, piece->first + piece->n,
+                                    &feature, &piece->fits, &piece->error);
+        if (piece->status != OJ_OK || !piece->fits)
+            return;
+        piece->at += 4 + feature.size;
+    }
+}
+
+static void run_piece(int64_t task, int thread, void *user)
+{
+    const struct oj_flatgeobuf_reader *r = user;
+    (void)thread;
+    decode_piece(r, r->piece[task].memory, &r->piece[task]);
+}
+
+/* Each gets columns that have bits and values in common with those of memory,
+ * and no bytes yet. */
+static oj_status share_memory(struct oj_flatgeobuf_reader *r,
+                              const struct chunk_memory *memory,
+                              struct oj_error *err)
+{
+    for (int64_t i = 0; i < r->n_pieces; i++)
+    {
+        struct file_piece *piece = &r->piece[i];
+        if (piece->memory == NULL)
+            OJ_TRY(make_columns(r, &piece->memory, err));
+        for (int c = 0; c < memory->n; c++)
+        {
+            piece->memory->column[c].bits = memory->column[c].bits;
+            piece->memory->column[c].values = memory->column[c].values;
+            piece->memory->column[c].n_bytes = 0;
+            piece->memory->column[c].n_null = 0;
+        }
+    }
+    return OJ_OK;
+}
+
+/* The bytes of a piece behind those of the rows before it. */
+static oj_status append_bytes(const struct oj_flatgeobuf_reader *r,
+                              struct chunk_memory *memory,
+                              const struct file_piece *piece,
+                              struct oj_error *err)
+{
+    for (int c = OJ_CHUNK_GEOMETRY; c < memory->n; c++)
+    {
+        struct chunk_column *to = &memory->column[c];
+        const struct chunk_column *from = &piece->memory->column[c];
+        int64_t *end = (int64_t *)to->values + piece->first + 1;
+        to->n_null += from->n_null;
+        if (!is_bytes(format_of(r, c)))
+            continue;
+        OJ_ROOM(to->bytes, to->n_bytes, to->n_bytes + from->n_bytes + 1,
+                to->cap_bytes, err);
+        if (from->n_bytes > 0)
+            memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
+        for (int64_t i = 0; i < piece->n; i++)
+            end[i] += to->n_bytes;
+        to->n_bytes += from->n_bytes;
+    }
+    return OJ_OK;
+}
+
+/* The pieces of the block, which ends at the first feature that does not fit.
+ */
+static oj_status decode_pieces(struct oj_flatgeobuf_reader *r,
+                               struct chunk_memory *memory, int64_t *n_rows,
+                               int *fits, struct oj_error *err)
+{
+    int is_alone = r->n_pieces == 1;
+    if (is_alone)
+        decode_piece(r, memory, r->piece);
+    else
+    {
+        OJ_TRY(share_memory(r, memory, err));
+        oj_parallel_for(r->n_threads, r->n_pieces, run_piece, r);
+    }
+    for (int64_t i = 0; i < r->n_pieces && *fits; i++)
+    {
+        const struct file_piece *piece = &r->piece[i];
+        if (piece->status != OJ_OK)
+            return oj_fail(err, piece->status, "%s", piece->error.message);
+        if (!is_alone)
+            OJ_TRY(append_bytes(r, memory, piece, err));
+        *n_rows += piece->n;
+        *fits = piece->fits;
+        r->at = piece->at;
+    }
+    return OJ_OK;
+}
+
 /* Up to batch_rows features; *fits is 0 when what follows the *n_rows is left
  * to GDAL. */
 static oj_status read_features(struct oj_flatgeobuf_reader *r,
@@ -606,25 +812,16 @@ static oj_status read_features(struct oj_flatgeobuf_reader *r,
                                int *fits, struct oj_error *err)
 {
     *fits = 1;
-    for (*n_rows = 0; *n_rows < r->batch_rows; ++*n_rows)
+    *n_rows = 0;
+    while (*n_rows < r->batch_rows && has_more(r, *n_rows))
     {
-        struct oj_flatbuffer feature = {0};
-        if (r->n_features > 0 && r->row + *n_rows == r->n_features)
-            return OJ_OK;
-        if (r->n_features == 0 && r->left == 0 && r->at == r->n_block)
-            return OJ_OK;
-        OJ_TRY(want(r, 4, fits, err));
+        OJ_TRY(want_feature(r, fits, err));
         if (!*fits)
             return OJ_OK;
-        feature.size = oj_le32(r->block + r->at);
-        OJ_TRY(want(r, 4 + feature.size, fits, err));
+        OJ_TRY(cut_pieces(r, *n_rows, r->batch_rows, err));
+        OJ_TRY(decode_pieces(r, memory, n_rows, fits, err));
         if (!*fits)
             return OJ_OK;
-        feature.bytes = r->block + r->at + 4;
-        OJ_TRY(add_feature(r, memory, *n_rows, &feature, fits, err));
-        if (!*fits)
-            return OJ_OK;
-        r->at += 4 + feature.size;
     }
     return OJ_OK;
 }
@@ -641,6 +838,7 @@ static void view_columns(const struct oj_flatgeobuf_reader *r,
         view->bits = from->n_null > 0 ? from->bits : NULL;
         view->values = from->values;
         view->bytes = from->bytes != NULL ? from->bytes : "";
+        r->n_bytes[c] = from->n_bytes;
     }
 }
 

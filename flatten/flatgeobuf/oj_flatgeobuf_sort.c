@@ -158,6 +158,8 @@ struct extent
     int64_t rows, bytes;
 };
 
+struct row_run;
+
 struct sorting
 {
     const struct oj_fgb_unsorted *rows;
@@ -175,6 +177,7 @@ struct sorting
     uint32_t *first_key;     /* [n_buckets] */
     struct extent *in_block; /* [n_blocks][n_buckets] */
     struct extent *bucket;   /* [n_buckets + 1] where each begins */
+    struct row_run *run;     /* [n_threads] */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -267,17 +270,23 @@ static void place_buckets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
+/* Nodes in buckets have the key above the size, of 31 bits. */
+static int64_t size_of(const struct oj_fgb_node *node)
+{
+    return (int64_t)(node->offset & UINT32_MAX);
+}
+
 /* ---- from blocks to buckets ------------------------------------------------
  */
 
-/* Rows and their nodes, before and after. */
+/* Rows and their nodes, before and after: memory of one thread. */
 struct row_run
 {
+    int64_t cap_rows[2], cap_bytes[2], cap_order[2], cap_at;
     struct oj_fgb_node *node[2];
     uint8_t *bytes[2];
-    uint64_t *order[2]; /* key and number of each */
+    uint64_t *order[2]; /* key, or bucket, and number of each */
     struct extent *at;  /* of each bucket */
-    int *bucket;        /* of each row */
 };
 
 static void free_run(struct row_run *run)
@@ -289,7 +298,6 @@ static void free_run(struct row_run *run)
         oj_free(run->order[i]);
     }
     oj_free(run->at);
-    oj_free(run->bucket);
 }
 
 static oj_status make_run(struct row_run *run, int64_t n_rows, int64_t n_bytes,
@@ -297,8 +305,9 @@ static oj_status make_run(struct row_run *run, int64_t n_rows, int64_t n_bytes,
 {
     for (int i = 0; i < 2; i++)
     {
-        OJ_NEW(run->node[i], n_rows, err);
-        OJ_NEW(run->bytes[i], n_bytes, err);
+        OJ_ROOM(run->node[i], 0, n_rows, run->cap_rows[i], err);
+        OJ_ROOM(run->bytes[i], 0, n_bytes, run->cap_bytes[i], err);
+        OJ_ROOM(run->order[i], 0, n_rows, run->cap_order[i], err);
     }
     return OJ_OK;
 }
@@ -321,10 +330,12 @@ static void place_in_run(const struct sorting *s, struct row_run *run,
     struct extent sum = {0, 0};
     for (int64_t i = 0; i < n; i++)
     {
-        int k = bucket_of(s, key_of(s->rows->box, &run->node[0][i]));
-        run->bucket[i] = k;
+        uint32_t key = key_of(s->rows->box, &run->node[0][i]);
+        int k = bucket_of(s, key);
+        run->order[0][i] = (uint64_t)k;
         run->at[k].rows++;
-        run->at[k].bytes += (int64_t)run->node[0][i].offset;
+        run->at[k].bytes += size_of(&run->node[0][i]);
+        run->node[0][i].offset |= (uint64_t)key << 32;
     }
     for (int k = 0; k <= s->n_buckets; k++)
     {
@@ -341,13 +352,13 @@ static oj_status spread_run(const struct sorting *s, struct row_run *run,
     const struct oj_fgb_block *block = &s->rows->block[b];
     const uint8_t *from = run->bytes[0];
     struct extent start = {0, 0};
-    OJ_NEW_ZEROED(run->at, s->n_buckets + 1, err);
-    OJ_NEW(run->bucket, block->n_rows, err);
+    OJ_ROOM(run->at, 0, s->n_buckets + 1, run->cap_at, err);
+    memset(run->at, 0, (size_t)(s->n_buckets + 1) * sizeof *run->at);
     place_in_run(s, run, block->n_rows);
     for (int64_t i = 0; i < block->n_rows; i++)
     {
-        struct extent *to = &run->at[run->bucket[i]];
-        int64_t size = (int64_t)run->node[0][i].offset;
+        struct extent *to = &run->at[run->order[0][i]];
+        int64_t size = size_of(&run->node[0][i]);
         run->node[1][to->rows++] = run->node[0][i];
         memcpy(run->bytes[1] + to->bytes, from, (size_t)size);
         to->bytes += size;
@@ -369,19 +380,13 @@ static oj_status spread_block(int64_t b, int thread, void *user,
 {
     const struct sorting *s = user;
     const struct oj_fgb_block *block = &s->rows->block[b];
-    struct row_run run = {0};
-    oj_status status = make_run(&run, block->n_rows, block->n_bytes, err);
-    (void)thread;
-    if (status == OJ_OK)
-        status = read_at(s->rows->file, block->at, run.bytes[0], block->n_bytes,
-                         err);
-    if (status == OJ_OK)
-        status = read_at(s->rows->file, block->at + block->n_bytes, run.node[0],
-                         NODE_BYTES * block->n_rows, err);
-    if (status == OJ_OK)
-        status = spread_run(s, &run, b, err);
-    free_run(&run);
-    return status;
+    struct row_run *run = &s->run[thread];
+    OJ_TRY(make_run(run, block->n_rows, block->n_bytes, err));
+    OJ_TRY(
+        read_at(s->rows->file, block->at, run->bytes[0], block->n_bytes, err));
+    OJ_TRY(read_at(s->rows->file, block->at + block->n_bytes, run->node[0],
+                   NODE_BYTES * block->n_rows, err));
+    return spread_run(s, run, b, err);
 }
 
 /* ---- the rows of a bucket --------------------------------------------------
@@ -412,35 +417,30 @@ static void sort_order(uint64_t **order, int64_t n)
     }
 }
 
-static oj_status sort_run(const struct sorting *s, struct row_run *run,
-                          int64_t n, int64_t offset, struct oj_error *err)
+static void sort_run(struct row_run *run, int64_t n, int64_t offset)
 {
     uint8_t *to = run->bytes[1];
     int64_t *from, start = 0;
-    OJ_NEW(run->order[0], n, err);
-    OJ_NEW(run->order[1], n, err);
     for (int64_t i = 0; i < n; i++)
-        run->order[0][i] = (uint64_t)key_of(s->rows->box, &run->node[0][i])
-                               << 32 |
-                           (uint64_t)i;
+        run->order[0][i] =
+            (run->node[0][i].offset & ~(uint64_t)UINT32_MAX) | (uint64_t)i;
     sort_order(run->order, n);
     from = (int64_t *)run->order[1]; /* where rows begin */
     for (int64_t i = 0; i < n; i++)
     {
         from[i] = start;
-        start += (int64_t)run->node[0][i].offset;
+        start += size_of(&run->node[0][i]);
     }
     for (int64_t i = 0; i < n; i++)
     {
         int64_t row = (int64_t)(run->order[0][i] & UINT32_MAX);
-        int64_t size = (int64_t)run->node[0][row].offset;
+        int64_t size = size_of(&run->node[0][row]);
         memcpy(to, run->bytes[0] + from[row], (size_t)size);
         run->node[1][i] = run->node[0][row];
         run->node[1][i].offset = (uint64_t)offset;
         offset += size;
         to += size;
     }
-    return OJ_OK;
 }
 
 /* Rows of one key are in order. */
@@ -455,7 +455,7 @@ static oj_status place_rows(const struct sorting *s, struct extent at,
         OJ_TRY(read_at(s->file, place, node, NODE_BYTES * n, err));
         for (int64_t i = 0; i < n; i++)
         {
-            int64_t size = (int64_t)node[i].offset;
+            int64_t size = size_of(&node[i]);
             node[i].offset = (uint64_t)at.bytes;
             at.bytes += size;
         }
@@ -477,24 +477,16 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
     const struct sorting *s = user;
     const struct extent *at = &s->bucket[k], none = {0, 0};
     const struct extent n = {at[1].rows - at->rows, at[1].bytes - at->bytes};
-    struct row_run run = {0};
-    oj_status status;
-    (void)thread;
+    struct row_run *run = &s->run[thread];
     if (has_one_key(s, k))
         return place_rows(s, *at, at[1].rows, err);
-    status = make_run(&run, n.rows, n.bytes, err);
-    if (status == OJ_OK)
-        status = read_at(s->file, s->level_at[0] + NODE_BYTES * at->rows,
-                         run.node[0], NODE_BYTES * n.rows, err);
-    if (status == OJ_OK)
-        status = read_at(s->file, s->rows_at + at->bytes, run.bytes[0], n.bytes,
-                         err);
-    if (status == OJ_OK)
-        status = sort_run(s, &run, n.rows, at->bytes, err);
-    if (status == OJ_OK)
-        status = write_run(s, &run, &none, &n, at, err);
-    free_run(&run);
-    return status;
+    OJ_TRY(make_run(run, n.rows, n.bytes, err));
+    OJ_TRY(read_at(s->file, s->level_at[0] + NODE_BYTES * at->rows,
+                   run->node[0], NODE_BYTES * n.rows, err));
+    OJ_TRY(
+        read_at(s->file, s->rows_at + at->bytes, run->bytes[0], n.bytes, err));
+    sort_run(run, n.rows, at->bytes);
+    return write_run(s, run, &none, &n, at, err);
 }
 
 /* ---- index -----------------------------------------------------------------
@@ -611,6 +603,7 @@ static oj_status sort_all(struct sorting *s, struct oj_error *err)
     OJ_TRY(choose_buckets(s, err));
     OJ_NEW_ZEROED(s->in_block, n * s->n_buckets, err);
     OJ_NEW(s->bucket, s->n_buckets + 1, err);
+    OJ_NEW_ZEROED(s->run, s->n_threads, err);
     OJ_TRY(oj_parallel_try(s->n_threads, n, 1, count_block, s, err));
     place_buckets(s);
     OJ_TRY(oj_parallel_try(threads_for_blocks(s), n, 1, spread_block, s, err));
@@ -627,7 +620,7 @@ oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
                       int n_threads, struct oj_error *err)
 {
     struct sorting s = {.rows = rows, .file = file, .n_threads = n_threads};
-    oj_status status = OJ_OK;
+    oj_status status;
     if (rows->block[rows->n_blocks].n_rows > 0)
         OJ_TRY(end_block(rows, err));
     plan_index(&s, at);
@@ -635,5 +628,8 @@ oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
     oj_free(s.first_key);
     oj_free(s.in_block);
     oj_free(s.bucket);
+    for (int i = 0; s.run != NULL && i < n_threads; i++)
+        free_run(&s.run[i]);
+    oj_free(s.run);
     return status;
 }

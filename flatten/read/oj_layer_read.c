@@ -171,9 +171,10 @@ static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
     const struct oj_read_options *options = &reader->options;
     if (options->file == NULL || OGR_L_GetSpatialFilter(reader->layer) != NULL)
         return OJ_OK;
-    OJ_TRY(oj_flatgeobuf_read_open(
-        options->file, reader->layer, options->fields, options->skipped,
-        options->n_fields, options->batch_rows, &stream, err));
+    OJ_TRY(oj_flatgeobuf_read_open(options->file, reader->layer,
+                                   options->fields, options->skipped,
+                                   options->n_fields, options->batch_rows,
+                                   options->n_threads, &stream, err));
     if (stream != NULL)
         reader->lane = &oj_flatgeobuf_lane;
     reader->stream = stream;

@@ -71,6 +71,8 @@ struct oj_read_options
      *  transformed makes its feature one that joins nothing. */
     OGRCoordinateTransformationH transformation;
 
+    int n_threads;     /**< that decode rows, the calling one included; 0: as
+                            many as 1 */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
 };
 

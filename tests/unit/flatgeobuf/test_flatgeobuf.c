@@ -6,6 +6,7 @@
 #include "../../../flatten/read/oj_attributes.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FILE_NAME "/vsimem/test_flatgeobuf.fgb"
 
@@ -29,6 +30,8 @@ static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
     return reopen(dataset, FILE_NAME);
 }
 
+static int n_read_threads = 1;
+
 /* Rows by the lane, or by the feature loop; *by_lane is 1 when all came by the
  * lane. */
 static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
@@ -39,6 +42,7 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
     struct oj_read_counts counts;
     oj_status status;
     options.file = FILE_NAME;
+    options.n_threads = n_read_threads;
     *out = make_layer("Memory", "", N_FGB_FIELDS, wkbUnknown, NULL);
     status = copy_layer(layer, first_layer(*out), &options, &counts, err);
     *by_lane = counts.lane != NULL && strcmp(counts.lane, "FlatGeobuf") == 0;
@@ -91,6 +95,26 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     VSIUnlink(FILE_NAME);
     OGR_G_DestroyGeometry(geometry);
     CPLFree(text);
+}
+
+/* Blocks of the file are cut into pieces, for one thread each; the last file
+ * has a row among them that is left to GDAL. */
+TEST_LOOP(property_large_files_on_threads, 0, 4)
+{
+    static const char *const wkt[] = {
+        "POINT (1 2)", "POLYGON ((0 0,1 0,1 1,0 0))",
+        "GEOMETRYCOLLECTION (POINT (1 1),LINESTRING (0 0,1 1))",
+        "CIRCULARSTRING (0 0,1 1,2 0)"};
+    GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
+                                   wkbUnknown, index_options[_i % 2]);
+    for (int i = 0; i < 14000; i++)
+        add_row(first_layer(file), i, wkt[i == 11111 ? _i : i % 3]);
+    file = reopen(file, FILE_NAME);
+    n_read_threads = 3;
+    compare(first_layer(file), 6007, _i < 3);
+    n_read_threads = 1;
+    GDALClose(file);
+    VSIUnlink(FILE_NAME);
 }
 
 TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
@@ -392,6 +416,113 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
     GDALClose(in);
     OGR_G_DestroyGeometry(geometry);
     VSIRmdirRecursive(OUT_FOLDER);
+}
+
+/* ---- order -----------------------------------------------------------------
+ */
+
+/* More rows than a block has, of sizes of their own; some at one place, or all
+ * at one. */
+static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
+{
+    uint8_t *bytes = calloc(1000, 120);
+    struct oj_fgb_node *node = calloc(1000, sizeof *node);
+    struct oj_error err;
+    ck_assert(bytes != NULL && node != NULL);
+    for (int64_t first = 0; first < n; first += 1000)
+    {
+        int64_t n_bytes = 0;
+        for (int64_t i = 0; i < 1000; i++)
+        {
+            int64_t row = first + i, k = row * 7919 % 100003;
+            double x = row % 4 < crowd ? 5.0 : (double)k;
+            double y = row % 4 < crowd ? 5.0 : (double)(k * k % 99991);
+            node[i] = (struct oj_fgb_node){{x, y, x, y},
+                                           (uint64_t)(16 + row % 13 * 8)};
+            memcpy(bytes + n_bytes, &row, sizeof row);
+            n_bytes += (int64_t)node[i].offset;
+            oj_fgb_grow_box(rows->box, node[i].box);
+        }
+        ck_assert_int_eq(
+            oj_fgb_unsorted_add(rows, bytes, n_bytes, node, 1000, &err), OJ_OK);
+    }
+    free(bytes);
+    free(node);
+}
+
+/* Where GDAL would put it. */
+static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
+{
+    uint32_t code = 0;
+    for (uint32_t s = n / 2; s > 0; s /= 2)
+    {
+        uint32_t right = (x & s) > 0, up = (y & s) > 0;
+        code += s * s * ((3 * right) ^ up);
+        if (up == 0)
+        {
+            uint32_t swap = right ? n - 1 - x : x;
+            x = right ? n - 1 - y : y;
+            y = swap;
+        }
+    }
+    return code;
+}
+
+static uint32_t code_of(const double *all, const double *box)
+{
+    uint32_t cell[2];
+    for (int i = 0; i < 2; i++)
+    {
+        double size = all[2 + i] - all[i];
+        cell[i] =
+            size > 0.0
+                ? (uint32_t)(65535.0 * ((box[i] + box[2 + i]) / 2.0 - all[i]) /
+                             size)
+                : 0;
+    }
+    return hilbert(65536, cell[0], cell[1]);
+}
+
+TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
+{
+    const int64_t n = 400000;
+    FILE *file[2] = {tmpfile(), tmpfile()};
+    struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9}};
+    struct oj_fgb_node node;
+    struct oj_error err;
+    int64_t size, n_upper = 0, last_row = -1, offset = 0;
+    uint32_t last_code = UINT32_MAX;
+    char *whole;
+    ck_assert(file[0] != NULL && file[1] != NULL);
+    rows.file = fileno(file[0]);
+    add_rows(&rows, _i, n);
+    ck_assert_int_eq(
+        oj_fgb_sort(&rows, fileno(file[1]), 24, 1 + _i % 2 * 2, &err), OJ_OK);
+    for (int64_t level = n; level > 1; n_upper += level)
+        level = (level + 15) / 16;
+    size = 24 + 40 * (n_upper + n) + rows.n_bytes;
+    whole = malloc((size_t)size + 1);
+    ck_assert_int_eq(pread(fileno(file[1]), whole, (size_t)size + 1, 0), size);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t row;
+        uint32_t code;
+        memcpy(&node, whole + 24 + 40 * (n_upper + i), sizeof node);
+        ck_assert_int_eq((int64_t)node.offset, offset);
+        memcpy(&row, whole + 24 + 40 * (n_upper + n) + offset, sizeof row);
+        code = code_of(rows.box, node.box);
+        ck_assert(code < last_code || (code == last_code && row > last_row));
+        last_code = code;
+        last_row = row;
+        offset += 16 + row % 13 * 8;
+    }
+    memcpy(&node, whole + 24, sizeof node);
+    ck_assert_int_eq((int64_t)node.offset, 1);
+    ck_assert_mem_eq(node.box, rows.box, sizeof node.box);
+    free(whole);
+    oj_fgb_unsorted_free(&rows);
+    fclose(file[0]);
+    fclose(file[1]);
 }
 
 /* ---- memory ----------------------------------------------------------------
