@@ -224,9 +224,6 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     options.use_arrow = 1;
     options.file = oj_source_file(source);
     options.geopackage = oj_source_geopackage(source);
-    options.n_threads = n_threads(job->command);
-    if (options.n_threads == 0)
-        options.n_threads = CPLGetNumCPUs();
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
     options.n_threads = n_threads(job->command);

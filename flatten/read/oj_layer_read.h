@@ -58,7 +58,6 @@ struct oj_read_options
     /** NULL, or the GeoPackage that the layer is a table of, without an
      *  attribute filter set on it. */
     GDALDatasetH geopackage;
-    int n_threads; /**< that may read it beside the caller's */
 
     /** 1: fields that are not wanted are ignored by the driver, which saves
      *  time. Must be 0 when an attribute filter is set on the layer: most
