@@ -31,6 +31,7 @@ struct worker
     int is_ready;  /* what follows is the caller's to take */
     struct oj_chunk *chunk;
     enum oj_geopackage_state state;
+    struct oj_geopackage_ends ends; /* of its range so far */
     oj_status status;
     struct oj_error err;
 };
@@ -47,6 +48,7 @@ struct oj_geopackage_reader
     int n_threads;
     int is_started;
     enum oj_geopackage_state state;
+    struct oj_geopackage_ends ends; /* of the range before wanted */
 
     /* Nothing of this without workers. */
     int n_workers;
@@ -62,10 +64,15 @@ struct oj_geopackage_reader
 
 /* ---- threads ------------------------------------------------------------- */
 
-/* Holes in the FIDs make ranges wider. */
-static void set_width(struct oj_geopackage_reader *r, int64_t n_rows)
+/* Holes in the FIDs make ranges wider, and are passed over where they were
+ * seen. */
+static void learn(struct oj_geopackage_reader *r, int64_t n_rows,
+                  const struct oj_geopackage_ends *ends)
 {
-    if (n_rows < r->plan.batch_rows / 2 && r->width < INT64_MAX / 4)
+    if (ends->has_beyond && ends->beyond > r->next_fid &&
+        ends->beyond <= r->last)
+        r->next_fid = ends->beyond;
+    if (n_rows <= r->plan.batch_rows / 2 && r->width < INT64_MAX / 4)
         r->width *= 2;
     else if (n_rows > r->plan.batch_rows && r->width > r->plan.batch_rows)
         r->width /= 2;
@@ -78,29 +85,34 @@ static int take_range(struct oj_geopackage_reader *r, struct worker *w,
     w->range = -1;
     if (!r->has_more || r->stop)
         return 0;
-    *first = r->next_fid;
-    r->has_more = (uint64_t)r->last - (uint64_t)*first >= (uint64_t)r->width;
-    *last = r->has_more ? *first + (r->width - 1) : r->last;
+    *first = r->n_ranges > 0 ? r->next_fid : INT64_MIN;
+    r->has_more =
+        (uint64_t)r->last - (uint64_t)r->next_fid >= (uint64_t)r->width;
+    *last = r->has_more ? r->next_fid + (r->width - 1) : INT64_MAX;
     if (r->has_more)
         r->next_fid = *last + 1;
     w->range = r->n_ranges++;
     return 1;
 }
 
-/* Hands a chunk over, and waits until it was taken. */
-static void put(struct oj_geopackage_reader *r, struct worker *w,
-                const struct worker *made)
+/* Hands a chunk over, and waits until it was taken. 0: nobody wants more. */
+static int put(struct oj_geopackage_reader *r, struct worker *w,
+               const struct worker *made)
 {
+    int goes_on;
     pthread_mutex_lock(&r->lock);
     w->chunk = made->chunk;
     w->state = made->state;
+    w->ends = made->ends;
     w->status = made->status;
     w->err = made->err;
     w->is_ready = 1;
     pthread_cond_broadcast(&r->changed);
     while (w->is_ready && !r->stop)
         pthread_cond_wait(&r->changed, &r->lock);
+    goes_on = !r->stop;
     pthread_mutex_unlock(&r->lock);
+    return goes_on;
 }
 
 static void *work(void *user)
@@ -118,14 +130,15 @@ static void *work(void *user)
         n_rows = 0;
         do
         {
-            made.status = oj_geopackage_scan_next(
-                w->scan, &r->stop, &made.chunk, &made.state, &made.err);
+            made.status =
+                oj_geopackage_scan_next(w->scan, &r->stop, &made.chunk,
+                                        &made.state, &made.ends, &made.err);
             n_rows += made.chunk != NULL ? made.chunk->n_rows : 0;
             goes_on = made.status == OJ_OK && made.state != OJ_GEOPACKAGE_LEFT;
-            put(r, w, &made);
-        } while (goes_on && made.state == OJ_GEOPACKAGE_MORE && !r->stop);
+            goes_on = put(r, w, &made) && goes_on;
+        } while (goes_on && made.state == OJ_GEOPACKAGE_MORE);
         pthread_mutex_lock(&r->lock);
-        set_width(r, n_rows);
+        learn(r, n_rows, &made.ends);
         goes_on = goes_on && take_range(r, w, &first, &last);
         pthread_cond_broadcast(&r->changed);
         pthread_mutex_unlock(&r->lock);
@@ -278,8 +291,8 @@ static void start_threads(struct oj_geopackage_reader *r)
 {
     int n = r->n_workers;
     r->next_fid = r->first;
-    r->width = r->plan.batch_rows;
     r->has_more = 1;
+    r->width = r->plan.batch_rows;
     for (int i = 0; i < n; i++)
         r->worker[i].range = -1;
     for (r->n_workers = 0; r->n_workers < n; r->n_workers++)
@@ -298,21 +311,18 @@ static oj_status start(struct oj_geopackage_reader *r, struct oj_error *err)
 {
     int64_t before;
     r->is_started = 1;
-    if (!read_bounds(r))
-        r->last = r->first - 1;
     before = version(r->db);
-    OJ_TRY(open_connections(r, choose_workers(r), err));
+    if (read_bounds(r))
+        OJ_TRY(open_connections(r, choose_workers(r), err));
     r->state = OJ_GEOPACKAGE_LEFT;
     if (!drop_anchor(r))
         return OJ_OK;
-    if (version(r->db) != before || !is_in_place(r->db))
+    if (version(r->db) != before || !is_in_place(r->db) || !read_bounds(r))
         stop_workers(r);
-    r->state = read_bounds(r) ? OJ_GEOPACKAGE_MORE : OJ_GEOPACKAGE_END;
-    if (r->state == OJ_GEOPACKAGE_END)
-        return OJ_OK;
+    r->state = OJ_GEOPACKAGE_MORE;
     if (r->n_workers > 0)
         start_threads(r);
-    oj_geopackage_scan_range(r->scan, r->first, r->last);
+    oj_geopackage_scan_range(r->scan, INT64_MIN, INT64_MAX);
     return OJ_OK;
 }
 
@@ -336,6 +346,14 @@ static struct worker *wait_for_chunk(struct oj_geopackage_reader *r)
     }
 }
 
+/* A range starts with the row that was seen after the one before. */
+static int follows(const struct oj_geopackage_ends *before,
+                   const struct oj_geopackage_ends *after)
+{
+    return before->has_beyond == after->has_begin &&
+           (!before->has_beyond || before->beyond == after->begin);
+}
+
 /* The next chunk of the threads, maybe NULL before the end. */
 static oj_status take_chunk(struct oj_geopackage_reader *r,
                             struct oj_chunk **out, struct oj_error *err)
@@ -345,7 +363,9 @@ static oj_status take_chunk(struct oj_geopackage_reader *r,
     pthread_mutex_lock(&r->lock);
     w = wait_for_chunk(r);
     r->state = w != NULL ? w->state : OJ_GEOPACKAGE_END;
-    if (w != NULL)
+    if (w != NULL && r->wanted > 0 && !follows(&r->ends, &w->ends))
+        r->state = OJ_GEOPACKAGE_LEFT; /* its chunk goes with the worker */
+    else if (w != NULL)
     {
         *out = w->chunk;
         status = w->status;
@@ -354,6 +374,7 @@ static oj_status take_chunk(struct oj_geopackage_reader *r,
         if (r->state == OJ_GEOPACKAGE_END)
         {
             r->wanted++;
+            r->ends = w->ends;
             r->state = OJ_GEOPACKAGE_MORE;
         }
         w->is_ready = 0;
@@ -377,8 +398,8 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
         if (r->n_workers > 0)
             OJ_TRY(take_chunk(r, out, err));
         else
-            OJ_TRY(
-                oj_geopackage_scan_next(r->scan, &never, out, &r->state, err));
+            OJ_TRY(oj_geopackage_scan_next(r->scan, &never, out, &r->state,
+                                           &r->ends, err));
     }
     if (*out != NULL || r->state == OJ_GEOPACKAGE_END)
         return OJ_OK;

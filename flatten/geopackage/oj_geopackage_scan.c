@@ -50,6 +50,9 @@ struct oj_geopackage_scan
     uint8_t *wkb; /* of one geometry */
     int64_t cap_wkb;
 
+    int64_t fid, last; /* of the row before, of the range */
+    struct oj_geopackage_ends ends;
+
     /* While SQLite is at work. */
     struct oj_chunk_rows *to;
     int64_t n_rows;
@@ -118,7 +121,7 @@ static oj_status write_sql(struct oj_geopackage_plan *plan, OGRLayerH layer,
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendf(sql,
                         "SELECT 1 FROM \"%w\" m NOT INDEXED WHERE m.\"%w\" "
-                        "BETWEEN ?2 AND ?3 AND ogrjoin_take(?1, m.\"%w\"",
+                        ">= ?2 AND ogrjoin_take(?1, m.\"%w\"",
                         OGR_L_GetName(layer), fid, fid);
     if (plan->has_geometry)
         sqlite3_str_appendf(sql, ", m.\"%w\"", OGR_L_GetGeometryColumn(layer));
@@ -373,16 +376,14 @@ static oj_status add_geometry(struct oj_geopackage_scan *s,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* value: FID, geometry if there is one, columns. */
+/* value: geometry if there is one, columns. */
 static oj_status add_row(struct oj_geopackage_scan *s, sqlite3_value **value,
                          int *fits, struct oj_error *err)
 {
     const struct oj_geopackage_plan *plan = s->plan;
     struct oj_chunk_column *column = s->to->column;
     int64_t row = s->n_rows;
-    *fits = 1;
-    ((int64_t *)column[OJ_CHUNK_FID].values)[row] =
-        sqlite3_value_int64(*value++);
+    ((int64_t *)column[OJ_CHUNK_FID].values)[row] = s->fid;
     if (plan->has_geometry)
         OJ_TRY(add_geometry(s, *value++, &column[OJ_CHUNK_GEOMETRY], row, fits,
                             err));
@@ -406,18 +407,34 @@ static int is_full(const struct oj_geopackage_scan *s)
     return full || __atomic_load_n(s->stop, __ATOMIC_RELAXED) != 0;
 }
 
+/* Notes where the row lies. 0: out of order, which is a broken file's. */
+static int note_fid(struct oj_geopackage_scan *s, int64_t fid)
+{
+    int is_first = !s->ends.has_begin, is_after = is_first || fid > s->fid;
+    if (is_first)
+        s->ends.begin = fid;
+    s->ends.has_begin = 1;
+    s->ends.has_beyond = fid > s->last;
+    s->ends.beyond = fid;
+    s->fid = fid;
+    return is_after;
+}
+
 /* ogrjoin_take(scan, FID, ...): 1 when SQLite shall come back. */
 static void take(sqlite3_context *context, int n, sqlite3_value **value)
 {
     struct oj_geopackage_scan *s =
-        n > 0 ? sqlite3_value_pointer(value[0], POINTER_TYPE) : NULL;
-    int fits = 1;
+        n > 1 ? sqlite3_value_pointer(value[0], POINTER_TYPE) : NULL;
+    int fits;
     if (s == NULL)
         return;
-    s->status = add_row(s, value + 1, &fits, s->err);
+    fits = note_fid(s, sqlite3_value_int64(value[1]));
+    if (fits && !s->ends.has_beyond)
+        s->status = add_row(s, value + 2, &fits, s->err);
     s->is_left = !fits;
-    s->n_rows += s->status == OJ_OK && fits;
-    sqlite3_result_int(context, s->status != OJ_OK || !fits || is_full(s));
+    s->n_rows += s->status == OJ_OK && fits && !s->ends.has_beyond;
+    sqlite3_result_int(context, s->status != OJ_OK || !fits ||
+                                    s->ends.has_beyond || is_full(s));
 }
 
 /* The rows are found by their numbers, so that they come in that order. */
@@ -499,12 +516,14 @@ void oj_geopackage_scan_range(struct oj_geopackage_scan *s, int64_t first,
 {
     sqlite3_reset(s->rows);
     sqlite3_bind_int64(s->rows, 2, first);
-    sqlite3_bind_int64(s->rows, 3, last);
+    s->last = last;
+    memset(&s->ends, 0, sizeof s->ends);
 }
 
 oj_status oj_geopackage_scan_next(struct oj_geopackage_scan *s, const int *stop,
                                   struct oj_chunk **chunk,
                                   enum oj_geopackage_state *state,
+                                  struct oj_geopackage_ends *ends,
                                   struct oj_error *err)
 {
     int rc;
@@ -522,9 +541,11 @@ oj_status oj_geopackage_scan_next(struct oj_geopackage_scan *s, const int *stop,
     status = s->status;
     if (status == OJ_OK && rc == SQLITE_NOMEM)
         status = oj_fail_nomem(err, 1, 1024);
-    *state = rc == SQLITE_DONE                 ? OJ_GEOPACKAGE_END
-             : rc == SQLITE_ROW && !s->is_left ? OJ_GEOPACKAGE_MORE
-                                               : OJ_GEOPACKAGE_LEFT;
+    *state = s->is_left || (rc != SQLITE_DONE && rc != SQLITE_ROW)
+                 ? OJ_GEOPACKAGE_LEFT
+             : rc == SQLITE_DONE || s->ends.has_beyond ? OJ_GEOPACKAGE_END
+                                                       : OJ_GEOPACKAGE_MORE;
+    *ends = s->ends;
     if (status == OJ_OK && s->n_rows > 0)
         status = oj_chunk_rows_finish(s->to, s->n_rows, chunk, err);
     if (*chunk == NULL)

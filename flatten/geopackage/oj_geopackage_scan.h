@@ -5,7 +5,7 @@
  *  which costs less than a step and a call for each value: it is true only when
  *  a chunk is full, so that SQLite comes back with one row per chunk.
  *
- *    SELECT 1 FROM "t" m WHERE m."fid" BETWEEN ?2 AND ?3
+ *    SELECT 1 FROM "t" m WHERE m."fid" >= ?2
  *                          AND ogrjoin_take(?1, m."fid", m."geom", m."a", ...)
  *
  *  Values are asked of SQLite as GDAL asks for them, whatever a row has stored
@@ -61,7 +61,8 @@ OJ_MUST_USE oj_status oj_geopackage_scan_open(
 /** Accepts NULL. */
 void oj_geopackage_scan_close(struct oj_geopackage_scan *scan);
 
-/** Goes to the first row with a FID of first to last. */
+/** Goes to the first row with a FID of first to last; INT64_MIN and INT64_MAX
+ *  are no bounds. */
 void oj_geopackage_scan_range(struct oj_geopackage_scan *scan, int64_t first,
                               int64_t last);
 
@@ -71,7 +72,17 @@ enum oj_geopackage_state
     OJ_GEOPACKAGE_END, /**< of the range */
     OJ_GEOPACKAGE_LEFT /**< what GDAL would complain of: a broken geometry, a
                             text that is no proper date, a page that cannot be
-                            read; this row and all later ones are left to it */
+                            read, rows out of order; this row and all later
+                            ones are left to it */
+};
+
+/** The rows around a range, which prove that two ranges, read apart, have all
+ *  rows of the two together even where the file is broken. */
+struct oj_geopackage_ends
+{
+    int has_begin, has_beyond;
+    int64_t begin;  /**< FID of the first row from the range's start on */
+    int64_t beyond; /**< that of the first row after it; known at its end */
 };
 
 /** Up to batch_rows rows; *chunk is NULL when there are none before *state. A
@@ -80,6 +91,7 @@ OJ_MUST_USE oj_status oj_geopackage_scan_next(struct oj_geopackage_scan *scan,
                                               const int *stop,
                                               struct oj_chunk **chunk,
                                               enum oj_geopackage_state *state,
+                                              struct oj_geopackage_ends *ends,
                                               struct oj_error *err);
 
 #endif

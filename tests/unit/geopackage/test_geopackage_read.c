@@ -1,0 +1,710 @@
+/* Kinds: unit, property (GDAL's own reading of the same table), memory. Tables
+ * of GeoPackage as a lane. */
+#include "../layer_copy.h"
+
+#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/geopackage/oj_sqlite.h"
+#include "../../../flatten/read/oj_attributes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum
+{
+    N_GPKG_FIELDS = 11, /* of the test fields, those that are no lists */
+    N_WAYS = 3          /* GDAL's, the lane on one thread, on four */
+};
+
+/* Every test runs in a process of its own. */
+static const char *file_name(void)
+{
+    static char name[100];
+    CPLsnprintf(name, sizeof name, "test_geopackage_read_%d.gpkg",
+                (int)getpid());
+    return name;
+}
+
+static void remove_file(void)
+{
+    char other[120];
+    VSIUnlink(file_name());
+    CPLsnprintf(other, sizeof other, "%s-wal", file_name());
+    VSIUnlink(other);
+    CPLsnprintf(other, sizeof other, "%s-shm", file_name());
+    VSIUnlink(other);
+}
+
+static void run_sql(GDALDatasetH dataset, const char *sql)
+{
+    OGRLayerH result;
+    CPLErrorReset();
+    result = GDALDatasetExecuteSQL(dataset, sql, NULL, NULL);
+    ck_assert_msg(CPLGetLastErrorType() != CE_Failure, "%s: %s", sql,
+                  CPLGetLastErrorMsg());
+    GDALDatasetReleaseResultSet(dataset, result);
+}
+
+static GDALDatasetH open_file(int flags)
+{
+    GDALDatasetH dataset = GDALOpenEx(
+        file_name(), GDAL_OF_VECTOR | (unsigned)flags, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(dataset);
+    return dataset;
+}
+
+/* ---- rows as text, line by line -------------------------------------------
+ */
+
+struct row_text
+{
+    char *bytes;
+    int64_t n, cap;
+};
+
+static void add(struct row_text *to, const char *format, ...)
+    CPL_PRINT_FUNC_FORMAT(2, 3);
+static void add(struct row_text *to, const char *format, ...)
+{
+    va_list list;
+    ck_assert_int_eq(
+        oj_reserve(&to->bytes, to->n, to->n + 400, &to->cap, 1, NULL), OJ_OK);
+    va_start(list, format);
+    to->n += vsnprintf(to->bytes + to->n, 400, format, list);
+    va_end(list);
+}
+
+static void add_bytes(struct row_text *to, const void *bytes, int64_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *from = bytes;
+    ck_assert_int_eq(
+        oj_reserve(&to->bytes, to->n, to->n + 2 * n, &to->cap, 1, NULL), OJ_OK);
+    for (int64_t i = 0; i < n; i++)
+    {
+        to->bytes[to->n++] = digits[from[i] >> 4];
+        to->bytes[to->n++] = digits[from[i] & 15];
+    }
+}
+
+static void add_value(struct row_text *to, const struct oj_value *value,
+                      OGRFieldType type)
+{
+    const OGRField *raw = &value->raw;
+    int64_t n;
+    if (!oj_value_is_there(value))
+        add(to, " -");
+    else if (type == OFTInteger)
+        add(to, " %d", raw->Integer);
+    else if (type == OFTInteger64)
+        add(to, " %lld", (long long)raw->Integer64);
+    else if (type == OFTReal)
+        add(to, " %a", raw->Real);
+    else if (type == OFTString || type == OFTBinary)
+    {
+        const void *bytes = oj_value_bytes(value, type, &n);
+        add(to, " '");
+        add_bytes(to, bytes, n);
+    }
+    else
+        add(to, " %d-%d-%d %d:%d:%a %d", raw->Date.Year, raw->Date.Month,
+            raw->Date.Day, raw->Date.Hour, raw->Date.Minute,
+            (double)raw->Date.Second, raw->Date.TZFlag);
+}
+
+static void add_geometry(struct row_text *to, const struct oj_attributes *rows,
+                         int64_t row)
+{
+    size_t n = 0;
+    const uint8_t *wkb = NULL;
+    OGRGeometryH geometry = NULL;
+    if (rows->slice.chunk != NULL)
+        wkb = oj_slice_wkb(&rows->slice, row, &n);
+    else
+        geometry = oj_attributes_geometry(rows, row);
+    if (geometry != NULL)
+    {
+        uint8_t *bytes = CPLMalloc((size_t)OGR_G_WkbSize(geometry));
+        OGR_G_ExportToIsoWkb(geometry, wkbNDR, bytes);
+        add_bytes(to, bytes, OGR_G_WkbSize(geometry));
+        CPLFree(bytes);
+    }
+    add_bytes(to, wkb, (int64_t)n);
+}
+
+static void add_batch(struct row_text *to, const struct oj_batch *batch,
+                      OGRFeatureDefnH defn)
+{
+    struct oj_value value;
+    for (int64_t i = 0; i < batch->n_rows; i++)
+    {
+        add(to, "\n%lld ", (long long)batch->flat.fid[i]);
+        add_geometry(to, batch->attributes, i);
+        for (int f = 0; f < OGR_FD_GetFieldCount(defn); f++)
+        {
+            oj_attributes_value(batch->attributes, f, i, &value);
+            add_value(to, &value,
+                      OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, f)));
+        }
+    }
+}
+
+static oj_status read_layer(GDALDatasetH file, OGRLayerH layer, int way,
+                            int64_t batch_rows, struct row_text *out,
+                            struct oj_read_counts *counts, struct oj_error *err)
+{
+    struct oj_read_options options = reading(layer, way > 0, batch_rows);
+    struct oj_layer_reader *reader;
+    struct oj_batch batch = {0};
+    oj_status status;
+    options.geopackage = way > 0 ? file : NULL;
+    options.n_threads = way == 2 ? 4 : 1;
+    memset(out, 0, sizeof *out);
+    ck_assert_int_eq(oj_layer_reader_open(layer, &options, &reader, err),
+                     OJ_OK);
+    do
+    {
+        status = oj_layer_reader_next(reader, &batch, err);
+        if (status == OJ_OK)
+            add_batch(out, &batch, OGR_L_GetLayerDefn(layer));
+    } while (status == OJ_OK && batch.n_rows > 0);
+    *counts = *oj_layer_reader_counts(reader);
+    oj_batch_free(&batch);
+    oj_layer_reader_close(reader);
+    return status;
+}
+
+/* The first line that differs is shown. */
+static void same_text(const struct row_text *a, const struct row_text *b)
+{
+    int64_t i = 0, line = 0;
+    for (; i < a->n && i < b->n && a->bytes[i] == b->bytes[i]; i++)
+        line = a->bytes[i] == '\n' ? i + 1 : line;
+    ck_assert_msg(a->n == b->n && i == a->n, "%.200s\nand %.200s",
+                  line < a->n ? a->bytes + line : "(nothing)",
+                  line < b->n ? b->bytes + line : "(nothing)");
+}
+
+/* The same rows all ways. */
+static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
+                    int expect_lane)
+{
+    struct row_text out[N_WAYS];
+    struct oj_read_counts counts[N_WAYS];
+    struct oj_error err;
+    for (int way = 0; way < N_WAYS; way++)
+    {
+        ck_assert_msg(read_layer(file, layer, way, batch_rows, &out[way],
+                                 &counts[way], &err) == OJ_OK,
+                      "%s", err.message);
+        same_text(&out[0], &out[way]);
+        ck_assert_int_eq(counts[way].lane != NULL &&
+                             strcmp(counts[way].lane, "GeoPackage") == 0,
+                         way > 0 && expect_lane);
+    }
+    for (int way = 0; way < N_WAYS; way++)
+        oj_free(out[way].bytes);
+}
+
+/* Rows far apart, so that several threads read them. */
+static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type, int n)
+{
+    GDALDatasetH dataset;
+    remove_file();
+    dataset = make_layer("GPKG", file_name(), N_GPKG_FIELDS, type, NULL);
+    for (int i = 0; i < n; i++)
+        add_row(first_layer(dataset), i, i % 10 == 7 ? NULL : wkt);
+    run_sql(dataset, "UPDATE things SET fid = -fid");
+    run_sql(dataset, "UPDATE things SET fid = -20000 * fid - 77777");
+    return reopen(dataset, file_name());
+}
+
+TEST(unit_gdal_runs_our_sqlite)
+{
+    GDALDatasetH file = make_file("POINT (1 2)", wkbPoint, 1);
+    ck_assert(oj_sqlite_is_gdals());
+    ck_assert_ptr_nonnull(oj_sqlite_of(file));
+    GDALClose(file);
+    file = make_layer("Memory", "", 1, wkbPoint, NULL);
+    ck_assert_ptr_null(oj_sqlite_of(file));
+    GDALClose(file);
+    remove_file();
+}
+
+/* Every shape, in a layer of its type and of any type, with rows without
+ * geometry between. */
+TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
+{
+    const char *wkt = test_shapes[_i / 2];
+    char *text = CPLStrdup(wkt), *at = text;
+    OGRGeometryH geometry;
+    OGRwkbGeometryType type = wkbUnknown;
+    GDALDatasetH file;
+    ck_assert_int_eq(OGR_G_CreateFromWkt(&at, NULL, &geometry), OGRERR_NONE);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (_i % 2)
+        type = OGR_G_GetGeometryType(geometry);
+    file = make_file(wkt, type, 60 + _i);
+    for (int64_t batch = 1; batch <= 1000; batch *= 10)
+        compare(file, first_layer(file), batch, 1);
+    GDALClose(file);
+    CPLPopErrorHandler();
+    remove_file();
+    OGR_G_DestroyGeometry(geometry);
+    CPLFree(text);
+}
+
+/* ---- tables of all kinds ------------------------------------------------- */
+
+/* A file with a table of GeoPackage, beside "things" which has no rows. Each
+ * of sql ends with NULL. */
+static GDALDatasetH make_table(const char *table, const char *const *sql)
+{
+    char *text, *name = CPLEscapeString(table, -1, CPLES_SQL);
+    GDALDatasetH dataset;
+    remove_file();
+    dataset = make_layer("GPKG", file_name(), 0, wkbPoint, NULL);
+    for (int i = 0; sql[i] != NULL; i++)
+        run_sql(dataset, sql[i]);
+    text = CPLMalloc(500);
+    CPLsnprintf(text, 500,
+                "INSERT INTO gpkg_contents(table_name, data_type, identifier, "
+                "srs_id) VALUES ('%s', 'features', '%s', 0)",
+                name, name);
+    run_sql(dataset, text);
+    CPLsnprintf(text, 500,
+                "INSERT INTO gpkg_geometry_columns VALUES ('%s', 'geom', "
+                "'GEOMETRY', 0, 2, 2)",
+                name);
+    run_sql(dataset, text);
+    CPLFree(text);
+    CPLFree(name);
+    return reopen(dataset, file_name());
+}
+
+#define FOUR_KINDS "a INTEGER, b DOUBLE, c TEXT, d MEDIUMINT"
+/* A statement that fills t; fid: of row i. */
+static const char *rows(int n, const char *fid)
+{
+    static char sql[1000];
+    CPLsnprintf(
+        sql, sizeof sql,
+        "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r "
+        "WHERE i < %d) INSERT INTO t(fid, geom, a, b, c, d) SELECT %s, "
+        "CASE WHEN i %% 5 > 0 THEN X'47500001000000000101000000000000"
+        "000000F03F000000000000F03F' END, i * 99999999999, i / 7.0, "
+        "'row ' || i, -i FROM r",
+        n, fid);
+    return sql;
+}
+
+static void compare_table(const char *table, const char *const *sql,
+                          int expect_lane)
+{
+    GDALDatasetH file = make_table(table, sql);
+    OGRLayerH layer = GDALDatasetGetLayerByName(file, table);
+    ck_assert_ptr_nonnull(layer);
+    for (int64_t batch = 7; batch <= 700; batch *= 100)
+        compare(file, layer, batch, expect_lane);
+    GDALClose(file);
+    remove_file();
+}
+
+static const struct
+{
+    const char *fid;
+    int n;
+} numberings[] = {{"i", 80000},
+                  {"-i", 70000},
+                  {"i * i * i * i", 2000},
+                  {"CASE WHEN i < 20000 THEN i ELSE i * 1000003 END", 40000},
+                  {"CASE WHEN i < 2000 THEN i * 1000003 ELSE 4000000000 + i "
+                   "END",
+                   90000},
+                  {"CASE i WHEN 1 THEN -9223372036854775807 - 1 WHEN 2 THEN "
+                   "9223372036854775807 ELSE i END",
+                   50},
+                  {"i * 100000", 1},
+                  {"i * 100000", 0}};
+
+/* FIDs with holes, negative ones, the least and the greatest. */
+TEST_LOOP(property_numbers_of_rows, 0,
+          (int)(sizeof numberings / sizeof *numberings))
+{
+    const char *sql[] = {
+        "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
+        rows(numberings[_i].n, numberings[_i].fid), NULL};
+    if (numberings[_i].n == 0)
+        sql[1] = NULL;
+    compare_table("t", sql, 1);
+}
+
+/* Only that: GDAL's own ways differ where FIDs are no numbers. */
+static void is_not_by_lane(const char *table, const char *const *sql)
+{
+    GDALDatasetH file = make_table(table, sql);
+    struct row_text out;
+    struct oj_read_counts counts;
+    struct oj_error err;
+    (void)read_layer(file, GDALDatasetGetLayerByName(file, table), 2, 10, &out,
+                     &counts, &err);
+    ck_assert(counts.lane == NULL || strcmp(counts.lane, "GeoPackage") != 0);
+    oj_free(out.bytes);
+    GDALClose(file);
+    remove_file();
+}
+
+TEST(unit_what_is_no_plain_table)
+{
+    const char *view[] = {
+        "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
+        rows(50, "i * 9999"),
+        "CREATE VIEW v AS SELECT fid, geom, a FROM t WHERE a > 5", NULL};
+    const char *text_key[] = {
+        "CREATE TABLE t(fid TEXT PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
+        rows(50, "i"), NULL};
+    const char *no_rowid[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY, geom "
+                              "BLOB, " FOUR_KINDS ") WITHOUT ROWID",
+                              rows(50, "i"), NULL};
+    const char *descending[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY DESC, "
+                                "geom BLOB, " FOUR_KINDS ")",
+                                rows(50, "i"), NULL};
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    compare_table("v", view, 0);
+    is_not_by_lane("t", text_key);
+    is_not_by_lane("t", no_rowid);
+    is_not_by_lane("t", descending);
+    CPLPopErrorHandler();
+}
+
+TEST(unit_odd_names)
+{
+    static const char *const sql[] = {
+        "CREATE TABLE \"a \"\"b\"\" 'c' \xC3\xBC;\"(\"m y\" INTEGER PRIMARY "
+        "KEY, geom BLOB, \"select\" INTEGER, \"x\"\"y\" TEXT, \"?1\" DOUBLE, "
+        "\"\xC3\xA9 \" TEXT)",
+        "INSERT INTO \"a \"\"b\"\" 'c' \xC3\xBC;\" VALUES (1, NULL, 2, 'x', "
+        "2.5, '\xC3\xA9'), (1000000, NULL, NULL, NULL, NULL, '')",
+        NULL};
+    compare_table("a \"b\" 'c' \xC3\xBC;", sql, 1);
+}
+
+/* ---- values of other types than the column's ------------------------------
+ */
+
+static const struct
+{
+    const char *type, *value;
+    int expect_lane;
+} odd_values[] = {
+    {"BOOLEAN", "1", 1},
+    {"BOOLEAN", "7", 0},
+    {"BOOLEAN", "'x'", 1},
+    {"TINYINT", "300", 1},
+    {"SMALLINT", "-40000", 0},
+    {"SMALLINT", "'12x'", 1},
+    {"MEDIUMINT", "3000000000", 1},
+    {"MEDIUMINT", "1.75", 1},
+    {"INTEGER", "1e300", 1},
+    {"INTEGER", "'abc'", 1},
+    {"INTEGER", "X'3132'", 1},
+    {"INTEGER", "-1.5", 1},
+    {"FLOAT", "0.1", 1},
+    {"FLOAT", "1e300", 1},
+    {"FLOAT", "'x'", 1},
+    {"DOUBLE", "9007199254740993", 1},
+    {"DOUBLE", "-9e999", 1},
+    {"DOUBLE", "X'31'", 1},
+    {"DOUBLE", "'1e3x'", 1},
+    {"TEXT", "1.5", 1},
+    {"TEXT", "X'61'", 1},
+    {"TEXT", "'a' || char(0) || 'b'", 1},
+    {"TEXT", "CAST(X'C328' AS TEXT)", 1},
+    {"TEXT(3)", "'longer than three'", 1},
+    {"BLOB", "'text'", 1},
+    {"BLOB", "5", 1},
+    {"BLOB", "X''", 1},
+    {"BLOB(2)", "zeroblob(100000)", 1},
+    {"DATE", "'2020-02-30'", 1},
+    {"DATE", "'2020-1-2'", 0},
+    {"DATE", "'2020/01/02'", 0},
+    {"DATE", "'0000-00-00'", 0},
+    {"DATE", "'2020-13-01'", 0},
+    {"DATE", "'junk'", 0},
+    {"DATE", "''", 0},
+    {"DATE", "20200102", 0},
+    {"DATE", "'2020-01-02T00:00:00Z'", 0},
+    {"DATETIME", "'2020-02-30T23:59:59.999Z'", 1},
+    {"DATETIME", "'0001-01-01T00:00:00.000Z'", 1},
+    {"DATETIME", "'9999-12-31T00:00:58.123Z'", 1},
+    {"DATETIME", "'2020-02-03T04:05:06Z'", 0},
+    {"DATETIME", "'2020-02-03T04:05:06.7Z'", 0},
+    {"DATETIME", "'2020-02-03T04:05:60.000Z'", 0},
+    {"DATETIME", "'2020-02-03T04:05:06+01:00'", 0},
+    {"DATETIME", "'2020-02-03 04:05:06.789Z'", 0},
+    {"DATETIME", "'2020-02-03T24:61:61.000Z'", 0},
+    {"DATETIME", "'2020-02-03'", 0},
+    {"DATETIME", "12345678", 0},
+};
+
+/* The value in one row of a hundred. */
+TEST_LOOP(property_odd_values, 0, (int)(sizeof odd_values / sizeof *odd_values))
+{
+    char table[200], value[200];
+    const char *sql[] = {table,
+                         "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i "
+                         "+ 1 FROM r WHERE i < 100) INSERT INTO t(fid, c) "
+                         "SELECT i * 7777, NULL FROM r",
+                         value, NULL};
+    CPLsnprintf(table, sizeof table,
+                "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, c %s)",
+                odd_values[_i].type);
+    CPLsnprintf(value, sizeof value,
+                "UPDATE t SET c = %s WHERE fid = 60 * 7777",
+                odd_values[_i].value);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    compare_table("t", sql, odd_values[_i].expect_lane);
+    CPLPopErrorHandler();
+}
+
+static const struct
+{
+    const char *blob;
+    int is_read, expect_lane;
+} odd_blobs[] = {
+    /* big-endian WKB; the header's order is another matter */
+    {"X'4750000000000000003FF0000000000000'", 0, 0},
+    {"X'475000010000000000000000013FF00000000000003FF0000000000000'", 1, 1},
+    {"X'47500000000000000101000000000000000000F03F000000000000F03F'", 1, 1},
+    /* a version that is not known, an extended type, a reserved bit */
+    {"X'47500101000000000101000000000000000000F03F000000000000F03F'", 0, 0},
+    {"X'47500021000000000101000000000000000000F03F000000000000F03F'", 1, 0},
+    {"X'47500041000000000101000000000000000000F03F000000000000F03F'", 1, 0},
+    /* bytes behind the point; one ordinate that is no number */
+    {"X'47500001000000000101000000000000000000F03F000000000000F03F0000'", 1, 1},
+    {"X'47500001000000000101000000000000000000F87F000000000000F03F'", 1, 1},
+    /* cut off, no blob, an envelope that is not there */
+    {"X'4750000100000000010100000000000000'", 0, 0},
+    {"X''", 0, 0},
+    {"'text'", 0, 0},
+    {"5", 0, 0},
+    {"X'4750000300000000'", 0, 0},
+    {"X'4750000F000000000101000000000000000000F03F000000000000F03F'", 0, 0}};
+
+TEST_LOOP(property_odd_geometries, 0,
+          (int)(sizeof odd_blobs / sizeof *odd_blobs))
+{
+    char value[200];
+    const char *sql[] = {
+        "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
+        rows(100, "i * 7777"), value, NULL};
+    struct oj_error err[N_WAYS];
+    CPLsnprintf(value, sizeof value,
+                "UPDATE t SET geom = %s WHERE fid = 60 * 7777",
+                odd_blobs[_i].blob);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (odd_blobs[_i].is_read)
+        compare_table("t", sql, odd_blobs[_i].expect_lane);
+    else
+    {
+        GDALDatasetH file = make_table("t", sql);
+        for (int way = 0; way < N_WAYS; way++)
+        {
+            struct oj_read_counts counts;
+            struct row_text out;
+            ck_assert_int_ne(read_layer(file,
+                                        GDALDatasetGetLayerByName(file, "t"),
+                                        way, 10, &out, &counts, &err[way]),
+                             OJ_OK);
+            ck_assert_str_eq(err[way].message, err[0].message);
+            oj_free(out.bytes);
+        }
+        GDALClose(file);
+        remove_file();
+    }
+    CPLPopErrorHandler();
+}
+
+/* ---- others at work -------------------------------------------------------
+ */
+
+TEST(unit_not_where_the_dataset_writes)
+{
+    GDALDatasetH file;
+    GDALClose(make_file("POINT (1 2)", wkbPoint, 50));
+    file = open_file(GDAL_OF_UPDATE);
+    compare(file, first_layer(file), 10, 0);
+    GDALClose(file);
+    remove_file();
+}
+
+/* Rows of one state, though another connection deletes most of them meanwhile
+ * (in WAL mode it can): also those that are left to GDAL. */
+TEST_LOOP(unit_one_state_of_the_file, 0, 4)
+{
+    const int n_threads = _i % 2 ? 4 : 1, is_left = _i / 2;
+    static const char *const sql[] = {
+        "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, c DATE)",
+        "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE "
+        "i < 20000) INSERT INTO t(fid) SELECT i * 77 FROM r",
+        NULL};
+    GDALDatasetH file = make_table("t", sql),
+                 writer = open_file(GDAL_OF_UPDATE);
+    OGRLayerH layer;
+    struct oj_read_options options;
+    struct oj_layer_reader *reader;
+    struct oj_batch batch = {0};
+    struct oj_error err;
+    int64_t n = 0;
+    GDALClose(file);
+    run_sql(writer, "PRAGMA journal_mode = WAL");
+    if (is_left)
+        run_sql(writer, "UPDATE t SET c = '2020/01/02' WHERE fid = 10000 * 77");
+    file = open_file(GDAL_OF_READONLY);
+    layer = GDALDatasetGetLayerByName(file, "t");
+    options = reading(layer, 1, 100);
+    options.geopackage = file;
+    options.n_threads = n_threads;
+    ck_assert_int_eq(oj_layer_reader_open(layer, &options, &reader, &err),
+                     OJ_OK);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (;;)
+    {
+        ck_assert_int_eq(oj_layer_reader_next(reader, &batch, &err), OJ_OK);
+        if (batch.n_rows == 0)
+            break;
+        for (int64_t i = 0; i < batch.n_rows; i++)
+            ck_assert_int_eq(batch.flat.fid[i], 77 * (n + i + 1));
+        if (n == 0)
+            run_sql(writer, "DELETE FROM t WHERE fid % 2 = 1 OR fid > 7777");
+        n += batch.n_rows;
+    }
+    CPLPopErrorHandler();
+    ck_assert_int_eq(n, 20000);
+    ck_assert(is_left == (oj_layer_reader_counts(reader)->lane == NULL));
+    oj_batch_free(&batch);
+    oj_layer_reader_close(reader);
+    GDALClose(file);
+    GDALClose(writer);
+    remove_file();
+}
+
+/* ---- bytes that are not trusted ------------------------------------------ */
+
+/* All ways of whatever the bytes are now. *n_read counts the files that GDAL
+ * reads, *n_more those that only GDAL reads. */
+static void compare_bytes(int *n_read, int *n_more)
+{
+    GDALDatasetH file =
+        GDALOpenEx(file_name(), GDAL_OF_VECTOR, NULL, NULL, NULL);
+    OGRLayerH layer =
+        file != NULL ? GDALDatasetGetLayerByName(file, "things") : NULL;
+    struct row_text out[N_WAYS];
+    struct oj_read_counts counts;
+    struct oj_error err;
+    oj_status status[N_WAYS];
+    if (layer == NULL ||
+        OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer)) > N_GPKG_FIELDS)
+    {
+        GDALClose(file);
+        return;
+    }
+    for (int way = 0; way < N_WAYS; way++)
+        status[way] = read_layer(file, layer, way, 7, &out[way], &counts, &err);
+    for (int way = 1; way < N_WAYS && status[0] == OJ_OK; way++)
+    {
+        if (status[way] == OJ_OK)
+            same_text(&out[0], &out[way]);
+        *n_more += status[way] != OJ_OK;
+    }
+    *n_read += status[0] == OJ_OK;
+    for (int way = 0; way < N_WAYS; way++)
+        oj_free(out[way].bytes);
+    GDALClose(file);
+}
+
+static void write_bytes(const GByte *bytes, size_t n)
+{
+    VSILFILE *file = VSIFOpenL(file_name(), "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq((int64_t)VSIFWriteL(bytes, 1, n, file), (int64_t)n);
+    VSIFCloseL(file);
+}
+
+/* Bytes of the table's pages changed, one or eight at a time, or the file cut
+ * off: 5 times 400 files. */
+TEST_LOOP(property_broken_bytes, 0, 5)
+{
+    vsi_l_offset n;
+    GByte *whole, *copy;
+    int n_read = 0, n_more = 0;
+    unsigned state = 12345 + (unsigned)_i;
+    GDALClose(make_file("MULTIPOINT (5 6,7 8)", wkbUnknown, 150));
+    ck_assert(VSIIngestFile(NULL, file_name(), &whole, &n, -1));
+    copy = malloc((size_t)n);
+    ck_assert_ptr_nonnull(copy);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    for (int i = 0; i < 400; i++)
+    {
+        size_t size = (size_t)n;
+        memcpy(copy, whole, size);
+        state = state * 1664525u + 1013904223u;
+        if (i % 8 == 7)
+            size = state % size;
+        for (int k = 0; k < (i % 2 ? 1 : 8); k++)
+        {
+            state = state * 1664525u + 1013904223u;
+            copy[(state >> 8) % n] ^= (GByte)(1u << (state & 7));
+        }
+        write_bytes(copy, size);
+        compare_bytes(&n_read, &n_more);
+    }
+    CPLPopErrorHandler();
+    printf("%d files were read, %d not by the lane\n", n_read, n_more);
+    ck_assert_int_gt(n_read, 100);
+    free(copy);
+    CPLFree(whole);
+    remove_file();
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+TEST_LOOP(memory_every_allocation_can_fail, 0, 2)
+{
+    GDALDatasetH file = make_file("MULTIPOINT (5 6,7 8)", wkbMultiPoint, 50);
+    struct oj_read_options options = reading(first_layer(file), 1, 20);
+    oj_status status = OJ_ERR_NOMEM;
+    options.geopackage = file;
+    options.n_threads = 1 + _i;
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_layer_reader *reader = NULL;
+        struct oj_batch batch = {0};
+        struct oj_error err;
+        int64_t n_rows = 0;
+        oj_alloc_fail_at(n);
+        status =
+            oj_layer_reader_open(first_layer(file), &options, &reader, &err);
+        while (status == OJ_OK)
+        {
+            status = oj_layer_reader_next(reader, &batch, &err);
+            n_rows += batch.n_rows;
+            if (batch.n_rows == 0)
+                break;
+        }
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK ? n_rows == 50 : status == OJ_ERR_NOMEM);
+        oj_batch_free(&batch);
+        oj_layer_reader_close(reader);
+    }
+    GDALClose(file);
+    remove_file();
+}
+
+int main(void)
+{
+    tests_open("geopackage");
+    GDALAllRegister();
+    return tests_run();
+}
