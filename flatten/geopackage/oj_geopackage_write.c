@@ -460,6 +460,8 @@ oj_status oj_geopackage_take_row(struct oj_geopackage_writer *w,
 {
     int code;
     w->n_of_gdal++;
+    if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
+        fid = sqlite3_last_insert_rowid(w->db);
     OJ_TRY(take_box(w, fid, err));
     w->row = *row;
     w->is_again = 1;
