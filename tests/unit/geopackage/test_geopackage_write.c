@@ -33,13 +33,13 @@ static void clean(void)
 
 /* ---- a whole file as text ------------------------------------------------ */
 
-struct text
+struct dumped
 {
     char *at;
     size_t n, cap;
 };
 
-static void add(struct text *text, const char *bytes, size_t n)
+static void add(struct dumped *text, const char *bytes, size_t n)
 {
     if (text->n + n + 1 > text->cap)
     {
@@ -52,7 +52,7 @@ static void add(struct text *text, const char *bytes, size_t n)
 }
 
 /* All rows, each value by its kind and its bytes in hexadecimal digits. */
-static void add_rows(struct text *text, sqlite3 *db, const char *query)
+static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement = NULL;
     int code;
@@ -102,7 +102,7 @@ static char *dump(const char *path, const char *layer)
         "SELECT * FROM gpkg_spatial_ref_sys ORDER BY 1",
         "PRAGMA integrity_check",
         "PRAGMA foreign_key_check"};
-    struct text text = {0};
+    struct dumped text = {0};
     sqlite3 *db;
     sqlite3_stmt *indexes;
     char *query;
