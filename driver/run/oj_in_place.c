@@ -2,6 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/write/oj_geopackage_rows.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_temporary.h"
@@ -49,6 +50,7 @@ struct update
     struct oj_output_options asked;
     struct oj_output *output; /* of the run */
     struct oj_row_cursor *cursor;
+    struct oj_geopackage_rows *table; /* changes rows past OGR; or NULL */
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
@@ -317,15 +319,10 @@ static oj_status update_row(struct update *u, int64_t row,
     struct oj_pair_values values = {0};
     OGRLayerH layer = u->output->layers[0].layer;
     OGRFeatureH feature;
+    int is_left = 1;
     oj_status status;
     if (u->pass->job.tiled != NULL && record->join_row >= 0)
         OJ_TRY(fetch(u, record->join_row, err));
-    CPLErrorReset();
-    feature = OGR_L_GetFeature(layer, record->fid);
-    if (feature == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "the feature %lld of layer '%s' is gone: %s",
-                       (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     place.row = row;
     place.n_pairs = record->n_pairs;
     place.join_row = u->pass->job.tiled != NULL && record->join_row >= 0
@@ -335,6 +332,17 @@ static oj_status update_row(struct update *u, int64_t row,
     entries.measure = &record->measure;
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
         values.value[i] = &record->value[i];
+    if (u->table != NULL)
+        OJ_TRY(oj_geopackage_rows_update(u->table, record->fid, &place,
+                                         &entries, &values, &is_left, err));
+    if (!is_left)
+        return OJ_OK;
+    CPLErrorReset();
+    feature = OGR_L_GetFeature(layer, record->fid);
+    if (feature == NULL)
+        return oj_fail(err, OJ_ERR_IO,
+                       "the feature %lld of layer '%s' is gone: %s",
+                       (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     status = oj_row_cursor_set_columns(u->cursor, feature, &place, &entries,
                                        &values, err);
     if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
@@ -343,7 +351,9 @@ static oj_status update_row(struct update *u, int64_t row,
                     "the feature %lld of layer '%s' cannot be changed: %s",
                     (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     OGR_F_Destroy(feature);
-    return status;
+    return status == OJ_OK && u->table != NULL
+               ? oj_geopackage_rows_took(u->table, record->fid, err)
+               : status;
 }
 
 static oj_status update_rows(struct update *u, struct oj_error *err)
@@ -446,8 +456,13 @@ static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
         status = find_triggers(dataset, u->layer, &drop, &restore, err);
     if (status == OJ_OK)
         status = execute_all(dataset, drop, err);
+    if (status == OJ_OK && oj_output_rows_dataset(u->output) != NULL)
+        status = oj_geopackage_rows_open_update(
+            dataset, u->output->layers[0].layer, u->cursor, &u->table, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
+    oj_geopackage_rows_close(u->table);
+    u->table = NULL;
     if (status == OJ_OK)
         status = execute_all(dataset, restore, err);
     CSLDestroy(drop);

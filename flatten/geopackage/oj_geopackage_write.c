@@ -30,7 +30,7 @@ struct oj_geopackage_writer
     char **trigger_names;               /* owned: dropped, to be made again */
     char **triggers;                    /* owned: their texts */
     int32_t srs_id;
-    sqlite3_stmt *insert, *compare, *find_box, *find_trigger;
+    sqlite3_stmt *insert, *compare, *find_box, *find_trigger, *update;
     const int *cancel;
 
     struct oj_gpkg_feed feed;
@@ -353,6 +353,44 @@ static oj_status begin(struct oj_geopackage_writer *w, const int *fields, int n,
     return w->index != NULL ? drop_triggers(w, err) : OJ_OK;
 }
 
+/* A writer that does not know yet whether it fits; NULL where it cannot. */
+static oj_status make_writer(GDALDatasetH dataset, OGRLayerH layer,
+                             const struct oj_gpkg_feed *feed,
+                             struct oj_geopackage_writer **out,
+                             struct oj_error *err)
+{
+    struct oj_geopackage_writer *w;
+    sqlite3 *db = oj_sqlite_of(dataset);
+    *out = NULL;
+    if (db == NULL || !is_usable(db) || !knows_fields(layer))
+        return OJ_OK;
+    /* GDAL makes the tables of a new layer now, while they are empty. */
+    CPLErrorReset();
+    if (OGR_L_SyncToDisk(layer) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    OJ_NEW_ZEROED(w, 1, err);
+    w->layer = layer;
+    w->db = db;
+    w->table = OGR_L_GetName(layer);
+    w->fid = OGR_L_GetFIDColumn(layer);
+    w->geometry = OGR_L_GetGeometryColumn(layer);
+    w->feed = *feed;
+    w->box[0] = w->box[2] = (double)INFINITY;
+    w->box[1] = w->box[3] = (double)-INFINITY;
+    *out = w;
+    return OJ_OK;
+}
+
+/* Gives the writer to the caller, or closes it. */
+static oj_status end_open(struct oj_geopackage_writer *w, int fits,
+                          oj_status status, struct oj_geopackage_writer **out)
+{
+    *out = status == OJ_OK && fits ? w : NULL;
+    if (*out == NULL)
+        oj_geopackage_write_close(w);
+    return status;
+}
+
 oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
                                    const int *fields, int n,
                                    const struct oj_gpkg_feed *feed,
@@ -361,30 +399,75 @@ oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
                                    struct oj_error *err)
 {
     struct oj_geopackage_writer *w;
-    sqlite3 *db = oj_sqlite_of(dataset);
     int fits = 0;
     oj_status status;
     *out = NULL;
-    /* GDAL makes the tables now, while they are empty. */
-    if (db == NULL || !is_usable(db) || !knows_fields(layer) ||
-        OGR_L_SyncToDisk(layer) != OGRERR_NONE)
+    OJ_TRY(make_writer(dataset, layer, feed, &w, err));
+    if (w == NULL)
         return OJ_OK;
-    OJ_NEW_ZEROED(w, 1, err);
-    w->layer = layer;
-    w->db = db;
-    w->table = OGR_L_GetName(layer);
-    w->fid = OGR_L_GetFIDColumn(layer);
-    w->geometry = OGR_L_GetGeometryColumn(layer);
-    w->feed = *feed;
     w->cancel = cancel;
-    w->box[0] = w->box[2] = (double)INFINITY;
-    w->box[1] = w->box[3] = (double)-INFINITY;
     status = begin(w, fields, n, &fits, err);
-    if (status == OJ_OK && fits)
-        *out = w;
-    else
-        oj_geopackage_write_close(w);
-    return status;
+    return end_open(w, fits, status, out);
+}
+
+/* UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1 */
+static oj_status prepare_update(struct oj_geopackage_writer *w,
+                                const int *fields, int n, struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
+    sqlite3_str *text = sqlite3_str_new(w->db);
+    sqlite3_str_appendf(text, "UPDATE \"%w\" SET (", w->table);
+    for (int i = 0; i < n; i++)
+        sqlite3_str_appendf(
+            text, "%s\"%w\"", i > 0 ? ", " : "",
+            OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, fields[i])));
+    for (int i = 0; i < n; i++)
+        sqlite3_str_appendf(text, "%s c%d", i > 0 ? "," : ") = (SELECT",
+                            i + FIRST_FIELD);
+    sqlite3_str_appendf(text, " FROM %s) WHERE \"%w\" = ?1", w->name, w->fid);
+    return prepare(w, text, &w->update, err);
+}
+
+/* Not for a table with triggers on updates: one can hang on which columns are
+ * written. */
+static oj_status begin_update(struct oj_geopackage_writer *w, const int *fields,
+                              int n, int *fits, struct oj_error *err)
+{
+    int64_t n_tables, n_triggers;
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+               "name = %Q",
+               w->table, &n_tables, err));
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+               "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
+               "NOT LIKE 'trigger_%%_feature_count_%%'",
+               w->table, &n_triggers, err));
+    *fits = n_tables == 1 && n_triggers == 0 && n > 0 &&
+            n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
+    if (!*fits)
+        return OJ_OK;
+    OJ_TRY(open_rows(w, n, err));
+    OJ_TRY(prepare_rows(w, fields, n, err));
+    OJ_TRY(prepare_questions(w, err));
+    return prepare_update(w, fields, n, err);
+}
+
+oj_status oj_geopackage_update_open(GDALDatasetH dataset, OGRLayerH layer,
+                                    const int *fields, int n,
+                                    const struct oj_gpkg_feed *feed,
+                                    struct oj_geopackage_writer **out,
+                                    struct oj_error *err)
+{
+    struct oj_geopackage_writer *w;
+    int fits = 0;
+    oj_status status;
+    *out = NULL;
+    OJ_TRY(make_writer(dataset, layer, feed, &w, err));
+    if (w == NULL)
+        return OJ_OK;
+    status = begin_update(w, fields, n, &fits, err);
+    return end_open(w, fits, status, out);
 }
 
 void oj_geopackage_write_close(struct oj_geopackage_writer *w)
@@ -395,6 +478,7 @@ void oj_geopackage_write_close(struct oj_geopackage_writer *w)
     sqlite3_finalize(w->compare);
     sqlite3_finalize(w->find_box);
     sqlite3_finalize(w->find_trigger);
+    sqlite3_finalize(w->update);
     if (w->is_open)
         oj_sqlite_rows_close(w->db, w->name);
     oj_rtree_free(&w->tree);
@@ -431,6 +515,22 @@ oj_status oj_geopackage_write_rows(struct oj_geopackage_writer *w,
     return OJ_OK;
 }
 
+oj_status oj_geopackage_update_row(struct oj_geopackage_writer *w, int64_t fid,
+                                   int *is_refused, struct oj_error *err)
+{
+    int code;
+    sqlite3_bind_int64(w->update, 1, fid);
+    w->is_again = 1;
+    code = sqlite3_step(w->update);
+    sqlite3_reset(w->update);
+    w->is_again = 0;
+    if (code != SQLITE_DONE &&
+        ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
+        return oj_sqlite_fail(w->db, "failed to execute update", err);
+    *is_refused = code != SQLITE_DONE || sqlite3_changes(w->db) != 1;
+    return OJ_OK;
+}
+
 int64_t oj_geopackage_rows_written(const struct oj_geopackage_writer *w,
                                    int64_t *n_empty)
 {
@@ -460,6 +560,8 @@ oj_status oj_geopackage_take_row(struct oj_geopackage_writer *w,
 {
     int code;
     w->n_of_gdal++;
+    if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
+        fid = sqlite3_last_insert_rowid(w->db);
     OJ_TRY(take_box(w, fid, err));
     w->row = *row;
     w->is_again = 1;

@@ -57,12 +57,26 @@ OJ_MUST_USE oj_status oj_geopackage_write_open(
     const struct oj_gpkg_feed *feed, const int *cancel,
     struct oj_geopackage_writer **out, struct oj_error *err);
 
+/** Begins to change values of rows that are there; else as above. The triggers
+ *  that keep the index up to date are the caller's to set aside. */
+OJ_MUST_USE oj_status oj_geopackage_update_open(
+    GDALDatasetH dataset, OGRLayerH layer, const int *fields, int n,
+    const struct oj_gpkg_feed *feed, struct oj_geopackage_writer **out,
+    struct oj_error *err);
+
+/** Sets the fields of row fid to the feed's values; next() is not called.
+ *  *is_refused is 1 where there is no such row, or the table refuses it. */
+OJ_MUST_USE oj_status
+oj_geopackage_update_row(struct oj_geopackage_writer *writer, int64_t fid,
+                         int *is_refused, struct oj_error *err);
+
 /** Writes rows until the feed has no more.  *is_refused is 1 when the table
  *  refuses the latest one: GDAL then knows what to say. */
 OJ_MUST_USE oj_status oj_geopackage_write_rows(
     struct oj_geopackage_writer *writer, int *is_refused, struct oj_error *err);
 
-/** After GDAL wrote row as feature fid. Whether what stands there is its
+/** After GDAL wrote row as feature fid, or changed it (the row's kind is then
+ *  -1). Whether what stands there is its
  *  geometry (is_equal[0]) and the feed's values (is_equal[1]). */
 OJ_MUST_USE oj_status oj_geopackage_take_row(
     struct oj_geopackage_writer *writer, const struct oj_gpkg_row *row,

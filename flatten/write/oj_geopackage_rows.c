@@ -23,6 +23,8 @@ struct row_column
     int width;        /* of texts: 0 any */
     int is_fleeting;  /* 1: its texts last until the next value */
     uint8_t is_whose; /* where it has a value */
+    char *copy;       /* owned: a fleeting text */
+    int64_t cap_copy;
 };
 
 struct oj_geopackage_rows
@@ -41,6 +43,7 @@ struct oj_geopackage_rows
     struct oj_value *value; /* [n] owned */
     int is_odd;             /* it has a text that OGR may change */
     int is_left;            /* GDAL has to write it */
+    int has_seen;           /* GDAL wrote a row */
 };
 
 /* fields [n] gets their numbers in the layer. */
@@ -101,21 +104,36 @@ static int is_odd_text(const struct row_column *column,
             (column->width > 0 || !CPLIsUTF8(text, (int)n)));
 }
 
+static oj_status keep_text(struct row_column *column, struct oj_value *value,
+                           struct oj_error *err)
+{
+    int64_t n;
+    const char *text = text_of(value, &n);
+    OJ_ROOM(column->copy, 0, n + 1, column->cap_copy, err);
+    memcpy(column->copy, text, (size_t)n);
+    value->raw.String = column->copy;
+    value->n_text = n;
+    return OJ_OK;
+}
+
 static oj_status take_values(struct oj_geopackage_rows *rows,
                              struct oj_error *err)
 {
     rows->is_odd = 0;
     for (int i = 0; i < rows->n; i++)
     {
-        const struct row_column *column = &rows->column[i];
+        struct row_column *column = &rows->column[i];
         struct oj_value *value = &rows->value[i];
         OJ_TRY(oj_row_cursor_value(rows->cursor, i, &rows->place, rows->scratch,
                                    value, err));
         if (!oj_value_is_there(value))
             continue;
         rows->is_left |= column->is_whose != OURS;
-        if (column->type == OFTString)
-            rows->is_odd |= is_odd_text(column, value);
+        if (column->type != OFTString)
+            continue;
+        if (column->is_fleeting)
+            OJ_TRY(keep_text(column, value, err));
+        rows->is_odd |= is_odd_text(column, value);
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
@@ -124,18 +142,18 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
 static void give_bytes(const struct row_column *column,
                        const struct oj_value *value, sqlite3_context *to)
 {
-    sqlite3_destructor_type keep =
-        column->is_fleeting ? SQLITE_TRANSIENT : SQLITE_STATIC;
     int64_t n;
     const char *bytes;
     if (column->type == OFTString)
     {
         bytes = text_of(value, &n);
-        sqlite3_result_text64(to, bytes, (sqlite3_uint64)n, keep, SQLITE_UTF8);
+        sqlite3_result_text64(to, bytes, (sqlite3_uint64)n, SQLITE_STATIC,
+                              SQLITE_UTF8);
         return;
     }
     bytes = oj_value_bytes(value, OFTBinary, &n);
-    sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n, keep);
+    sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n,
+                          SQLITE_STATIC);
 }
 
 static void give_time(const struct row_column *column,
@@ -209,6 +227,27 @@ oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
     return status;
 }
 
+oj_status oj_geopackage_rows_update(struct oj_geopackage_rows *rows,
+                                    int64_t fid,
+                                    const struct oj_row_place *place,
+                                    const struct oj_matches *entries,
+                                    const struct oj_pair_values *values,
+                                    int *is_left, struct oj_error *err)
+{
+    oj_status status;
+    rows->place = *place;
+    rows->row.shape.kind = -1;
+    rows->is_left =
+        !rows->has_seen; /* GDAL then notes that the layer changed */
+    oj_row_cursor_begin_pair(rows->cursor, entries, values);
+    status = take_values(rows, err);
+    oj_row_cursor_end(rows->cursor);
+    *is_left = rows->is_left;
+    return status == OJ_OK && !rows->is_left
+               ? oj_geopackage_update_row(rows->writer, fid, is_left, err)
+               : status;
+}
+
 int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,
                                  int64_t *n_empty)
 {
@@ -220,6 +259,7 @@ oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
                                   struct oj_error *err)
 {
     int is_equal[2], kind = rows->row.shape.kind;
+    rows->has_seen = 1;
     OJ_TRY(
         oj_geopackage_take_row(rows->writer, &rows->row, fid, is_equal, err));
     if (kind >= 0 && rows->is_whose[kind] == UNSEEN)
@@ -235,11 +275,10 @@ oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
 
 /* ---- open and close ------------------------------------------------------ */
 
-oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *cancel,
-                                  struct oj_row_cursor *cursor,
-                                  struct oj_geopackage_rows **out,
-                                  struct oj_error *err)
+static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int updates,
+                           const int *cancel, struct oj_row_cursor *cursor,
+                           struct oj_geopackage_rows **out,
+                           struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     struct oj_gpkg_feed feed = {NULL, next_row, give_value};
@@ -253,7 +292,10 @@ oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
     rows->scratch = rows->work.scratch = OGR_F_Create(defn);
     status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
                                    : take_columns(rows, defn, &fields, err);
-    if (status == OJ_OK)
+    if (status == OJ_OK && updates)
+        status = oj_geopackage_update_open(dataset, layer, fields, rows->n,
+                                           &feed, &rows->writer, err);
+    else if (status == OJ_OK)
         status = oj_geopackage_write_open(dataset, layer, fields, rows->n,
                                           &feed, cancel, &rows->writer, err);
     oj_free(fields);
@@ -264,6 +306,23 @@ oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
     return status;
 }
 
+oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
+                                  const int *cancel,
+                                  struct oj_row_cursor *cursor,
+                                  struct oj_geopackage_rows **out,
+                                  struct oj_error *err)
+{
+    return open_rows(dataset, layer, 0, cancel, cursor, out, err);
+}
+
+oj_status oj_geopackage_rows_open_update(GDALDatasetH dataset, OGRLayerH layer,
+                                         struct oj_row_cursor *cursor,
+                                         struct oj_geopackage_rows **out,
+                                         struct oj_error *err)
+{
+    return open_rows(dataset, layer, 1, NULL, cursor, out, err);
+}
+
 void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
 {
     if (rows == NULL)
@@ -272,6 +331,8 @@ void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
     if (rows->scratch != NULL)
         OGR_F_Destroy(rows->scratch);
     oj_row_wkb_free(&rows->work);
+    for (int i = 0; rows->column != NULL && i < rows->n; i++)
+        oj_free(rows->column[i].copy);
     oj_free(rows->column);
     oj_free(rows->value);
     oj_free(rows);
@@ -300,6 +361,14 @@ oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
     return OJ_OK;
 }
 
+oj_status oj_geopackage_rows_open_update(GDALDatasetH dataset, OGRLayerH layer,
+                                         struct oj_row_cursor *cursor,
+                                         struct oj_geopackage_rows **out,
+                                         struct oj_error *err)
+{
+    return oj_geopackage_rows_open(dataset, layer, NULL, cursor, out, err);
+}
+
 /* Of none that was opened. */
 oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
                                    struct oj_row_place *place, int *is_left,
@@ -309,6 +378,23 @@ oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
     (void)place;
     (void)err;
     *is_left = 0;
+    return OJ_OK;
+}
+
+oj_status oj_geopackage_rows_update(struct oj_geopackage_rows *rows,
+                                    int64_t fid,
+                                    const struct oj_row_place *place,
+                                    const struct oj_matches *entries,
+                                    const struct oj_pair_values *values,
+                                    int *is_left, struct oj_error *err)
+{
+    (void)rows;
+    (void)fid;
+    (void)place;
+    (void)entries;
+    (void)values;
+    (void)err;
+    *is_left = 1;
     return OJ_OK;
 }
 

@@ -31,6 +31,19 @@ OJ_MUST_USE oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows,
                                               int64_t fid,
                                               struct oj_error *err);
 
+/** In place of open() and write(): changes the columns of the cursor in rows
+ *  that are there. */
+OJ_MUST_USE oj_status oj_geopackage_rows_open_update(
+    GDALDatasetH dataset, OGRLayerH layer, struct oj_row_cursor *cursor,
+    struct oj_geopackage_rows **out, struct oj_error *err);
+
+/** Changes row fid; *is_left is 1 where GDAL has to. See
+ *  oj_row_cursor_set_columns(). */
+OJ_MUST_USE oj_status oj_geopackage_rows_update(
+    struct oj_geopackage_rows *rows, int64_t fid,
+    const struct oj_row_place *place, const struct oj_matches *entries,
+    const struct oj_pair_values *values, int *is_left, struct oj_error *err);
+
 /** Rows so far but those that GDAL wrote, and those of them whose geometry is
  *  NULL or empty. Accepts NULL. */
 int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,

@@ -14,7 +14,9 @@ struct oj_layer_writer
     OGRFeatureH feature;              /* one for all rows */
     struct oj_flatgeobuf_rows *file;  /* where rows go in its place, or NULL */
     struct oj_geopackage_rows *table; /* or this */
-    int64_t n_without;                /* rows of file without geometry */
+    GDALDatasetH dataset;             /* for a table that is not open yet */
+    const int *cancel;
+    int64_t n_without; /* rows of file without geometry */
     struct oj_ogr_errors errors;
     int64_t n_rows; /* but those of table */
 
@@ -41,10 +43,7 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     if (status == OJ_OK && options->file != NULL)
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
-    if (status == OJ_OK && options->dataset != NULL)
-        status =
-            oj_geopackage_rows_open(options->dataset, layer, options->cancel,
-                                    writer->cursor, &writer->table, err);
+    writer->dataset = options->dataset;
     if (status == OJ_OK)
         *out = writer;
     else
@@ -211,6 +210,25 @@ static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
         &reason, err);
 }
 
+/* With the first answer: what stands in the way, as another program that
+ * writes, is met by GDAL here, too. */
+static oj_status open_table(struct oj_layer_writer *writer,
+                            struct oj_error *err)
+{
+    struct oj_error reason;
+    oj_status status =
+        oj_geopackage_rows_open(writer->dataset, writer->layer, writer->cancel,
+                                writer->cursor, &writer->table, &reason);
+    writer->dataset = NULL;
+    if (status == OJ_OK)
+        return OJ_OK;
+    return oj_fail(err, status, "rows cannot be written to layer %s: %s",
+                   OGR_L_GetName(writer->layer),
+                   writer->errors.n_failures > 0
+                       ? oj_ogr_errors_text(&writer->errors)
+                       : reason.message);
+}
+
 /* The rows of the answer that the cursor has begun. */
 static oj_status write_answer(struct oj_layer_writer *writer,
                               const struct oj_batch *batch,
@@ -220,7 +238,9 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
-    if (writer->file != NULL)
+    if (writer->dataset != NULL)
+        status = open_table(writer, err);
+    if (status == OJ_OK && writer->file != NULL)
         status = write_rows(writer, err);
     while (status == OJ_OK && there && writer->table != NULL)
         status = write_to_table(writer, &there, err);

@@ -572,6 +572,17 @@ static oj_status set_columns(const struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
+void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
+                              const struct oj_matches *entries,
+                              const struct oj_pair_values *values)
+{
+    oj_row_cursor_end(cursor);
+    cursor->sources.is_join_rows = 0;
+    cursor->sources.first_row = 0;
+    cursor->sources.entries = entries;
+    cursor->sources.values = values;
+}
+
 oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
                                     OGRFeatureH feature,
                                     const struct oj_row_place *place,
@@ -580,11 +591,7 @@ oj_status oj_row_cursor_set_columns(struct oj_row_cursor *cursor,
                                     struct oj_error *err)
 {
     oj_status status;
-    oj_row_cursor_end(cursor);
-    cursor->sources.is_join_rows = 0;
-    cursor->sources.first_row = 0;
-    cursor->sources.entries = entries;
-    cursor->sources.values = values;
+    oj_row_cursor_begin_pair(cursor, entries, values);
     status = set_columns(cursor, feature, cursor->n_input_wanted, place, err);
     oj_row_cursor_end(cursor);
     return status;

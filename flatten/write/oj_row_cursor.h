@@ -111,6 +111,12 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
     const struct oj_row_place *place, const struct oj_matches *entries,
     const struct oj_pair_values *values, struct oj_error *err);
 
+/** Outside of an answer: oj_row_cursor_value() then gives what
+ *  oj_row_cursor_set_columns() sets, until oj_row_cursor_end(). */
+void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
+                              const struct oj_matches *entries,
+                              const struct oj_pair_values *values);
+
 /** The next rows, at most n of them, in place of features; their number, 0 when
  *  the answer has no more. */
 int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
