@@ -44,6 +44,7 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
     writer->dataset = options->dataset;
+    writer->cancel = options->cancel;
     if (status == OJ_OK)
         *out = writer;
     else
