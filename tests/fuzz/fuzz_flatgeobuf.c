@@ -116,8 +116,8 @@ static const char *const shapes[] = {
     "MULTIPOINT ((5 6),(7 8))",
     "MULTILINESTRING Z ((0 0 1,1 1 2),(5 5 3,6 6 4,7 7 5))",
     "MULTIPOLYGON (((0 0,1 0,1 1,0 0)),((5 5,6 5,6 6,5 5)))",
-    "GEOMETRYCOLLECTION (POINT (1 1),GEOMETRYCOLLECTION (LINESTRING (0 0,1 1),"
-    "POLYGON ((0 0,1 0,1 1,0 0))))"};
+    ("GEOMETRYCOLLECTION (POINT (1 1),GEOMETRYCOLLECTION (LINESTRING (0 0,1 1),"
+     "POLYGON ((0 0,1 0,1 1,0 0))))")};
 
 enum
 {

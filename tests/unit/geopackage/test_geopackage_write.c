@@ -94,8 +94,8 @@ static char *dump(const char *path, const char *layer)
 {
     static const char *const queries[] = {
         "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",
-        "SELECT table_name, data_type, identifier, description, min_x, min_y, "
-        "max_x, max_y, srs_id FROM gpkg_contents ORDER BY 1",
+        ("SELECT table_name, data_type, identifier, description, min_x, min_y, "
+         "max_x, max_y, srs_id FROM gpkg_contents ORDER BY 1"),
         "SELECT * FROM gpkg_ogr_contents ORDER BY 1",
         "SELECT * FROM gpkg_geometry_columns ORDER BY 1",
         "SELECT * FROM sqlite_sequence ORDER BY 1",
@@ -360,15 +360,16 @@ TEST_LOOP(unit_few_rows, 0, 4)
 
 /* ---- names and values ---------------------------------------------------- */
 
-static const char *const texts[] = {"",
-                                    "plain",
-                                    "\xC3\xA9t\xC3\xA9",
-                                    "\xF0\x9F\x98\x80 and more",
-                                    "bad \xE9 bytes",
-                                    "'; DROP TABLE x; --",
-                                    "longer than ten letters",
-                                    "\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9"
-                                    "\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9"};
+static const char *const texts[] = {
+    "",
+    "plain",
+    "\xC3\xA9t\xC3\xA9",
+    "\xF0\x9F\x98\x80 and more",
+    "bad \xE9 bytes",
+    "'; DROP TABLE x; --",
+    "longer than ten letters",
+    ("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9"
+     "\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9")};
 
 static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
                       OGRFieldSubType subtype, int width, int is_unique)
