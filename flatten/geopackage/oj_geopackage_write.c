@@ -601,9 +601,12 @@ static oj_status set_extent(const struct oj_geopackage_writer *w,
                             struct oj_error *err)
 {
     const double *b = w->box;
-    if (!(b[0] <= b[1]) || !isfinite(b[0]) || !isfinite(b[1]) ||
-        !isfinite(b[2]) || !isfinite(b[3]))
+    if (!(b[0] <= b[1]))
         return OJ_OK;
+    if (!isfinite(b[0]) || !isfinite(b[1]) || !isfinite(b[2]) ||
+        !isfinite(b[3])) /* GDAL fails, too */
+        return oj_fail(err, OJ_ERR_IO, "the extent of %s is not finite",
+                       w->table);
     return oj_sqlite_run(w->db, err,
                          "UPDATE gpkg_contents SET min_x = %.18g, min_y = "
                          "%.18g, max_x = %.18g, max_y = %.18g WHERE "

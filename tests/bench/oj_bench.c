@@ -451,6 +451,7 @@ int main(int argc, char **argv)
         a.options.input_kinds = oj_flat_is_points(&input)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
+        a.options.n_expected = input.n_features; /* as the command knows */
         if (a.resident)
             status = bench_on_gpu(&a, &input, &join_side, &err);
         else if (a.sums > 0)

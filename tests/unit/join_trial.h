@@ -101,7 +101,7 @@ static inline void trial_check_form(const struct join_trial *t,
     int lists = oj_relation_gives_lists(&t->relation);
     int64_t n_pairs = 0, n_matched = 0;
     ck_assert_int_eq(m->n_rows, t->input.n_features);
-    ck_assert_int_eq(m->offset != NULL, lists);
+    expect(lists || (m->offset == NULL && m->n_tied == 0), "one-to-one form");
     for (int64_t row = 0; row < m->n_rows; row++)
     {
         int64_t first = oj_matches_first(m, row), n = 0;
@@ -117,14 +117,16 @@ static inline void trial_check_form(const struct join_trial *t,
         }
         expect(t->relation.ties == OJ_TIES_ALL || n <= t->relation.k,
                "row %d: %d pairs", (int)row, (int)n);
-        expect(lists || n > 0 || isnan(m->measure[row]), "row %d: no NaN",
-               (int)row);
+        expect(m->offset != NULL || n > 0 || isnan(m->measure[row]),
+               "row %d: no NaN", (int)row);
         n_pairs += n;
         n_matched += n > 0;
     }
     ck_assert_int_eq(m->n_pairs, n_pairs);
     ck_assert_int_eq(m->n_matched, n_matched);
-    ck_assert_int_eq(m->n_entries, lists ? n_pairs : m->n_rows);
+    ck_assert_int_eq(m->n_entries, m->offset != NULL ? n_pairs
+                                   : m->n_tied > 0   ? m->tied_offset[m->n_tied]
+                                                     : m->n_rows);
 }
 
 /** Distances of one times scale. */
