@@ -39,7 +39,7 @@ struct oj_geopackage_writer
     int is_open;                /* it is there */
     int is_again;               /* it gives the row at hand, and no other */
     int has_row;                /* one was given and not yet taken */
-    int is_blocked;             /* rows are left to GDAL for now */
+    int is_blocked;             /* a trigger stands: rows are left to GDAL */
     struct oj_gpkg_row row;     /* that one */
     uint8_t *blob;              /* owned: its geometry */
     int64_t n_blob, cap_blob;

@@ -38,8 +38,8 @@ struct oj_gpkg_feed
 {
     void *user;
 
-    /** The next row; *there is 0 where rows end for now, after the last or
-     *  before one that is left to GDAL. */
+    /** The next row; *there is 0 after the last one of the answer and before
+     *  one that GDAL has to write, behind which they go on. */
     oj_status (*next)(void *user, struct oj_gpkg_row *row, int *there,
                       struct oj_error *err);
 
