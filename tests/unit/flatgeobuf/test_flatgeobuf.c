@@ -406,9 +406,15 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
                                   &status[by_rows]);
     ck_assert_int_eq(status[0], status[1]);
-    ck_assert_int_eq(status[0] == OJ_OK && !OGR_G_IsEmpty(geometry),
-                     out[1] != NULL || _i / 4 >= FIRST_CURVE);
-    if (out[1] != NULL)
+    /* Empty geometries alone: GDAL 3.6 writes none, 3.10 a file whose extent is
+     * (0 0, 0 0). */
+    if (!OGR_G_IsEmpty(geometry))
+        ck_assert_int_eq(status[0] == OJ_OK,
+                         out[1] != NULL || _i / 4 >= FIRST_CURVE);
+    else if (out[1] != NULL)
+        ck_assert_int_eq(OGR_L_GetFeatureCount(first_layer(out[0]), 1),
+                         OGR_L_GetFeatureCount(first_layer(out[1]), 1));
+    if (out[1] != NULL && !OGR_G_IsEmpty(geometry))
         same_files(first_layer(out[0]), first_layer(out[1]), has_index);
     CPLPopErrorHandler();
     GDALClose(out[0]);
