@@ -431,12 +431,28 @@ static oj_status check_nulls(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+/* For all rows at once: a vertex takes 16 bytes or more. */
+static oj_status make_room(struct oj_flat_buf *flat,
+                           const struct oj_slice *slice, struct oj_error *err)
+{
+    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
+    const char *first, *last;
+    int64_t n = 0, n_last = 0;
+    if (wkb->format == 0 || slice->n_rows == 0)
+        return OJ_OK;
+    first = oj_column_bytes(wkb, slice->first, &n);
+    last = oj_column_bytes(wkb, slice->first + slice->n_rows - 1, &n_last);
+    return oj_flat_buf_room(flat, slice->n_rows, (last + n_last - first) / 16,
+                            err);
+}
+
 static oj_status add_slice(struct oj_layer_reader *reader,
                            const struct oj_slice *slice, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     struct oj_error reason;
+    OJ_TRY(make_room(flat, slice, err));
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
