@@ -181,6 +181,7 @@ static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+#if OJ_HAVE_SQLITE
 static oj_status open_geopackage(struct oj_layer_reader *reader,
                                  struct oj_error *err)
 {
@@ -198,6 +199,7 @@ static oj_status open_geopackage(struct oj_layer_reader *reader,
     reader->stream = stream;
     return OJ_OK;
 }
+#endif
 
 static oj_status open_arrow(struct oj_layer_reader *reader,
                             struct oj_error *err)
@@ -225,8 +227,10 @@ static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
          !options->fields_only))
         return OJ_OK;
     OJ_TRY(open_flatgeobuf(reader, err));
+#if OJ_HAVE_SQLITE
     if (reader->lane == NULL)
         OJ_TRY(open_geopackage(reader, err));
+#endif
     if (reader->lane == NULL)
         OJ_TRY(open_arrow(reader, err));
     reader->counts.lane = reader->lane != NULL ? reader->lane->name : NULL;
