@@ -333,7 +333,7 @@ static oj_status update_row(struct update *u, int64_t row,
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
         values.value[i] = &record->value[i];
     if (u->table != NULL)
-        OJ_TRY(oj_geopackage_rows_update(u->table, record->fid, &place,
+        OJ_TRY(oj_geopackage_way->update(u->table, record->fid, &place,
                                          &entries, &values, &is_left, err));
     if (!is_left)
         return OJ_OK;
@@ -352,7 +352,7 @@ static oj_status update_row(struct update *u, int64_t row,
                     (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     OGR_F_Destroy(feature);
     return status == OJ_OK && u->table != NULL
-               ? oj_geopackage_rows_took(u->table, record->fid, err)
+               ? oj_geopackage_way->took(u->table, record->fid, err)
                : status;
 }
 
@@ -456,12 +456,14 @@ static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
         status = find_triggers(dataset, u->layer, &drop, &restore, err);
     if (status == OJ_OK)
         status = execute_all(dataset, drop, err);
-    if (status == OJ_OK && oj_output_rows_dataset(u->output) != NULL)
-        status = oj_geopackage_rows_open_update(
-            dataset, u->output->layers[0].layer, u->cursor, &u->table, err);
+    if (status == OJ_OK && oj_geopackage_way != NULL &&
+        oj_output_rows_dataset(u->output) != NULL)
+        status = oj_geopackage_way->open(dataset, u->output->layers[0].layer, 1,
+                                         NULL, u->cursor, &u->table, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
-    oj_geopackage_rows_close(u->table);
+    if (u->table != NULL)
+        oj_geopackage_way->close(u->table);
     u->table = NULL;
     if (status == OJ_OK)
         status = execute_all(dataset, restore, err);

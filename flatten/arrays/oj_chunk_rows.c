@@ -2,6 +2,11 @@
 
 #include "../base/oj_array.h"
 
+/* Rows that tell what the others will be like, and most bytes that are made
+ * room for before they are needed. */
+#define SAMPLE_ROWS 256
+#define MOST_AHEAD (INT64_C(32) << 20)
+
 static int is_bytes(const struct oj_chunk_column *column)
 {
     return column->format == 'U' || column->format == 'Z';
@@ -12,6 +17,7 @@ static oj_status init_column(struct oj_chunk_column *column, char format,
                              struct oj_error *err)
 {
     column->format = format;
+    column->max_rows = max_rows;
     column->size = format == 'i' ? 4 : format == 'F' ? field_size : 8;
     if (format == 0)
         return OJ_OK;
@@ -24,18 +30,26 @@ static oj_status init_column(struct oj_chunk_column *column, char format,
     return OJ_OK;
 }
 
+static oj_status make_columns(int n, struct oj_chunk_rows **out,
+                              struct oj_error *err)
+{
+    size_t size = sizeof **out + (size_t)n * sizeof(*(*out)->column);
+    struct oj_chunk_rows *rows = oj_calloc(1, size);
+    if (rows == NULL)
+        return oj_fail_nomem(err, 1, size);
+    rows->n_columns = n;
+    *out = rows;
+    return OJ_OK;
+}
+
 oj_status oj_chunk_rows_new(const char *format, int n_fields, int64_t max_rows,
                             size_t field_size, struct oj_chunk_rows **out,
                             struct oj_error *err)
 {
     int n = OJ_CHUNK_FIELDS + n_fields;
-    size_t size =
-        sizeof(struct oj_chunk_rows) + (size_t)n * sizeof(*(*out)->column);
-    struct oj_chunk_rows *rows = oj_calloc(1, size);
+    struct oj_chunk_rows *rows = NULL;
     oj_status status = OJ_OK;
-    if (rows == NULL)
-        return oj_fail_nomem(err, 1, size);
-    rows->n_columns = n;
+    OJ_TRY(make_columns(n, &rows, err));
     rows->max_rows = max_rows;
     for (int c = 0; status == OJ_OK && c < n; c++)
     {
@@ -70,6 +84,72 @@ void oj_chunk_rows_free(struct oj_chunk_rows *rows)
     free_rows(rows);
 }
 
+/* ---- parts --------------------------------------------------------------- */
+
+oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
+                              struct oj_chunk_rows **part, struct oj_error *err)
+{
+    if (*part == NULL)
+        OJ_TRY(make_columns(whole->n_columns, part, err));
+    for (int c = 0; c < whole->n_columns; c++)
+    {
+        struct oj_chunk_column *own = &(*part)->column[c];
+        char *bytes = own->bytes;
+        int64_t cap_bytes = own->cap_bytes;
+        *own = whole->column[c];
+        own->bytes = bytes;
+        own->cap_bytes = cap_bytes;
+        own->n_bytes = own->n_null = 0;
+        own->max_rows = 0;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_chunk_part_place(struct oj_chunk_rows *whole,
+                              struct oj_chunk_rows *part, int64_t end,
+                              struct oj_error *err)
+{
+    for (int c = 0; c < whole->n_columns; c++)
+    {
+        struct oj_chunk_column *to = &whole->column[c];
+        struct oj_chunk_column *from = &part->column[c];
+        from->start = to->n_bytes;
+        to->n_null += from->n_null;
+        if (!is_bytes(to))
+            continue;
+        OJ_TRY(oj_chunk_room(to, end - 1, from->n_bytes, err));
+        to->n_bytes += from->n_bytes;
+    }
+    return OJ_OK;
+}
+
+void oj_chunk_part_copy(const struct oj_chunk_rows *whole,
+                        const struct oj_chunk_rows *part, int64_t row,
+                        int64_t n_rows)
+{
+    for (int c = 0; c < whole->n_columns; c++)
+    {
+        const struct oj_chunk_column *from = &part->column[c];
+        int64_t *end = (int64_t *)from->values + row + 1;
+        if (!is_bytes(from))
+            continue;
+        if (from->n_bytes > 0)
+            memcpy(whole->column[c].bytes + from->start, from->bytes,
+                   (size_t)from->n_bytes);
+        for (int64_t i = 0; i < n_rows; i++)
+            end[i] += from->start;
+    }
+}
+
+void oj_chunk_part_free(struct oj_chunk_rows *part)
+{
+    for (int c = 0; part != NULL && c < part->n_columns; c++)
+        oj_free(part->column[c].bytes);
+    oj_free(part);
+}
+
+/* ---- chunks -------------------------------------------------------------- */
+
 oj_status oj_chunk_rows_finish(struct oj_chunk_rows *rows, int64_t n_rows,
                                struct oj_chunk **out, struct oj_error *err)
 {
@@ -98,16 +178,29 @@ void oj_chunk_add_null(struct oj_chunk_column *column, int64_t row)
                column->size);
 }
 
+oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
+                        struct oj_error *err)
+{
+    /* one more, so that there is memory where nothing has bytes */
+    int64_t n_needed = column->n_bytes + n + 1;
+    if (n_needed <= column->cap_bytes)
+        return OJ_OK;
+    if (row >= SAMPLE_ROWS && column->max_rows > row)
+    {
+        double more = 1.0625 * (double)n_needed / (double)row *
+                      (double)(column->max_rows - row);
+        n_needed += more < (double)MOST_AHEAD ? (int64_t)more : MOST_AHEAD;
+    }
+    return oj_reserve(&column->bytes, column->n_bytes, n_needed,
+                      &column->cap_bytes, 1, err);
+}
+
 oj_status oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                              const void *bytes, int64_t n, struct oj_error *err)
 {
-    /* one more, so that there is memory where nothing has bytes */
-    OJ_ROOM(column->bytes, column->n_bytes, column->n_bytes + n + 1,
-            column->cap_bytes, err);
+    OJ_TRY(oj_chunk_room(column, row, n, err));
     if (n > 0)
         memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
-    column->n_bytes += n;
-    ((int64_t *)column->values)[row + 1] = column->n_bytes;
-    oj_chunk_mark(column, row);
+    oj_chunk_end_bytes(column, row, n);
     return OJ_OK;
 }

@@ -22,6 +22,8 @@ struct oj_chunk_column
     void *values;
     char *bytes;
     int64_t n_bytes, cap_bytes;
+    int64_t max_rows; /* 0: of a part */
+    int64_t start;    /* of a part: where its bytes go in the whole */
     int n_null;
 };
 
@@ -43,6 +45,28 @@ OJ_MUST_USE oj_status oj_chunk_rows_new(const char *format, int n_fields,
 /** Accepts NULL. */
 void oj_chunk_rows_free(struct oj_chunk_rows *rows);
 
+/** Makes *part one of some rows of whole, which begin where a byte of bits
+ * does: bits and values are those of whole, bytes are its own. *part is NULL or
+ * an earlier one, of the same columns, whose memory is used again. */
+OJ_MUST_USE oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
+                                          struct oj_chunk_rows **part,
+                                          struct oj_error *err);
+
+/** Makes room in whole for the bytes of a part, the next one in the order of
+ *  rows, of which whole has end with it. */
+OJ_MUST_USE oj_status oj_chunk_part_place(struct oj_chunk_rows *whole,
+                                          struct oj_chunk_rows *part,
+                                          int64_t end, struct oj_error *err);
+
+/** Copies the bytes of the part, with n_rows rows from row on, to their place.
+ *  Any thread. */
+void oj_chunk_part_copy(const struct oj_chunk_rows *whole,
+                        const struct oj_chunk_rows *part, int64_t row,
+                        int64_t n_rows);
+
+/** Accepts NULL. */
+void oj_chunk_part_free(struct oj_chunk_rows *part);
+
 /** The first n_rows rows as a chunk, which rows goes over to. */
 OJ_MUST_USE oj_status oj_chunk_rows_finish(struct oj_chunk_rows *rows,
                                            int64_t n_rows,
@@ -57,6 +81,20 @@ static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
 
 /** The row has no value. */
 void oj_chunk_add_null(struct oj_chunk_column *column, int64_t row);
+
+/** Room for n bytes behind those of the rows before, of format U or Z; when it
+ *  grows, for all rows to come if they are like these. */
+OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row,
+                                    int64_t n, struct oj_error *err);
+
+/** The row's value is the next n bytes, which were put there. */
+static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
+                                      int64_t row, int64_t n)
+{
+    column->n_bytes += n;
+    ((int64_t *)column->values)[row + 1] = column->n_bytes;
+    oj_chunk_mark(column, row);
+}
 
 /** The row's value, of format U or Z. */
 OJ_MUST_USE oj_status oj_chunk_add_bytes(struct oj_chunk_column *column,

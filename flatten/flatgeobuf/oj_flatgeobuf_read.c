@@ -1,13 +1,14 @@
 #include "oj_flatgeobuf_read.h"
 
+#include "../arrays/oj_chunk_rows.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
 #include "oj_flatgeobuf_geometry.h"
 
 #include <cpl_vsi.h>
 
-/* Bytes of the file that a thread looks at at once: they stay in a cache. */
-#define BLOCK_BYTES (1 << 19)
+/* Bytes of the file that a thread takes at once: much against its start. */
+#define BLOCK_BYTES (1 << 21)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
 /* Types of columns, as in the file. */
@@ -70,9 +71,10 @@ struct file_piece
 {
     int64_t at;         /* in the block; at its end: of the first one left */
     int64_t first, end; /* rows of the chunk */
-    struct chunk_memory *memory; /* NULL, or columns with bytes of its own */
-    int64_t n;                   /* rows that were decoded */
-    int fits;                    /* 0: the next one is left to GDAL */
+    struct oj_chunk_rows *rows; /* of the chunk; part, or all of it */
+    struct oj_chunk_rows *part; /* owned, or NULL */
+    int64_t n;                  /* rows that were decoded */
+    int fits;                   /* 0: the next one is left to GDAL */
     oj_status status;
     struct oj_error error;
 };
@@ -91,11 +93,11 @@ struct oj_flatgeobuf_reader
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
     int n_fields;
-    int *type_of;     /* [n_fields] -1: nobody looks at it */
-    int64_t *n_bytes; /* [OJ_CHUNK_FIELDS + n_fields] of the chunk before */
+    char *format; /* [n_fields] of the chunk; 0: nobody looks at it */
     int64_t batch_rows;
 
     int n_threads;
+    struct oj_chunk_rows *rows; /* of the chunk that is made */
     int64_t n_pieces, cap_pieces;
     struct file_piece *piece; /* [n_pieces] the rest of cap_pieces is zeroed or
                             used before */
@@ -250,45 +252,6 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     return OJ_OK;
 }
 
-/* ---- memory of chunks -----------------------------------------------------
- */
-
-/* One column of a chunk while rows come. */
-struct chunk_column
-{
-    uint8_t *bits;
-    void *values;
-    char *bytes; /* of texts, binaries and WKB */
-    int64_t n_bytes, cap_bytes;
-    int n_null;
-};
-
-struct chunk_memory
-{
-    int n;
-    struct chunk_column column[]; /* OJ_CHUNK_FIELDS and the fields */
-};
-
-static void free_memory(void *owner)
-{
-    struct chunk_memory *memory = owner;
-    for (int c = 0; c < memory->n; c++)
-    {
-        oj_free(memory->column[c].bits);
-        oj_free(memory->column[c].values);
-        oj_free(memory->column[c].bytes);
-    }
-    oj_free(memory);
-}
-
-/* Bits and values are the chunk's. */
-static void free_piece(struct file_piece *piece)
-{
-    for (int c = 0; piece->memory != NULL && c < piece->memory->n; c++)
-        oj_free(piece->memory->column[c].bytes);
-    oj_free(piece->memory);
-}
-
 /* ---- open and close ------------------------------------------------------ */
 
 static void close_reader(void *reader)
@@ -299,12 +262,11 @@ static void close_reader(void *reader)
     if (r->file != NULL)
         VSIFCloseL(r->file);
     for (int64_t i = 0; i < r->cap_pieces; i++)
-        free_piece(&r->piece[i]);
+        oj_chunk_part_free(r->piece[i].part);
     oj_free(r->piece);
     oj_free(r->block);
     oj_free(r->column);
-    oj_free(r->type_of);
-    oj_free(r->n_bytes);
+    oj_free(r->format);
     oj_free(r);
 }
 
@@ -314,16 +276,14 @@ static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
                              int *fits, struct oj_error *err)
 {
     r->n_fields = n_fields;
-    OJ_NEW(r->type_of, n_fields, err);
-    OJ_NEW_ZEROED(r->n_bytes, OJ_CHUNK_FIELDS + n_fields, err);
+    OJ_NEW_ZEROED(r->format, n_fields, err);
     for (int i = 0; i < n_fields; i++)
     {
         struct file_column *column = &r->column[fields[i]];
-        r->type_of[i] = -1;
         if (skipped != NULL && skipped[i])
             continue;
         *fits = *fits && column->to < 0;
-        r->type_of[i] = column->type;
+        r->format[i] = types[column->type].format;
         column->to = i;
     }
     return OJ_OK;
@@ -367,94 +327,9 @@ oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
     return status;
 }
 
-/* ---- chunks -------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
-static int is_bytes(char format)
-{
-    return format == 'U' || format == 'Z';
-}
-
-static size_t value_size(char format)
-{
-    return format == 'i' ? 4 : format == 'F' ? sizeof(OGRField) : 8;
-}
-
-/* n_bytes: that it may need. */
-static oj_status init_column(struct chunk_column *column, char format,
-                             int64_t n_rows, int64_t n_bytes,
-                             struct oj_error *err)
-{
-    OJ_NEW_ZEROED(column->bits, (n_rows + 7) / 8, err);
-    column->values = oj_malloc(n_rows + 1, value_size(format));
-    if (column->values == NULL)
-        return oj_fail_nomem(err, n_rows + 1, value_size(format));
-    if (!is_bytes(format))
-        return OJ_OK;
-    *(int64_t *)column->values = 0;
-    OJ_ROOM(column->bytes, 0, n_bytes + n_bytes / 16, column->cap_bytes, err);
-    return OJ_OK;
-}
-
-static char format_of(const struct oj_flatgeobuf_reader *r, int column)
-{
-    int type;
-    if (column < OJ_CHUNK_FIELDS)
-        return column == OJ_CHUNK_FID ? 'l' : 'Z';
-    type = r->type_of[column - OJ_CHUNK_FIELDS];
-    return type < 0 ? 0 : types[type].format;
-}
-
-static oj_status make_columns(const struct oj_flatgeobuf_reader *r,
-                              struct chunk_memory **out, struct oj_error *err)
-{
-    int n = OJ_CHUNK_FIELDS + r->n_fields;
-    size_t size = sizeof **out + (size_t)n * sizeof(struct chunk_column);
-    struct chunk_memory *memory = oj_calloc(1, size);
-    if (memory == NULL)
-        return oj_fail_nomem(err, 1, size);
-    memory->n = n;
-    *out = memory;
-    return OJ_OK;
-}
-
-static oj_status make_memory(const struct oj_flatgeobuf_reader *r,
-                             struct chunk_memory **out, struct oj_error *err)
-{
-    struct chunk_memory *memory = NULL;
-    oj_status status = OJ_OK;
-    OJ_TRY(make_columns(r, &memory, err));
-    for (int c = 0; status == OJ_OK && c < memory->n; c++)
-    {
-        if (format_of(r, c) != 0)
-            status = init_column(&memory->column[c], format_of(r, c),
-                                 r->batch_rows, r->n_bytes[c], err);
-    }
-    if (status == OJ_OK)
-        *out = memory;
-    else
-        free_memory(memory);
-    return status;
-}
-
-static void mark(struct chunk_column *column, int64_t row)
-{
-    column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
-}
-
-static oj_status add_bytes(struct chunk_column *column, int64_t row,
-                           const uint8_t *bytes, int64_t n,
-                           struct oj_error *err)
-{
-    OJ_ROOM(column->bytes, column->n_bytes, column->n_bytes + n + 1,
-            column->cap_bytes, err);
-    memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
-    column->n_bytes += n;
-    ((int64_t *)column->values)[row + 1] = column->n_bytes;
-    mark(column, row);
-    return OJ_OK;
-}
-
-static void add_number(struct chunk_column *column, int64_t row, int type,
+static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
     union
@@ -468,7 +343,7 @@ static void add_number(struct chunk_column *column, int64_t row, int type,
         double value;
     } wide;
     int32_t *i = (int32_t *)column->values + row;
-    mark(column, row);
+    oj_chunk_mark(column, row);
     switch (type)
     {
         case TYPE_BYTE:
@@ -508,7 +383,7 @@ static void add_number(struct chunk_column *column, int64_t row, int type,
 }
 
 /* A text that is no time leaves the row without a value, as in GDAL. */
-static void add_time(struct chunk_column *column, int64_t row,
+static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
     char text[MOST_TIME + 1];
@@ -517,17 +392,17 @@ static void add_time(struct chunk_column *column, int64_t row,
     text[n] = '\0';
     memset(field, 0, sizeof *field);
     if (OGRParseDate(text, field, 0))
-        mark(column, row);
+        oj_chunk_mark(column, row);
 }
 
 /* The value of a property at at, *n bytes of it; *fits is 0 when it is not
  * whole, or set for the second time. */
-static oj_status add_value(struct chunk_memory *memory,
+static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
                            int *fits, struct oj_error *err)
 {
-    struct chunk_column *column = &memory->column[OJ_CHUNK_FIELDS + from->to];
+    struct oj_chunk_column *column = &rows->column[OJ_CHUNK_FIELDS + from->to];
     int64_t size = types[from->type].size;
     *n = size;
     *fits = left >= (size > 0 ? size : 4);
@@ -544,8 +419,8 @@ static oj_status add_value(struct chunk_memory *memory,
     *fits = (column->bits[row >> 3] >> (row & 7) & 1) == 0;
     if (!*fits)
         return OJ_OK;
-    if (is_bytes(types[from->type].format))
-        return add_bytes(column, row, at, size, err);
+    if (types[from->type].format == 'U' || types[from->type].format == 'Z')
+        return oj_chunk_add_bytes(column, row, at, size, err);
     if (from->type == TYPE_DATETIME)
         add_time(column, row, at, size);
     else
@@ -554,7 +429,7 @@ static oj_status add_value(struct chunk_memory *memory,
 }
 
 static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
-                                struct chunk_memory *memory, int64_t row,
+                                struct oj_chunk_rows *rows, int64_t row,
                                 const uint8_t *at, int64_t n, int *fits,
                                 struct oj_error *err)
 {
@@ -565,8 +440,8 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
         *fits = column < r->n_columns;
         if (!*fits)
             return OJ_OK;
-        OJ_TRY(add_value(memory, &r->column[column], row, at + 2, n - 2,
-                         &n_value, fits, err));
+        OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
+                         fits, err));
         if (!*fits)
             return OJ_OK;
         at += 2 + n_value;
@@ -576,15 +451,14 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
 }
 
 static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
-                              struct chunk_column *column, int64_t row,
+                              struct oj_chunk_column *column, int64_t row,
                               struct oj_flatbuffer *feature, int64_t at,
                               int *fits, struct oj_error *err)
 {
     struct oj_flat_table geometry;
     int64_t n;
-    OJ_ROOM(column->bytes, column->n_bytes,
-            column->n_bytes + oj_flatgeobuf_wkb_room(feature->size),
-            column->cap_bytes, err);
+    OJ_TRY(
+        oj_chunk_room(column, row, oj_flatgeobuf_wkb_room(feature->size), err));
     *fits = oj_flatbuffer_table(feature, at, &geometry);
     if (!*fits)
         return OJ_OK;
@@ -594,34 +468,24 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     *fits = n > 0;
     if (!*fits)
         return OJ_OK;
-    column->n_bytes += n;
-    ((int64_t *)column->values)[row + 1] = column->n_bytes;
-    mark(column, row);
+    oj_chunk_end_bytes(column, row, n);
     return OJ_OK;
 }
 
 /* Columns of bytes, where the row has no value, end where they did. */
-static void end_row(const struct oj_flatgeobuf_reader *r,
-                    struct chunk_memory *memory, int64_t row)
+static void end_row(struct oj_chunk_rows *rows, int64_t row)
 {
-    for (int c = OJ_CHUNK_GEOMETRY; c < memory->n; c++)
+    for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
     {
-        struct chunk_column *column = &memory->column[c];
-        if (column->bits == NULL ||
-            (column->bits[row >> 3] >> (row & 7) & 1) != 0)
-            continue;
-        column->n_null++;
-        if (is_bytes(format_of(r, c)))
-            ((int64_t *)column->values)[row + 1] = column->n_bytes;
-        else
-            memset((char *)column->values +
-                       (size_t)row * value_size(format_of(r, c)),
-                   0, value_size(format_of(r, c)));
+        struct oj_chunk_column *column = &rows->column[c];
+        if (column->format != 0 &&
+            (column->bits[row >> 3] >> (row & 7) & 1) == 0)
+            oj_chunk_add_null(column, row);
     }
 }
 
 static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
-                             struct chunk_memory *memory, int64_t row,
+                             struct oj_chunk_rows *rows, int64_t row,
                              struct oj_flatbuffer *feature, int *fits,
                              struct oj_error *err)
 {
@@ -638,14 +502,14 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
         oj_flatbuffer_vector(feature, &table, OJ_FGB_FEATURE_PROPERTIES, 1, &n);
     *fits = !feature->is_broken;
     if (*fits && geometry != 0)
-        OJ_TRY(add_geometry(r, &memory->column[OJ_CHUNK_GEOMETRY], row, feature,
+        OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, feature,
                             geometry, fits, err));
     if (*fits && properties != NULL)
-        OJ_TRY(add_properties(r, memory, row, properties, n, fits, err));
+        OJ_TRY(add_properties(r, rows, row, properties, n, fits, err));
     if (*fits)
     {
-        ((int64_t *)memory->column[OJ_CHUNK_FID].values)[row] = r->row + row;
-        end_row(r, memory, row);
+        ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->row + row;
+        end_row(rows, row);
     }
     return OJ_OK;
 }
@@ -683,22 +547,21 @@ static oj_status add_piece(struct oj_flatgeobuf_reader *r, int64_t at,
     return OJ_OK;
 }
 
-/* Cuts the features that are whole in the block, up to end, the first of which
- * is row. Pieces begin where a byte of bits does. */
+/* Cuts the features that are whole in the block, the first of which is row.
+ * Pieces begin where a byte of bits does. */
 static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
-                            int64_t end, struct oj_error *err)
+                            struct oj_error *err)
 {
     int64_t at = r->at;
-    if (r->n_features > 0 && end > r->n_features - r->row)
-        end = r->n_features - r->row;
     r->n_pieces = 0;
-    while (row < end && r->n_block - at >= 4)
+    while (row < r->rows->max_rows && r->n_block - at >= 4)
     {
         int64_t size = 4 + (int64_t)oj_le32(r->block + at);
         if (size > r->n_block - at)
             break;
         if (r->n_pieces == 0 ||
-            (row % 8 == 0 && at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
+            (row % 8 == 0 && r->n_threads > 1 &&
+             at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
             OJ_TRY(add_piece(r, at, row, err));
         at += size;
         r->piece[r->n_pieces - 1].end = ++row;
@@ -706,16 +569,18 @@ static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
     return OJ_OK;
 }
 
-static void decode_piece(const struct oj_flatgeobuf_reader *r,
-                         struct chunk_memory *memory, struct file_piece *piece)
+static void decode_piece(int64_t task, int thread, void *user)
 {
+    const struct oj_flatgeobuf_reader *r = user;
+    struct file_piece *piece = &r->piece[task];
+    (void)thread;
     piece->status = OJ_OK;
     piece->fits = 1;
     for (piece->n = 0; piece->first + piece->n < piece->end; piece->n++)
     {
         struct oj_flatbuffer feature = {.bytes = r->block + piece->at + 4,
                                         .size = oj_le32(r->block + piece->at)};
-        piece->status = add_feature(r, memory, piece->first + piece->n,
+        piece->status = add_feature(r, piece->rows, piece->first + piece->n,
                                     &feature, &piece->fits, &piece->error);
         if (piece->status != OJ_OK || !piece->fits)
             return;
@@ -723,150 +588,86 @@ static void decode_piece(const struct oj_flatgeobuf_reader *r,
     }
 }
 
-static void run_piece(int64_t task, int thread, void *user)
+static void copy_piece(int64_t task, int thread, void *user)
 {
     const struct oj_flatgeobuf_reader *r = user;
+    const struct file_piece *piece = &r->piece[task];
     (void)thread;
-    decode_piece(r, r->piece[task].memory, &r->piece[task]);
-}
-
-/* Each gets columns that have bits and values in common with those of memory,
- * and no bytes yet. */
-static oj_status share_memory(struct oj_flatgeobuf_reader *r,
-                              const struct chunk_memory *memory,
-                              struct oj_error *err)
-{
-    for (int64_t i = 0; i < r->n_pieces; i++)
-    {
-        struct file_piece *piece = &r->piece[i];
-        if (piece->memory == NULL)
-            OJ_TRY(make_columns(r, &piece->memory, err));
-        for (int c = 0; c < memory->n; c++)
-        {
-            piece->memory->column[c].bits = memory->column[c].bits;
-            piece->memory->column[c].values = memory->column[c].values;
-            piece->memory->column[c].n_bytes = 0;
-            piece->memory->column[c].n_null = 0;
-        }
-    }
-    return OJ_OK;
-}
-
-/* The bytes of a piece behind those of the rows before it. */
-static oj_status append_bytes(const struct oj_flatgeobuf_reader *r,
-                              struct chunk_memory *memory,
-                              const struct file_piece *piece,
-                              struct oj_error *err)
-{
-    for (int c = OJ_CHUNK_GEOMETRY; c < memory->n; c++)
-    {
-        struct chunk_column *to = &memory->column[c];
-        const struct chunk_column *from = &piece->memory->column[c];
-        int64_t *end = (int64_t *)to->values + piece->first + 1;
-        to->n_null += from->n_null;
-        if (!is_bytes(format_of(r, c)))
-            continue;
-        OJ_ROOM(to->bytes, to->n_bytes, to->n_bytes + from->n_bytes + 1,
-                to->cap_bytes, err);
-        if (from->n_bytes > 0)
-            memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
-        for (int64_t i = 0; i < piece->n; i++)
-            end[i] += to->n_bytes;
-        to->n_bytes += from->n_bytes;
-    }
-    return OJ_OK;
+    oj_chunk_part_copy(r->rows, piece->part, piece->first, piece->n);
 }
 
 /* The pieces of the block, which ends at the first feature that does not fit.
  */
-static oj_status decode_pieces(struct oj_flatgeobuf_reader *r,
-                               struct chunk_memory *memory, int64_t *n_rows,
+static oj_status decode_pieces(struct oj_flatgeobuf_reader *r, int64_t *n_rows,
                                int *fits, struct oj_error *err)
 {
     int is_alone = r->n_pieces == 1;
-    if (is_alone)
-        decode_piece(r, memory, r->piece);
-    else
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->n_pieces; i++)
     {
-        OJ_TRY(share_memory(r, memory, err));
-        oj_parallel_for(r->n_threads, r->n_pieces, run_piece, r);
+        struct file_piece *piece = &r->piece[i];
+        if (!is_alone)
+            OJ_TRY(oj_chunk_part_begin(r->rows, &piece->part, err));
+        piece->rows = is_alone ? r->rows : piece->part;
     }
-    for (int64_t i = 0; i < r->n_pieces && *fits; i++)
+    oj_parallel_for(r->n_threads, r->n_pieces, decode_piece, r);
+    for (; n < r->n_pieces && *fits; n++)
     {
-        const struct file_piece *piece = &r->piece[i];
+        const struct file_piece *piece = &r->piece[n];
         if (piece->status != OJ_OK)
             return oj_fail(err, piece->status, "%s", piece->error.message);
-        if (!is_alone)
-            OJ_TRY(append_bytes(r, memory, piece, err));
         *n_rows += piece->n;
         *fits = piece->fits;
         r->at = piece->at;
+        if (!is_alone)
+            OJ_TRY(oj_chunk_part_place(r->rows, piece->part, *n_rows, err));
     }
+    if (!is_alone)
+        oj_parallel_for(r->n_threads, n, copy_piece, r);
     return OJ_OK;
 }
 
 /* Up to batch_rows features; *fits is 0 when what follows the *n_rows is left
  * to GDAL. */
-static oj_status read_features(struct oj_flatgeobuf_reader *r,
-                               struct chunk_memory *memory, int64_t *n_rows,
+static oj_status read_features(struct oj_flatgeobuf_reader *r, int64_t *n_rows,
                                int *fits, struct oj_error *err)
 {
     *fits = 1;
     *n_rows = 0;
-    while (*n_rows < r->batch_rows && has_more(r, *n_rows))
+    while (*fits && *n_rows < r->rows->max_rows && has_more(r, *n_rows))
     {
         OJ_TRY(want_feature(r, fits, err));
         if (!*fits)
             return OJ_OK;
-        OJ_TRY(cut_pieces(r, *n_rows, r->batch_rows, err));
-        OJ_TRY(decode_pieces(r, memory, n_rows, fits, err));
-        if (!*fits)
-            return OJ_OK;
+        OJ_TRY(cut_pieces(r, *n_rows, err));
+        OJ_TRY(decode_pieces(r, n_rows, fits, err));
     }
     return OJ_OK;
-}
-
-static void view_columns(const struct oj_flatgeobuf_reader *r,
-                         const struct chunk_memory *memory,
-                         struct oj_chunk *chunk)
-{
-    for (int c = 0; c < memory->n; c++)
-    {
-        const struct chunk_column *from = &memory->column[c];
-        struct oj_column_view *view = &chunk->column[c];
-        view->format = format_of(r, c);
-        view->bits = from->n_null > 0 ? from->bits : NULL;
-        view->values = from->values;
-        view->bytes = from->bytes != NULL ? from->bytes : "";
-        r->n_bytes[c] = from->n_bytes;
-    }
 }
 
 static oj_status next(void *stream, struct oj_chunk **out, const char **text,
                       struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
-    struct chunk_memory *memory = NULL;
-    int64_t n_rows;
+    int64_t n_rows, most = r->batch_rows;
     int fits;
     oj_status status;
     *text = NULL;
     *out = NULL;
-    OJ_TRY(make_memory(r, &memory, err));
-    status = read_features(r, memory, &n_rows, &fits, err);
+    if (r->n_features > 0 && most > r->n_features - r->row)
+        most = r->n_features - r->row;
+    OJ_TRY(oj_chunk_rows_new(r->format, r->n_fields, most, sizeof(OGRField),
+                             &r->rows, err));
+    status = read_features(r, &n_rows, &fits, err);
     if (status == OJ_OK && n_rows == 0 && !fits)
         status = oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
     if (status == OJ_OK && n_rows > 0)
-        status = oj_chunk_new(r->n_fields, memory, free_memory, out, err);
+        status = oj_chunk_rows_finish(r->rows, n_rows, out, err);
     if (*out == NULL)
-    {
-        free_memory(memory);
-        return status;
-    }
-    (*out)->n_rows = n_rows;
-    view_columns(r, memory, *out);
-    r->row += n_rows;
-    return OJ_OK;
+        oj_chunk_rows_free(r->rows);
+    else
+        r->row += n_rows;
+    return status;
 }
 
 const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", 1, next, close_reader,

@@ -2,7 +2,6 @@
 
 #include "oj_sqlite.h"
 
-#if OJ_HAVE_SQLITE
 #include "../base/oj_array.h"
 #include "oj_geopackage_scan.h"
 
@@ -476,28 +475,3 @@ oj_status oj_geopackage_read_open(GDALDatasetH dataset, OGRLayerH layer,
 
 const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, next, close_reader,
                                            1};
-
-#else
-
-const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, NULL, NULL, 1};
-
-oj_status oj_geopackage_read_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *fields,
-                                  const unsigned char *skipped, int n_fields,
-                                  int64_t batch_rows, int n_threads,
-                                  struct oj_geopackage_reader **out,
-                                  struct oj_error *err)
-{
-    (void)dataset;
-    (void)layer;
-    (void)fields;
-    (void)skipped;
-    (void)n_fields;
-    (void)batch_rows;
-    (void)n_threads;
-    (void)err;
-    *out = NULL;
-    return OJ_OK;
-}
-
-#endif

@@ -1,6 +1,5 @@
 #include "oj_geopackage_scan.h"
 
-#if OJ_HAVE_SQLITE
 #include "../arrays/oj_chunk_rows.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
@@ -552,5 +551,3 @@ oj_status oj_geopackage_scan_next(struct oj_geopackage_scan *s, const int *stop,
         oj_chunk_rows_free(s->to);
     return status;
 }
-
-#endif

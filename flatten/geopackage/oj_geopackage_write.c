@@ -143,6 +143,21 @@ static oj_status drop_triggers(const struct oj_geopackage_writer *w,
     return OJ_OK;
 }
 
+/* *fits is 0 for a table with triggers on updates, one of which can hang on
+ * which columns are written, and without columns. */
+static oj_status look_for_triggers(struct oj_geopackage_writer *w, int n,
+                                   int *fits, struct oj_error *err)
+{
+    int64_t n_triggers;
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+               "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
+               "NOT LIKE 'trigger_%%_feature_count_%%'",
+               w->table, &n_triggers, err));
+    *fits = n_triggers == 0 && n > 0;
+    return OJ_OK;
+}
+
 /* *fits is 0 when the table is not a new one as GDAL makes it. */
 static oj_status look_at_table(struct oj_geopackage_writer *w, int *fits,
                                struct oj_error *err)
@@ -150,13 +165,6 @@ static oj_status look_at_table(struct oj_geopackage_writer *w, int *fits,
     sqlite3 *db = w->db;
     int64_t n, srs_id;
     w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
-    OJ_TRY(ask(db,
-               "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-               "name = %Q",
-               w->table, &n, err));
-    *fits = n == 1;
-    if (!*fits)
-        return OJ_OK;
     OJ_TRY(ask(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
     *fits = n == 0;
     OJ_TRY(ask(db,
@@ -251,19 +259,15 @@ static void give_value(void *user, int column, sqlite3_context *to)
 
 /* ---- statements ---------------------------------------------------------- */
 
-static oj_status fail_memory(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
-}
-
 static oj_status prepare(const struct oj_geopackage_writer *w,
                          sqlite3_str *text, sqlite3_stmt **out,
                          struct oj_error *err)
 {
     char *finished = sqlite3_str_finish(text);
-    oj_status status = finished == NULL
-                           ? fail_memory(err)
-                           : oj_sqlite_prepare(w->db, out, err, "%s", finished);
+    oj_status status;
+    if (finished == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    status = oj_sqlite_prepare(w->db, out, err, "%s", finished);
     sqlite3_free(finished);
     return status;
 }
@@ -339,77 +343,6 @@ static oj_status open_rows(struct oj_geopackage_writer *w, int n,
     return OJ_OK;
 }
 
-static oj_status begin(struct oj_geopackage_writer *w, const int *fields, int n,
-                       int *fits, struct oj_error *err)
-{
-    OJ_TRY(look_at_table(w, fits, err));
-    *fits = *fits &&
-            n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
-    if (!*fits)
-        return OJ_OK;
-    OJ_TRY(open_rows(w, n, err));
-    OJ_TRY(prepare_rows(w, fields, n, err));
-    OJ_TRY(prepare_questions(w, err));
-    return w->index != NULL ? drop_triggers(w, err) : OJ_OK;
-}
-
-/* A writer that does not know yet whether it fits; NULL where it cannot. */
-static oj_status make_writer(GDALDatasetH dataset, OGRLayerH layer,
-                             const struct oj_gpkg_feed *feed,
-                             struct oj_geopackage_writer **out,
-                             struct oj_error *err)
-{
-    struct oj_geopackage_writer *w;
-    sqlite3 *db = oj_sqlite_of(dataset);
-    *out = NULL;
-    if (db == NULL || !is_usable(db) || !knows_fields(layer))
-        return OJ_OK;
-    /* GDAL makes the tables of a new layer now, while they are empty. */
-    CPLErrorReset();
-    if (OGR_L_SyncToDisk(layer) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
-    OJ_NEW_ZEROED(w, 1, err);
-    w->layer = layer;
-    w->db = db;
-    w->table = OGR_L_GetName(layer);
-    w->fid = OGR_L_GetFIDColumn(layer);
-    w->geometry = OGR_L_GetGeometryColumn(layer);
-    w->feed = *feed;
-    w->box[0] = w->box[2] = (double)INFINITY;
-    w->box[1] = w->box[3] = (double)-INFINITY;
-    *out = w;
-    return OJ_OK;
-}
-
-/* Gives the writer to the caller, or closes it. */
-static oj_status end_open(struct oj_geopackage_writer *w, int fits,
-                          oj_status status, struct oj_geopackage_writer **out)
-{
-    *out = status == OJ_OK && fits ? w : NULL;
-    if (*out == NULL)
-        oj_geopackage_write_close(w);
-    return status;
-}
-
-oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
-                                   const int *fields, int n,
-                                   const struct oj_gpkg_feed *feed,
-                                   const int *cancel,
-                                   struct oj_geopackage_writer **out,
-                                   struct oj_error *err)
-{
-    struct oj_geopackage_writer *w;
-    int fits = 0;
-    oj_status status;
-    *out = NULL;
-    OJ_TRY(make_writer(dataset, layer, feed, &w, err));
-    if (w == NULL)
-        return OJ_OK;
-    w->cancel = cancel;
-    status = begin(w, fields, n, &fits, err);
-    return end_open(w, fits, status, out);
-}
-
 /* UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1 */
 static oj_status prepare_update(struct oj_geopackage_writer *w,
                                 const int *fields, int n, struct oj_error *err)
@@ -428,46 +361,64 @@ static oj_status prepare_update(struct oj_geopackage_writer *w,
     return prepare(w, text, &w->update, err);
 }
 
-/* Not for a table with triggers on updates: one can hang on which columns are
- * written. */
-static oj_status begin_update(struct oj_geopackage_writer *w, const int *fields,
-                              int n, int *fits, struct oj_error *err)
+static oj_status begin(struct oj_geopackage_writer *w, int is_update,
+                       const int *fields, int n, int *fits,
+                       struct oj_error *err)
 {
-    int64_t n_tables, n_triggers;
+    int64_t n_tables;
     OJ_TRY(ask(w->db,
                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
                "name = %Q",
                w->table, &n_tables, err));
-    OJ_TRY(ask(w->db,
-               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
-               "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
-               "NOT LIKE 'trigger_%%_feature_count_%%'",
-               w->table, &n_triggers, err));
-    *fits = n_tables == 1 && n_triggers == 0 && n > 0 &&
+    *fits = n_tables == 1 &&
             n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
+    if (*fits && is_update)
+        OJ_TRY(look_for_triggers(w, n, fits, err));
+    else if (*fits)
+        OJ_TRY(look_at_table(w, fits, err));
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_rows(w, n, err));
     OJ_TRY(prepare_rows(w, fields, n, err));
     OJ_TRY(prepare_questions(w, err));
-    return prepare_update(w, fields, n, err);
+    if (is_update)
+        return prepare_update(w, fields, n, err);
+    return w->index != NULL ? drop_triggers(w, err) : OJ_OK;
 }
 
-oj_status oj_geopackage_update_open(GDALDatasetH dataset, OGRLayerH layer,
-                                    const int *fields, int n,
-                                    const struct oj_gpkg_feed *feed,
-                                    struct oj_geopackage_writer **out,
-                                    struct oj_error *err)
+oj_status oj_geopackage_write_open(GDALDatasetH dataset, OGRLayerH layer,
+                                   int is_update, const int *fields, int n,
+                                   const struct oj_gpkg_feed *feed,
+                                   const int *cancel,
+                                   struct oj_geopackage_writer **out,
+                                   struct oj_error *err)
 {
     struct oj_geopackage_writer *w;
+    sqlite3 *db = oj_sqlite_of(dataset);
     int fits = 0;
     oj_status status;
     *out = NULL;
-    OJ_TRY(make_writer(dataset, layer, feed, &w, err));
-    if (w == NULL)
+    if (db == NULL || !is_usable(db) || !knows_fields(layer))
         return OJ_OK;
-    status = begin_update(w, fields, n, &fits, err);
-    return end_open(w, fits, status, out);
+    /* GDAL makes the tables of a new layer now, while they are empty. */
+    CPLErrorReset();
+    if (OGR_L_SyncToDisk(layer) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    OJ_NEW_ZEROED(w, 1, err);
+    w->layer = layer;
+    w->db = db;
+    w->table = OGR_L_GetName(layer);
+    w->fid = OGR_L_GetFIDColumn(layer);
+    w->geometry = OGR_L_GetGeometryColumn(layer);
+    w->feed = *feed;
+    w->cancel = cancel;
+    w->box[0] = w->box[2] = (double)INFINITY;
+    w->box[1] = w->box[3] = (double)-INFINITY;
+    status = begin(w, is_update, fields, n, &fits, err);
+    *out = status == OJ_OK && fits ? w : NULL;
+    if (*out == NULL)
+        oj_geopackage_write_close(w);
+    return status;
 }
 
 void oj_geopackage_write_close(struct oj_geopackage_writer *w)

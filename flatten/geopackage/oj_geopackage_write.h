@@ -48,21 +48,16 @@ struct oj_gpkg_feed
     void (*value)(void *user, int i, sqlite3_context *to);
 };
 
-/** Begins to write to a layer that GDAL made, in a transaction that it began.
+/** Begins to write to a layer that GDAL made, in a transaction that it began,
+ *  or, with is_update, to change values of rows that are there: the triggers
+ *  that keep the index up to date are then the caller's to set aside.
  *  fields [n] are those with values, by their numbers in the layer. *out is
- * NULL, without error, when the layer is better left to GDAL. Nothing but the
- * writer and features of OGR may change the layer until it is closed. */
+ *  NULL, without error, when the layer is better left to GDAL. Nothing but the
+ *  writer and features of OGR may change the layer until it is closed. */
 OJ_MUST_USE oj_status oj_geopackage_write_open(
-    GDALDatasetH dataset, OGRLayerH layer, const int *fields, int n,
-    const struct oj_gpkg_feed *feed, const int *cancel,
+    GDALDatasetH dataset, OGRLayerH layer, int is_update, const int *fields,
+    int n, const struct oj_gpkg_feed *feed, const int *cancel,
     struct oj_geopackage_writer **out, struct oj_error *err);
-
-/** Begins to change values of rows that are there; else as above. The triggers
- *  that keep the index up to date are the caller's to set aside. */
-OJ_MUST_USE oj_status oj_geopackage_update_open(
-    GDALDatasetH dataset, OGRLayerH layer, const int *fields, int n,
-    const struct oj_gpkg_feed *feed, struct oj_geopackage_writer **out,
-    struct oj_error *err);
 
 /** Sets the fields of row fid to the feed's values; next() is not called.
  *  *is_refused is 1 where there is no such row, or the table refuses it. */

@@ -1,6 +1,5 @@
 #include "oj_sqlite.h"
 
-#if OJ_HAVE_SQLITE
 #include <cpl_error.h>
 
 #include <pthread.h>
@@ -53,18 +52,3 @@ struct sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
         return NULL;
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
 }
-
-#else
-
-int oj_sqlite_is_gdals(void)
-{
-    return 0;
-}
-
-struct sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
-{
-    (void)dataset;
-    return NULL;
-}
-
-#endif

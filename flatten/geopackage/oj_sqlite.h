@@ -1,6 +1,7 @@
 /** The SQLite library that GDAL runs. Two copies of SQLite in one process break
  *  each other's locks, so nothing is done with another one than GDAL's.
- *  Without SQLite's header (OJ_HAVE_SQLITE is 0) there is none.
+ *  A build without SQLite's header (OJ_HAVE_SQLITE is 0) has nothing of this
+ *  room.
  */
 #ifndef OJ_SQLITE_H
 #define OJ_SQLITE_H

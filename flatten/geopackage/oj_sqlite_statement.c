@@ -13,23 +13,16 @@ oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                    "%s: %s", what, sqlite3_errmsg(connection));
 }
 
-static oj_status fail_text(struct oj_error *err)
+static oj_status prepare(sqlite3 *connection, sqlite3_stmt **out,
+                         struct oj_error *err, const char *format,
+                         va_list arguments)
 {
-    return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
-}
-
-oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
-                        const char *format, ...)
-{
-    va_list arguments;
-    char *text;
+    char *text = sqlite3_vmprintf(format, arguments);
     int code;
-    va_start(arguments, format);
-    text = sqlite3_vmprintf(format, arguments);
-    va_end(arguments);
     if (text == NULL)
-        return fail_text(err);
-    code = sqlite3_exec(connection, text, NULL, NULL, NULL);
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
+                              out, NULL);
     sqlite3_free(text);
     return code == SQLITE_OK
                ? OJ_OK
@@ -40,19 +33,11 @@ oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
                             struct oj_error *err, const char *format, ...)
 {
     va_list arguments;
-    char *text;
-    int code;
+    oj_status status;
     va_start(arguments, format);
-    text = sqlite3_vmprintf(format, arguments);
+    status = prepare(connection, out, err, format, arguments);
     va_end(arguments);
-    if (text == NULL)
-        return fail_text(err);
-    code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
-                              out, NULL);
-    sqlite3_free(text);
-    return code == SQLITE_OK
-               ? OJ_OK
-               : oj_sqlite_fail(connection, "a statement failed", err);
+    return status;
 }
 
 oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
@@ -62,5 +47,20 @@ oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
         status = oj_sqlite_fail(sqlite3_db_handle(statement),
                                 "a statement failed", err);
     sqlite3_reset(statement);
+    return status;
+}
+
+oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
+                        const char *format, ...)
+{
+    sqlite3_stmt *statement = NULL;
+    va_list arguments;
+    oj_status status;
+    va_start(arguments, format);
+    status = prepare(connection, &statement, err, format, arguments);
+    va_end(arguments);
+    if (status == OJ_OK)
+        status = oj_sqlite_step(statement, err);
+    sqlite3_finalize(statement);
     return status;
 }

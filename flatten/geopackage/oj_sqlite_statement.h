@@ -11,7 +11,7 @@
 oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                          struct oj_error *err);
 
-/** Runs statements whose results nobody wants. The text is made as by
+/** Runs a statement that gives no rows. The text is made as by
  *  sqlite3_mprintf(). */
 OJ_MUST_USE oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                                     const char *format, ...);

@@ -181,6 +181,7 @@ static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+#if OJ_HAVE_SQLITE
 static oj_status open_geopackage(struct oj_layer_reader *reader,
                                  struct oj_error *err)
 {
@@ -198,6 +199,7 @@ static oj_status open_geopackage(struct oj_layer_reader *reader,
     reader->stream = stream;
     return OJ_OK;
 }
+#endif
 
 static oj_status open_arrow(struct oj_layer_reader *reader,
                             struct oj_error *err)
@@ -225,8 +227,10 @@ static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
          !options->fields_only))
         return OJ_OK;
     OJ_TRY(open_flatgeobuf(reader, err));
+#if OJ_HAVE_SQLITE
     if (reader->lane == NULL)
         OJ_TRY(open_geopackage(reader, err));
+#endif
     if (reader->lane == NULL)
         OJ_TRY(open_arrow(reader, err));
     reader->counts.lane = reader->lane != NULL ? reader->lane->name : NULL;
@@ -431,12 +435,28 @@ static oj_status check_nulls(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
+/* For all rows at once: a vertex takes 16 bytes or more. */
+static oj_status make_room(struct oj_flat_buf *flat,
+                           const struct oj_slice *slice, struct oj_error *err)
+{
+    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
+    const char *first, *last;
+    int64_t n = 0, n_last = 0;
+    if (wkb->format == 0 || slice->n_rows == 0)
+        return OJ_OK;
+    first = oj_column_bytes(wkb, slice->first, &n);
+    last = oj_column_bytes(wkb, slice->first + slice->n_rows - 1, &n_last);
+    return oj_flat_buf_room(flat, slice->n_rows, (last + n_last - first) / 16,
+                            err);
+}
+
 static oj_status add_slice(struct oj_layer_reader *reader,
                            const struct oj_slice *slice, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     struct oj_error reason;
+    OJ_TRY(make_room(flat, slice, err));
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;

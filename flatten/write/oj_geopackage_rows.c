@@ -216,9 +216,9 @@ static oj_status next_row(void *user, struct oj_gpkg_row *row, int *there,
     return OJ_OK;
 }
 
-oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
-                                   struct oj_row_place *place, int *is_left,
-                                   struct oj_error *err)
+static oj_status write_rows(struct oj_geopackage_rows *rows,
+                            struct oj_row_place *place, int *is_left,
+                            struct oj_error *err)
 {
     int is_refused = 0;
     oj_status status = oj_geopackage_write_rows(rows->writer, &is_refused, err);
@@ -227,18 +227,16 @@ oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
     return status;
 }
 
-oj_status oj_geopackage_rows_update(struct oj_geopackage_rows *rows,
-                                    int64_t fid,
-                                    const struct oj_row_place *place,
-                                    const struct oj_matches *entries,
-                                    const struct oj_pair_values *values,
-                                    int *is_left, struct oj_error *err)
+static oj_status update_row(struct oj_geopackage_rows *rows, int64_t fid,
+                            const struct oj_row_place *place,
+                            const struct oj_matches *entries,
+                            const struct oj_pair_values *values, int *is_left,
+                            struct oj_error *err)
 {
     oj_status status;
     rows->place = *place;
     rows->row.shape.kind = -1;
-    rows->is_left =
-        !rows->has_seen; /* GDAL then notes that the layer changed */
+    rows->is_left = !rows->has_seen; /* GDAL then notes the change */
     oj_row_cursor_begin_pair(rows->cursor, entries, values);
     status = take_values(rows, err);
     oj_row_cursor_end(rows->cursor);
@@ -248,15 +246,14 @@ oj_status oj_geopackage_rows_update(struct oj_geopackage_rows *rows,
                : status;
 }
 
-int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,
-                                 int64_t *n_empty)
+static int64_t count_rows(const struct oj_geopackage_rows *rows,
+                          int64_t *n_empty)
 {
-    *n_empty = 0;
-    return rows == NULL ? 0 : oj_geopackage_rows_written(rows->writer, n_empty);
+    return oj_geopackage_rows_written(rows->writer, n_empty);
 }
 
-oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
-                                  struct oj_error *err)
+static oj_status take_row(struct oj_geopackage_rows *rows, int64_t fid,
+                          struct oj_error *err)
 {
     int is_equal[2], kind = rows->row.shape.kind;
     rows->has_seen = 1;
@@ -275,7 +272,22 @@ oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
 
 /* ---- open and close ------------------------------------------------------ */
 
-static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int updates,
+static void close_rows(struct oj_geopackage_rows *rows)
+{
+    if (rows == NULL)
+        return;
+    oj_geopackage_write_close(rows->writer);
+    if (rows->scratch != NULL)
+        OGR_F_Destroy(rows->scratch);
+    oj_row_wkb_free(&rows->work);
+    for (int i = 0; rows->column != NULL && i < rows->n; i++)
+        oj_free(rows->column[i].copy);
+    oj_free(rows->column);
+    oj_free(rows->value);
+    oj_free(rows);
+}
+
+static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
                            const int *cancel, struct oj_row_cursor *cursor,
                            struct oj_geopackage_rows **out,
                            struct oj_error *err)
@@ -292,140 +304,31 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int updates,
     rows->scratch = rows->work.scratch = OGR_F_Create(defn);
     status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
                                    : take_columns(rows, defn, &fields, err);
-    if (status == OJ_OK && updates)
-        status = oj_geopackage_update_open(dataset, layer, fields, rows->n,
-                                           &feed, &rows->writer, err);
-    else if (status == OJ_OK)
-        status = oj_geopackage_write_open(dataset, layer, fields, rows->n,
-                                          &feed, cancel, &rows->writer, err);
+    if (status == OJ_OK)
+        status =
+            oj_geopackage_write_open(dataset, layer, is_update, fields, rows->n,
+                                     &feed, cancel, &rows->writer, err);
     oj_free(fields);
     if (status == OJ_OK && rows->writer != NULL)
         *out = rows;
     else
-        oj_geopackage_rows_close(rows);
+        close_rows(rows);
     return status;
 }
 
-oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *cancel,
-                                  struct oj_row_cursor *cursor,
-                                  struct oj_geopackage_rows **out,
-                                  struct oj_error *err)
-{
-    return open_rows(dataset, layer, 0, cancel, cursor, out, err);
-}
-
-oj_status oj_geopackage_rows_open_update(GDALDatasetH dataset, OGRLayerH layer,
-                                         struct oj_row_cursor *cursor,
-                                         struct oj_geopackage_rows **out,
-                                         struct oj_error *err)
-{
-    return open_rows(dataset, layer, 1, NULL, cursor, out, err);
-}
-
-void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
-{
-    if (rows == NULL)
-        return;
-    oj_geopackage_write_close(rows->writer);
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
-    oj_row_wkb_free(&rows->work);
-    for (int i = 0; rows->column != NULL && i < rows->n; i++)
-        oj_free(rows->column[i].copy);
-    oj_free(rows->column);
-    oj_free(rows->value);
-    oj_free(rows);
-}
-
-oj_status oj_geopackage_rows_finish(struct oj_geopackage_rows *rows,
-                                    struct oj_error *err)
+static oj_status finish_rows(struct oj_geopackage_rows *rows,
+                             struct oj_error *err)
 {
     return oj_geopackage_write_finish(rows->writer, err);
 }
 
+static const struct oj_geopackage_way way = {open_rows, write_rows, update_row,
+                                             take_row,  count_rows, finish_rows,
+                                             close_rows};
+const struct oj_geopackage_way *const oj_geopackage_way = &way;
+
 #else
 
-oj_status oj_geopackage_rows_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *cancel,
-                                  struct oj_row_cursor *cursor,
-                                  struct oj_geopackage_rows **out,
-                                  struct oj_error *err)
-{
-    (void)dataset;
-    (void)layer;
-    (void)cancel;
-    (void)cursor;
-    (void)err;
-    *out = NULL;
-    return OJ_OK;
-}
-
-oj_status oj_geopackage_rows_open_update(GDALDatasetH dataset, OGRLayerH layer,
-                                         struct oj_row_cursor *cursor,
-                                         struct oj_geopackage_rows **out,
-                                         struct oj_error *err)
-{
-    return oj_geopackage_rows_open(dataset, layer, NULL, cursor, out, err);
-}
-
-/* Of none that was opened. */
-oj_status oj_geopackage_rows_write(struct oj_geopackage_rows *rows,
-                                   struct oj_row_place *place, int *is_left,
-                                   struct oj_error *err)
-{
-    (void)rows;
-    (void)place;
-    (void)err;
-    *is_left = 0;
-    return OJ_OK;
-}
-
-oj_status oj_geopackage_rows_update(struct oj_geopackage_rows *rows,
-                                    int64_t fid,
-                                    const struct oj_row_place *place,
-                                    const struct oj_matches *entries,
-                                    const struct oj_pair_values *values,
-                                    int *is_left, struct oj_error *err)
-{
-    (void)rows;
-    (void)fid;
-    (void)place;
-    (void)entries;
-    (void)values;
-    (void)err;
-    *is_left = 1;
-    return OJ_OK;
-}
-
-int64_t oj_geopackage_rows_count(const struct oj_geopackage_rows *rows,
-                                 int64_t *n_empty)
-{
-    (void)rows;
-    *n_empty = 0;
-    return 0;
-}
-
-oj_status oj_geopackage_rows_took(struct oj_geopackage_rows *rows, int64_t fid,
-                                  struct oj_error *err)
-{
-    (void)rows;
-    (void)fid;
-    (void)err;
-    return OJ_OK;
-}
-
-oj_status oj_geopackage_rows_finish(struct oj_geopackage_rows *rows,
-                                    struct oj_error *err)
-{
-    (void)rows;
-    (void)err;
-    return OJ_OK;
-}
-
-void oj_geopackage_rows_close(struct oj_geopackage_rows *rows)
-{
-    (void)rows;
-}
+const struct oj_geopackage_way *const oj_geopackage_way = NULL;
 
 #endif

@@ -43,7 +43,7 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     if (status == OJ_OK && options->file != NULL)
         status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
                                          &writer->file, err);
-    writer->dataset = options->dataset;
+    writer->dataset = oj_geopackage_way != NULL ? options->dataset : NULL;
     writer->cancel = options->cancel;
     if (status == OJ_OK)
         *out = writer;
@@ -62,17 +62,27 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
     if (writer == NULL)
         return;
     oj_flatgeobuf_rows_close(writer->file);
-    oj_geopackage_rows_close(writer->table);
+    if (writer->table != NULL)
+        oj_geopackage_way->close(writer->table);
     oj_row_cursor_close(writer->cursor);
     if (writer->feature != NULL)
         OGR_F_Destroy(writer->feature);
     oj_free(writer);
 }
 
+static int64_t count_rows(const struct oj_layer_writer *writer,
+                          int64_t *n_empty)
+{
+    *n_empty = 0;
+    return writer->table == NULL
+               ? 0
+               : oj_geopackage_way->count(writer->table, n_empty);
+}
+
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 {
     int64_t n_empty;
-    return writer->n_rows + oj_geopackage_rows_count(writer->table, &n_empty);
+    return writer->n_rows + count_rows(writer, &n_empty);
 }
 
 oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
@@ -80,7 +90,7 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
 {
     *has_file = 0;
     if (writer->table != NULL)
-        return oj_geopackage_rows_finish(writer->table, err);
+        return oj_geopackage_way->finish(writer->table, err);
     return writer->file == NULL
                ? OJ_OK
                : oj_flatgeobuf_rows_finish(writer->file, has_file, err);
@@ -90,7 +100,7 @@ int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
 {
     int64_t n_empty;
-    (void)oj_geopackage_rows_count(writer->table, &n_empty);
+    (void)count_rows(writer, &n_empty);
     return writer->n_without + n_empty +
            oj_row_cursor_rows_without_geometry(writer->cursor);
 }
@@ -194,13 +204,13 @@ static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
     struct oj_row_place place;
     struct oj_error reason;
     oj_status status =
-        oj_geopackage_rows_write(writer->table, &place, there, &reason);
+        oj_geopackage_way->write(writer->table, &place, there, &reason);
     if (status == OJ_OK && *there)
     {
         OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
                                   err));
         OJ_TRY(create_row(writer, err));
-        status = oj_geopackage_rows_took(
+        status = oj_geopackage_way->took(
             writer->table, OGR_F_GetFID(writer->feature), &reason);
     }
     if (status == OJ_OK)
@@ -217,9 +227,9 @@ static oj_status open_table(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
     struct oj_error reason;
-    oj_status status =
-        oj_geopackage_rows_open(writer->dataset, writer->layer, writer->cancel,
-                                writer->cursor, &writer->table, &reason);
+    oj_status status = oj_geopackage_way->open(
+        writer->dataset, writer->layer, 0, writer->cancel, writer->cursor,
+        &writer->table, &reason);
     writer->dataset = NULL;
     if (status == OJ_OK)
         return OJ_OK;
