@@ -219,7 +219,7 @@ static oj_status check_distances(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-distance_to boundary is possible with -metric planar "
                        "only");
-    return OJ_OK;
+    return oj_relation_check(&command->relation, err);
 }
 
 static oj_status check_excludes(const struct oj_command *command,
