@@ -55,6 +55,7 @@ struct geos_side
     GEOSContextHandle_t geos;
     const struct oj_flat *flat;
     int rings_as_lines; /* 1: polygons are taken for their rings */
+    int as_vertices;    /* 1: features are taken for their vertices */
     int keep_all;       /* 1: for a side that is to be kept as a whole */
     int64_t n_kept, n_vertices;
     struct kept *kept; /* [n_kept]; NULL: nothing was asked for */
@@ -265,6 +266,19 @@ static GEOSGeometry *make_kinds(const struct geos_side *side, int64_t feature,
     return collect(&members, collection_type(found), NULL);
 }
 
+/* The vertices of a feature that has parts. */
+static GEOSGeometry *make_vertices(const struct geos_side *side,
+                                   int64_t feature)
+{
+    struct geos_members members;
+    int64_t v, end;
+    oj_flat_vertices(side->flat, feature, &v, &end);
+    members = begin_members(side->geos, end - v);
+    for (; v < end && members.list != NULL; v++)
+        add_member(&members, make_point(side->geos, side->flat, v));
+    return collect(&members, GEOS_MULTIPOINT, NULL);
+}
+
 /* A whole feature that has parts: its only part, or all of them. */
 static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
 {
@@ -273,6 +287,8 @@ static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
     unsigned found;
     if (oj_flat_is_points(side->flat))
         return make_point(side->geos, side->flat, feature);
+    if (side->as_vertices)
+        return make_vertices(side, feature);
     members = list_parts(side, feature, ~0u, &found);
     if (members.list == NULL || members.n > 1)
         return collect(&members, collection_type(found), NULL);
@@ -600,6 +616,9 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     if (relation->distance_to == OJ_TO_BOUNDARY &&
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE))
         pairs->input.rings_as_lines = pairs->join_side.rings_as_lines = 1;
+    pairs->input.as_vertices = pairs->join_side.as_vertices =
+        oj_relation_compares_shapes(relation) &&
+        relation->distance == OJ_DISTANCE_HAUSDORFF_POINTS;
     return OJ_OK;
 }
 
@@ -955,6 +974,23 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     }
     *distance = least;
     return OJ_GEOS_YES;
+}
+
+enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
+                                                  int64_t row, int64_t feature,
+                                                  double *distance)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *a = NULL, *b = NULL;
+    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    int is_measured;
+    if (both != OJ_GEOS_YES)
+        return both;
+    is_measured =
+        pairs->relation.distance == OJ_DISTANCE_FRECHET
+            ? GEOSFrechetDistance_r(geos, a->geometry, b->geometry, distance)
+            : GEOSHausdorffDistance_r(geos, a->geometry, b->geometry, distance);
+    return is_measured ? OJ_GEOS_YES : refusal(pairs);
 }
 
 /* ---- GEOS -> arrays ------------------------------------------------------ */

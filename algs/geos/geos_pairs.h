@@ -56,6 +56,13 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
 
+/** GEOS's distance of the two shapes, of the relation's kind: hausdorff; of
+ *  multipoints of the vertices, hausdorff_points; or frechet, which takes some
+ *  64 bytes a cell and a call of itself for each step through the table. */
+enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
+                                                  int64_t row, int64_t feature,
+                                                  double *distance);
+
 /** Adds the intersection of row and feature to shapes as one more feature;
  *  without parts when they have nothing in common.  OJ_GEOS_YES when it is
  *  added; OJ_GEOS_CANNOT_SAY when GEOS raised (an invalid polygon, a

@@ -295,10 +295,11 @@ static oj_status build_index(struct oj_index *wrapped,
     const struct oj_relation *relation = &args->relation;
     struct quadrant_index *index = (void *)wrapped;
     if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
-        relation->min_distance != 0.0)
+        oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" knows only -op nearest, in "
-                       "the plane and without a least distance");
+                       "the plane, by the least distance and without a bound "
+                       "from below");
     index->args = *args;
     return build(index, stats, err);
 }

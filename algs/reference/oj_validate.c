@@ -73,7 +73,8 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 static int is_loose(const struct oj_validation *v, int64_t feature)
 {
     return is_on_sphere(v) ||
-           (knows_layers(v) && !has_points_only(v->input, v->reference.row) &&
+           (knows_layers(v) && !oj_relation_compares_shapes(v->relation) &&
+            !has_points_only(v->input, v->reference.row) &&
             !has_points_only(v->join_side, feature));
 }
 
@@ -180,11 +181,12 @@ static int has_distance(const struct oj_validation *v)
 }
 
 /* Asked of planar joins of geometries whose layers are known: exact arithmetic
- * needs both. */
+ * needs both, and does not know distances of shapes. */
 static int may_prove(const struct oj_validation *v)
 {
     return knows_layers(v) && !is_on_sphere(v) &&
-           oj_relation_is_of_shapes(v->relation);
+           oj_relation_is_of_shapes(v->relation) &&
+           !oj_relation_compares_shapes(v->relation);
 }
 
 /* -1, 0, 1: how the exact distance of a pair compares with limit. */

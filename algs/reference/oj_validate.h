@@ -5,7 +5,7 @@
  *  equal bit for bit.  Between lines and polygons GEOS passes over some parts
  *  by a rounded distance of their boxes, so there two ulps are equal, too, also
  *  where they decide which side of a bound a pair is on; such pairs are
- *  counted.
+ *  counted.  Distances of shapes must be equal bit for bit.
  *
  *  The reference rounds: every pair on which the two differ is decided by exact
  *  arithmetic (exact_reference.h). What that confirms of ours, a pair or that

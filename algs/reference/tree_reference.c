@@ -21,6 +21,10 @@
  *  On the sphere, which GEOS does not know, boxes and windows are those of a
  *  projection, and plain_sphere.h measures.
  *
+ *  Distances of shapes are GEOS's, too, but for directed ones, for which it has
+ *  no function, and Frechet tables too large for it: those are
+ * plain_shapes.h's.
+ *
  *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
  *  the row, where that pair could be in its answer.
  *
@@ -36,6 +40,7 @@
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
+#include "plain_shapes.h"
 #include "plain_sphere.h"
 
 #include <stdio.h>
@@ -431,6 +436,48 @@ static int envelopes_meet(const struct box_batch *run, int64_t row,
     return oj_box_intersects(&run->box[row], &box);
 }
 
+/* GEOS keeps the whole table of a Frechet distance, and goes through it by a
+ * function that calls itself for every step of the way. */
+#define MOST_FRECHET_CELLS 4000000.0
+#define MOST_FRECHET_STEPS 10000
+
+static int is_large_for_geos(const struct oj_flat *a, int64_t feature_a,
+                             const struct oj_flat *b, int64_t feature_b)
+{
+    int64_t first_a, end_a, first_b, end_b;
+    oj_flat_vertices(a, feature_a, &first_a, &end_a);
+    oj_flat_vertices(b, feature_b, &first_b, &end_b);
+    return (double)(end_a - first_a) * (double)(end_b - first_b) >
+               MOST_FRECHET_CELLS ||
+           end_a - first_a + end_b - first_b > MOST_FRECHET_STEPS;
+}
+
+static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
+                                           int64_t feature, double *distance)
+{
+    const struct box_index *index = run->index;
+    const struct oj_flat *input = run->input, *side = index->args.join_side;
+    switch (index->args.relation.distance)
+    {
+        case OJ_DISTANCE_DIRECTED_HAUSDORFF:
+            *distance = oj_plain_shapes_directed(input, row, side, feature, 1);
+            return OJ_GEOS_YES;
+        case OJ_DISTANCE_DIRECTED_FROM_JOIN:
+            *distance = oj_plain_shapes_directed(side, feature, input, row, 1);
+            return OJ_GEOS_YES;
+        case OJ_DISTANCE_FRECHET:
+            if (is_large_for_geos(input, row, side, feature))
+                return oj_plain_shapes_frechet(input, row, side, feature,
+                                               distance, run->err) == OJ_OK
+                           ? OJ_GEOS_YES
+                           : OJ_GEOS_OUT_OF_MEMORY;
+            break;
+        default:
+            break;
+    }
+    return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
+}
+
 /* YES where the pair counts; *distance where the join has one. */
 static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
                                 int64_t feature, double *distance)
@@ -449,8 +496,10 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
         *distance =
             oj_plain_sphere_metres(&run->sphere, row, &index->sphere, feature,
                                    relation->distance_to == OJ_TO_INTERIOR);
-    else if ((verdict = oj_geos_pairs_distance(index->pairs, row, feature,
-                                               distance)) != OJ_GEOS_YES)
+    else if ((verdict = oj_relation_compares_shapes(relation)
+                            ? measure_shapes(run, row, feature, distance)
+                            : oj_geos_pairs_distance(index->pairs, row, feature,
+                                                     distance)) != OJ_GEOS_YES)
         return verdict;
     /* an infinite one has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&

@@ -95,6 +95,9 @@ OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
 /** Accepts NULL. */
 void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 
+/** nearest and dwithin by distances of shapes; the others know the least
+ *  distance only and stand behind it. */
+extern const struct oj_engine oj_cpu_similar_shapes;
 /** Nearest join features of points; nothing left out (cpu_nearest.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, covered by. */

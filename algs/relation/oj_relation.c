@@ -90,6 +90,13 @@ static const struct oj_parameter parameters[] = {
      "the distance of a point in a polygon is 0 (default), or measured to the "
      "polygon's rings",
      VALUE(CHOICE, distance_to)},
+    {"distance", "least|hausdorff|directed_hausdorff|hausdorff_points|frechet",
+     "nearest|dwithin",
+     "what is measured: the least distance (default), or how far shapes are "
+     "from being alike: the Hausdorff distance as GEOS has it, its half from "
+     "the input feature, that between vertices, or the discrete Frechet "
+     "distance",
+     VALUE(CHOICE, distance)},
 };
 
 const struct oj_op_info *oj_op_get(enum oj_op op)
@@ -180,6 +187,10 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
     const char *mask = op->pattern != NULL ? op->pattern : relation->mask;
     other.op = op->transposed;
     other.unordered_pairs = -relation->unordered_pairs;
+    if (relation->distance == OJ_DISTANCE_DIRECTED_HAUSDORFF)
+        other.distance = OJ_DISTANCE_DIRECTED_FROM_JOIN;
+    else if (relation->distance == OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        other.distance = OJ_DISTANCE_DIRECTED_HAUSDORFF;
     for (int i = 0; i < 9 && other.op == OJ_OP_RELATE; i++)
         other.mask[i] = mask[i % 3 * 3 + i / 3];
     return other;
@@ -216,6 +227,18 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "k must be a whole number from 1 to %d, not %lld",
                        INT32_MAX, (long long)r->k);
+    if ((int)r->distance < OJ_DISTANCE_LEAST ||
+        r->distance > OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        return oj_fail(err, OJ_ERR_ARG, "unknown distance %d",
+                       (int)r->distance);
+    if (oj_relation_compares_shapes(r) && r->metric == OJ_METRIC_SPHERE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "distances of shapes are measured in the plane: with "
+                       "the metric sphere the distance can only be least");
+    if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "distances of shapes always take polygons as their "
+                       "rings: distance_to is for the distance least");
     if (r->op == OJ_OP_RELATE)
         return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;

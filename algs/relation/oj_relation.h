@@ -45,6 +45,24 @@ enum oj_distance_to
     OJ_TO_BOUNDARY      /**< to the rings, also from inside (the paper) */
 };
 
+/** What is measured between two features. All but the first compare shapes,
+ *  planar, with polygons as their rings, and are what GEOS gives, bit for bit;
+ *  each is at least the least distance. */
+enum oj_distance_kind
+{
+    OJ_DISTANCE_LEAST = 0, /**< between the nearest points of the two */
+    OJ_DISTANCE_HAUSDORFF, /**< greatest from a vertex of either one to the
+                                other */
+    OJ_DISTANCE_DIRECTED_HAUSDORFF, /**< from a vertex of the input feature to
+                                         the join feature; GEOS's half of it */
+    OJ_DISTANCE_HAUSDORFF_POINTS,   /**< from a vertex of either one to the
+                                         vertices of the other */
+    OJ_DISTANCE_FRECHET, /**< discrete: both walked from end to end, vertex by
+                              vertex, on the shortest leash */
+    OJ_DISTANCE_DIRECTED_FROM_JOIN /**< the directed one from the join feature;
+                                        only of oj_relation_transpose() */
+};
+
 enum oj_metric
 {
     OJ_METRIC_PLANAR = 0, /**< in the units of the coordinates */
@@ -64,6 +82,7 @@ struct oj_relation
     int64_t k;           /**< nearest: join features per input feature, >= 1 */
     enum oj_ties ties;
     enum oj_distance_to distance_to;
+    enum oj_distance_kind distance; /**< nearest, dwithin */
     double min_distance; /**< nearest, dwithin: only pairs at least so far */
     enum oj_metric metric;
     char mask[10]; /**< OJ_OP_RELATE: nine of T F * 0 1 2, input side first */
@@ -168,7 +187,8 @@ OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
 /** *relation with its sides exchanged: row b of the other side has the pair
  *  (b, a) exactly where row a has the pair (a, b) under *relation.  Not for
  *  OJ_OP_NEAREST, whose k belong to one side.  unordered_pairs, which tells the
- *  sides apart, becomes negative: input FID > join FID. */
+ *  sides apart, becomes negative: input FID > join FID.  So does the direction
+ *  of a directed distance. */
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
 /** 1 when only features with a common point (OJ_OP_BBOX: their envelopes) can
@@ -181,6 +201,13 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes &
             ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
+}
+
+/** 1 when shapes are compared instead of the least distance taken. */
+static inline int oj_relation_compares_shapes(const struct oj_relation *r)
+{
+    return r->distance != OJ_DISTANCE_LEAST &&
+           (oj_op_get(r->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
 /** 1 when an input row can have more than one pair. */

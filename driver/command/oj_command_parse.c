@@ -219,7 +219,13 @@ static oj_status check_distances(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-distance_to boundary is possible with -metric planar "
                        "only");
-    return OJ_OK;
+    if (oj_relation_compares_shapes(&command->relation) &&
+        (command->geometry == OJ_WRITE_NEAREST_POINT ||
+         command->geometry == OJ_WRITE_CONNECTION))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-geometry nearest_point and connection go with "
+                       "-distance least only: nearest points are those of it");
+    return oj_relation_check(&command->relation, err);
 }
 
 static oj_status check_excludes(const struct oj_command *command,
@@ -297,6 +303,8 @@ static const struct
      "bearing_field|geometry",
      0},
     {"agg", "the aggregates name the join side's fields", "join_select", 0},
+    {"distance", "nearest points are those of the least distance",
+     "nearest_point_fields|bearing_field", ~VALUE(OJ_DISTANCE_LEAST)},
     {"window", "the boxes are the join side",
      "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
      "unordered_pairs",

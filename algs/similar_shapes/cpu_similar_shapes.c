@@ -1,0 +1,381 @@
+/* Joins by distances of shapes: the join side's features under one tree of the
+ * sides of their boxes, walked for every input feature in the order of a bound
+ * from below; pairs are measured by cpu_shape_blocks.h.
+ *
+ * The leftmost vertex of a feature is at least as far from another feature as
+ * their left sides are apart, and so on: the distance of the sides as
+ * four-dimensional points, by the greatest difference, is the bound.  Of a
+ * directed distance only those sides count by which the one sticks out.  For
+ * the Frechet distance the first and last vertices make it eight dimensions.
+ *
+ *  entry      0   1   2  ...   features in Morton order of their middles
+ *  feature  [ 7   3   9  ...   ordinals
+ *  box      [                  2 n_dims numbers each: what was said, widened
+ *                              against rounding; all levels (cpu_box_tree.h)
+ *
+ * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
+#include "../../flatten/base/oj_array.h"
+#include "../base/cpu_box_tree.h"
+#include "../distance/cpu_distance_rows.h"
+#include "../kernels/oj_square_limit.h"
+#include "../relation/oj_engine.h"
+#include "cpu_shape_blocks.h"
+
+#define MOST_DIMS 8
+
+/* What a thread has of its own. */
+struct shape_search
+{
+    struct oj_shape_scratch scratch;
+    double around[2 * MOST_DIMS]; /* the row, as a box of the tree */
+    int64_t n_open, cap_open;
+    struct oj_box_child *open; /* a heap: the one with the least bound (in d2)
+                                  first */
+};
+
+struct similar_index
+{
+    struct oj_distance_index shared;
+    int n_dims;
+    int is_directed[2]; /* from the input feature, from the join feature: which
+                           of the two is measured */
+    struct oj_shape_blocks side; /* of the join side */
+    struct oj_box_levels levels;
+    int32_t *feature;
+    double *box;
+    double most; /* greatest distance of any join feature's own */
+
+    /* of the batch at hand */
+    struct oj_shape_blocks input;
+    struct shape_search *search; /* [n_threads] */
+};
+
+static struct similar_index *own(struct oj_distance_index *shared)
+{
+    return (struct similar_index *)(void *)shared;
+}
+
+/* --- index ---------------------------------------------------------------- */
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return oj_relation_compares_shapes(relation) &&
+           relation->metric == OJ_METRIC_PLANAR;
+}
+
+static int is_frechet(const struct oj_distance_index *index)
+{
+    return index->relation.distance == OJ_DISTANCE_FRECHET;
+}
+
+static int middle_of(const void *flat, int64_t feature, double *x, double *y)
+{
+    struct oj_box box = oj_box_of_feature(flat, feature);
+    *x = 0.5 * box.x0 + 0.5 * box.x1;
+    *y = 0.5 * box.y0 + 0.5 * box.y1;
+    return !oj_box_is_empty(&box);
+}
+
+/* The sides of a feature's box, and its ends, as a box of the tree. */
+static void put_sides(const struct oj_flat *flat, int64_t feature, int n_dims,
+                      double *out)
+{
+    struct oj_box box = oj_box_of_feature(flat, feature);
+    double slack = oj_box_slack(oj_box_size(&box));
+    double at[MOST_DIMS] = {box.x0, box.y0, box.x1, box.y1};
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    at[4] = flat->x[first];
+    at[5] = flat->y[first];
+    at[6] = flat->x[end - 1];
+    at[7] = flat->y[end - 1];
+    for (int d = 0; d < n_dims; d++)
+    {
+        out[d] = at[d] - slack;
+        out[n_dims + d] = at[d] + slack;
+    }
+}
+
+static oj_status build_entries(struct similar_index *self,
+                               const struct oj_order *order,
+                               struct oj_error *err)
+{
+    const struct oj_flat *flat = self->shared.join_side;
+    int64_t n = order->n_points;
+    oj_box_levels_make(&self->levels, n, 0);
+    OJ_NEW(self->feature, n, err);
+    OJ_NEW(self->box, oj_box_levels_count(&self->levels) * 2 * self->n_dims,
+           err);
+    self->most = -1.0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t f = order->point[i].index;
+        self->feature[i] = (int32_t)f;
+        put_sides(flat, f, self->n_dims, self->box + i * 2 * self->n_dims);
+        if (flat->max_distance != NULL)
+            self->most = oj_larger(self->most, flat->max_distance[f]);
+    }
+    oj_box_levels_fill(&self->levels, self->n_dims, self->box);
+    return OJ_OK;
+}
+
+static oj_status build_side(const struct oj_distance_index *index,
+                            const struct oj_flat *flat,
+                            struct oj_shape_blocks *side, struct oj_error *err)
+{
+    if (is_frechet(index))
+        return OJ_OK;
+    return oj_shape_blocks_build(
+        side, flat, index->relation.distance != OJ_DISTANCE_HAUSDORFF_POINTS,
+        index->options.n_threads, err);
+}
+
+static oj_status build_index(struct oj_distance_index *shared,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    struct similar_index *self = own(shared);
+    enum oj_distance_kind kind = shared->relation.distance;
+    struct oj_order order = {0};
+    oj_status status;
+    self->n_dims = is_frechet(shared) ? MOST_DIMS : 4;
+    self->is_directed[0] = kind == OJ_DISTANCE_DIRECTED_HAUSDORFF;
+    self->is_directed[1] = kind == OJ_DISTANCE_DIRECTED_FROM_JOIN;
+    OJ_TRY(build_side(shared, shared->join_side, &self->side, err));
+    status = oj_distance_order(shared->join_side, shared->join_side, middle_of,
+                               shared->options.n_threads, &order, err);
+    if (status == OJ_OK)
+        status = build_entries(self, &order, err);
+    oj_order_free(&order);
+    OJ_TRY(status);
+    stats->index_bytes +=
+        self->levels.first[1] * (int64_t)sizeof *self->feature +
+        oj_box_levels_count(&self->levels) * 2 * self->n_dims *
+            (int64_t)sizeof *self->box;
+    if (!is_frechet(shared))
+        stats->index_bytes += oj_shape_blocks_bytes(&self->side);
+    return OJ_OK;
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct similar_index *self = (void *)wrapped;
+    oj_shape_blocks_free(&self->side);
+    oj_free(self->feature);
+    oj_free(self->box);
+}
+
+/* --- one row -------------------------------------------------------------- */
+
+static double gap(int n_dims, const double *a, const double *b)
+{
+    double most = 0.0;
+    for (int d = 0; d < n_dims; d++)
+    {
+        double below = a[d] - b[n_dims + d], above = b[d] - a[n_dims + d];
+        most = oj_larger(most, oj_larger(below, above));
+    }
+    /* squares of less than this underflow, and so may what is measured */
+    return most > 1e-150 ? most : 0.0;
+}
+
+static oj_status push(const struct similar_index *self,
+                      struct shape_search *search, int level, int64_t node,
+                      double most, struct oj_error *err)
+{
+    struct oj_box_child child = {
+        gap(self->n_dims, search->around,
+            self->box + (self->levels.first[level] + node) * 2 * self->n_dims),
+        node, level};
+    int64_t at = search->n_open;
+    if (child.d2 > most)
+        return OJ_OK;
+    OJ_ROOM(search->open, at, at + 1, search->cap_open, err);
+    search->n_open++;
+    for (; at > 0 && child.d2 < search->open[(at - 1) / 2].d2;
+         at = (at - 1) / 2)
+        search->open[at] = search->open[(at - 1) / 2];
+    search->open[at] = child;
+    return OJ_OK;
+}
+
+static struct oj_box_child pop(struct shape_search *search)
+{
+    struct oj_box_child *open = search->open, first = open[0];
+    int64_t n = --search->n_open, at = 0, child;
+    struct oj_box_child moved = open[n];
+    while ((child = 2 * at + 1) < n)
+    {
+        child += child + 1 < n && open[child + 1].d2 < open[child].d2;
+        if (!(open[child].d2 < moved.d2))
+            break;
+        open[at] = open[child];
+        at = child;
+    }
+    open[at] = moved;
+    return first;
+}
+
+/* The square of the distance of a pair, or anything above limit2. */
+static oj_status measure2(struct similar_index *self,
+                          struct shape_search *search, int64_t row,
+                          int64_t feature, double limit2, double *out,
+                          struct oj_error *err)
+{
+    struct oj_shape_scratch *scratch = &search->scratch;
+    double d2 = 0.0;
+    if (is_frechet(&self->shared))
+        return oj_shape_frechet2(self->shared.input, row,
+                                 self->shared.join_side, feature, limit2,
+                                 scratch, out, err);
+    if (!self->is_directed[1])
+        d2 = oj_shape_directed2(&self->input, row, &self->side, feature, d2,
+                                limit2, scratch);
+    if (!self->is_directed[0] && d2 <= limit2)
+        d2 = oj_shape_directed2(&self->side, feature, &self->input, row, d2,
+                                limit2, scratch);
+    *out = d2;
+    return OJ_OK;
+}
+
+/* Few more candidates than k are kept unsorted: each may make the bound
+ * smaller, which saves more than the sorting costs. */
+static void tighten(struct oj_ranking *ranking)
+{
+    if (ranking->n >= ranking->k &&
+        ranking->n - ranking->n_cut > ranking->k / 16)
+        oj_ranking_finish(ranking);
+}
+
+static oj_status try_feature(struct similar_index *self,
+                             struct oj_distance_worker *worker,
+                             struct shape_search *search, int64_t row,
+                             int32_t feature, struct oj_error *err)
+{
+    const struct oj_distance_index *index = &self->shared;
+    const struct oj_relation *relation = &index->relation;
+    double limit = oj_pair_max_distance(relation, index->input, row,
+                                        index->join_side, feature);
+    double d2, distance;
+    if (relation->op == OJ_OP_NEAREST && worker->ranking.bound < limit)
+        limit = worker->ranking.bound;
+    OJ_TRY(oj_distance_try(index, worker, err));
+    if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
+        return OJ_OK;
+    OJ_TRY(measure2(self, search, row, feature,
+                    limit < INFINITY ? oj_square_most(limit) : INFINITY, &d2,
+                    err));
+    distance = sqrt(d2);
+    /* infinite: given up */
+    if (!(distance <= limit && distance < INFINITY) ||
+        distance < relation->min_distance)
+        return OJ_OK;
+    OJ_TRY(oj_distance_put(index, worker, row, feature, distance, err));
+    if (relation->op == OJ_OP_NEAREST)
+        tighten(&worker->ranking);
+    return OJ_OK;
+}
+
+/* A directed distance does not mind sides by which the other one sticks out. */
+static void open_sides(const struct similar_index *self, double *around)
+{
+    for (int d = 0; d < 4; d++)
+    {
+        if (self->is_directed[d / 2])
+            around[d] = -INFINITY;
+        if (self->is_directed[1 - d / 2])
+            around[self->n_dims + d] = INFINITY;
+    }
+}
+
+static double reach_of_row(const struct similar_index *self,
+                           const struct oj_distance_worker *worker, int64_t row)
+{
+    const struct oj_distance_index *index = &self->shared;
+    double reach = index->relation.max_distance;
+    if (index->input->max_distance != NULL)
+        reach = index->input->max_distance[row];
+    else if (index->join_side->max_distance != NULL)
+        reach = self->most;
+    return index->relation.op == OJ_OP_NEAREST && worker->ranking.bound < reach
+               ? worker->ranking.bound
+               : reach;
+}
+
+static oj_status search_row(struct oj_distance_index *shared,
+                            struct oj_distance_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    struct similar_index *self = own(shared);
+    struct shape_search *search = &self->search[worker->thread];
+    const struct oj_box_levels *levels = &self->levels;
+    put_sides(shared->input, row, self->n_dims, search->around);
+    open_sides(self, search->around);
+    search->n_open = 0;
+    if (levels->n_levels > 0)
+        OJ_TRY(push(self, search, levels->n_levels - 1, 0, INFINITY, err));
+    while (search->n_open > 0)
+    {
+        struct oj_box_child at = pop(search);
+        double reach = reach_of_row(self, worker, row);
+        int64_t first = at.node * OJ_BOX_FANOUT, n;
+        if (at.d2 > reach)
+            break;
+        if (at.level == 0)
+        {
+            OJ_TRY(try_feature(self, worker, search, row,
+                               self->feature[at.node], err));
+            continue;
+        }
+        n = levels->first[at.level] - levels->first[at.level - 1];
+        for (int64_t c = first; c < first + OJ_BOX_FANOUT && c < n; c++)
+            OJ_TRY(push(self, search, at.level - 1, c, reach, err));
+    }
+    return OJ_OK;
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+static oj_status start_batch(struct oj_distance_index *shared,
+                             struct oj_error *err)
+{
+    struct similar_index *self = own(shared);
+    int n_threads = shared->options.n_threads;
+    OJ_NEW_ZEROED(self->search, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        self->search[t].scratch.cancel = shared->options.cancel;
+    OJ_TRY(build_side(shared, shared->input, &self->input, err));
+    return oj_distance_order(shared->input, shared->input, middle_of, n_threads,
+                             &shared->order, err);
+}
+
+static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
+{
+    struct similar_index *self = own(shared);
+    oj_shape_blocks_free(&self->input);
+    for (int t = 0; self->search != NULL && t < shared->options.n_threads; t++)
+    {
+        stats->n_candidates += self->search[t].scratch.n_refined;
+        oj_shape_scratch_free(&self->search[t].scratch);
+        oj_free(self->search[t].open);
+    }
+    oj_free(self->search);
+    self->search = NULL;
+}
+
+static const struct oj_distance_space shapes = {.build = build_index,
+                                                .start = start_batch,
+                                                .search = search_row,
+                                                .end = end_batch};
+
+static oj_status build(struct oj_index *index, const struct oj_index_args *args,
+                       struct oj_stats *stats, struct oj_error *err)
+{
+    return oj_distance_build(&shapes, args, index, stats, err);
+}
+
+const struct oj_engine oj_cpu_similar_shapes = {
+    "distances of shapes", takes,     sizeof(struct similar_index), build,
+    oj_distance_join,      free_side, oj_distance_batches_free,     NULL};
