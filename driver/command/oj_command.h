@@ -97,12 +97,13 @@ struct oj_command
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on;                /**< "LEFT=RIGHT,..." or NULL */
-    int centroid_of;               /**< enum oj_which_side, when given */
-    int point_on_surface_of;       /**< the same */
-    int invalid;                   /**< enum oj_invalid_mode */
-    int how;                       /**< enum oj_how; by default left,
-                                        inner with is_window */
+    const char *on;          /**< "LEFT=RIGHT,..." or NULL */
+    int centroid_of;         /**< enum oj_which_side, when given */
+    int point_on_surface_of; /**< the same */
+    int invalid;             /**< enum oj_invalid_mode */
+    int how;                 /**< enum oj_how; by default left,
+                                  inner with is_window */
+    int one_to_one;
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
     const char *prefix;
 

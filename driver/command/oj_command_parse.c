@@ -297,7 +297,8 @@ static const struct
     {"max_distance", "both say how far",
      "max_distance_field|join_max_distance_field", 0},
     {"max_distance_field", "both say how far", "join_max_distance_field", 0},
-    {"pick", "each makes one row of an input row's pairs", "agg", 0},
+    {"pick", "each makes one row of an input row's pairs", "agg|one_to_one", 0},
+    {"agg", "there is one pair at most to add up", "one_to_one", 0},
     {"agg", "a row of aggregates stands for several join features",
      "name_distance|name_rank|name_fid|overlap|nearest_point_fields|"
      "bearing_field|geometry",
@@ -324,7 +325,8 @@ static const struct
      0},
     {"benchmark",
      "the benchmark times the finding of pairs, and makes no rows of them",
-     "how|pick|agg|prefix|name_fid|name_distance|name_rank|name_count|overlap|"
+     "how|pick|agg|one_to_one|prefix|name_fid|name_distance|name_rank|"
+     "name_count|overlap|"
      "nearest_point_fields|bearing_field|select|join_select",
      0},
     {"benchmark", "the benchmark holds all rows and pairs in memory at once",
@@ -410,7 +412,8 @@ static oj_status check_write_spec(const struct oj_command *command,
 static oj_status check_in_place(const struct oj_command *command,
                                 struct oj_error *err)
 {
-    int has_rule = command->pick != NULL || command->aggregates != NULL;
+    int has_rule = command->pick != NULL || command->aggregates != NULL ||
+                   command->one_to_one;
     const struct oj_relation *relation = &command->relation;
     int has_ties = relation->ties == OJ_TIES_ALL;
     if (!command->in_place)
@@ -425,12 +428,13 @@ static oj_status check_in_place(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row, and "
                        "-op %s can find several: choose one with -pick, for "
-                       "example -pick first, or add them up with -agg",
+                       "example -pick first, or with -one_to_one, or add them "
+                       "up with -agg",
                        oj_command_op_name(command));
     if (relation->k > 1 || has_ties)
         return oj_fail(err, OJ_ERR_ARG,
                        "-in_place has room for one join feature per row: -%s, "
-                       "unless -pick or -agg makes one of them",
+                       "unless -pick, -one_to_one or -agg makes one of them",
                        relation->k > 1 ? "k can only be 1"
                                        : "ties can only be first");
     return OJ_OK;

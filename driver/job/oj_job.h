@@ -44,7 +44,8 @@ struct oj_job
     /* Of the input side, by whoever streams it. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_expected; /**< rows that are streamed; -1: unknown */
+    int64_t n_pairs_joined; /**< with -one_to_one, before the choice */
+    int64_t n_expected;     /**< rows that are streamed; -1: unknown */
     int show_progress;
 };
 

@@ -22,7 +22,7 @@
 #define OJ_TILED_JOIN_H
 
 #include "../../algs/engine/oj_join.h"
-#include "../files/oj_temporary.h"
+#include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_classes.h"
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */

@@ -3,9 +3,9 @@
 #include "../../algs/aggregate/oj_aggregate.h"
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_table.h"
-#include "../files/oj_temporary.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -1003,11 +1003,6 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 
 /* ---- the join layer streamed: whether ----------------------------------- */
 
-static int reads_once(const struct oj_source *source)
-{
-    return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
-}
-
 /* The k of nearest belong to input rows; the overlaps behind weighted sums are
  * computed for input rows; the reference joins input rows. */
 static int may_stream_join(const struct oj_aggregation *a)
@@ -1017,7 +1012,7 @@ static int may_stream_join(const struct oj_aggregation *a)
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            job->command->validate == NULL && job->command->n_windows == 0 &&
            job->command->output.unmatched_join_layer == NULL &&
-           !reads_once(&job->input);
+           !oj_source_reads_once(&job->input);
 }
 
 int oj_aggregation_streams_join(const struct oj_aggregation *a)

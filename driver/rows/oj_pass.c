@@ -370,6 +370,7 @@ static void close_sides(struct oj_pass *pass)
     end_reading(pass);
     end_stream(pass);
     close_unmatched(&pass->unmatched);
+    oj_choice_close(&pass->choice);
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
     oj_job_close(&pass->job);
@@ -454,8 +455,13 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
         case OJ_STREAMS_INPUT:
             break;
     }
-    OJ_TRY(oj_job_join(job, part->flat, part->answer, out, err));
-    return oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
+    if (pass->choice.is_made)
+        OJ_TRY(oj_choice_answer(&pass->choice, job, part, first, out, err));
+    else
+        OJ_TRY(oj_job_join(job, part->flat, part->answer, out, err));
+    return pass->is_choosing
+               ? OJ_OK
+               : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
 static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
@@ -562,8 +568,85 @@ oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
     return prepare(pass, 0, err);
 }
 
+/* ---- the pairs of -one_to_one -------------------------------------------- */
+
+/* How the input is read; without attributes that no row is made of. */
+static struct oj_read_options input_options(const struct oj_pass *pass,
+                                            int for_rows)
+{
+    const struct oj_job *job = &pass->job;
+    struct oj_read_options reading = oj_job_read_options(job, &job->input);
+    reading.limit = job->command->limit;
+    reading.keep_attributes =
+        for_rows ||
+        (!is_streamed(pass) && oj_sides_need_values(&job->sides, 0));
+    if (!reading.keep_attributes)
+        reading.n_fields = 0;
+    return reading;
+}
+
+/* Runs on the calling thread. */
+static oj_status add_to_choice(void *user, const struct oj_pipeline_part *part,
+                               const struct oj_matches *matches,
+                               struct oj_error *err)
+{
+    struct oj_pass *pass = user;
+    struct oj_answer answer = {0};
+    answer.part = part;
+    answer.pairs = matches;
+    answer.side = oj_job_answer_side(&pass->job, part->answer);
+    if (pass->watch != NULL)
+        OJ_TRY(pass->watch(pass->watch_user, &answer, err));
+    return oj_choice_add(&pass->choice, part, matches, &answer.side, err);
+}
+
+static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
+{
+    struct oj_job *job = &pass->job;
+    const struct oj_read_options reading = input_options(pass, 0);
+    struct oj_pipeline_work work = pipeline_work(pass);
+    const struct oj_pipeline_sink sink = {add_to_choice, pass};
+    struct oj_pipeline_counts counts = {0};
+    int64_t n_rows;
+    oj_status status;
+    OJ_TRY(oj_choice_open(job,
+                          pass->command != NULL && !job->input.is_result_set,
+                          &pass->choice, err));
+    work.max_pairs = job->command->max_pairs;
+    pass->progress_share = job->command->in_place ? 0.25 : 0.5;
+    OJ_TRY(open_reader(pass, &job->input, &reading, err));
+    status = oj_pipeline_run(&work, &sink, &counts, err);
+    n_rows = oj_layer_reader_counts(pass->reader)->n_rows;
+    if (status != OJ_OK)
+        return oj_message_add_reason(status, err);
+    pass->progress_start = pass->progress_share;
+    OJ_TRY(
+        oj_source_check_count(&job->input, job->command->limit, n_rows, err));
+    job->n_pairs_joined = counts.n_pairs;
+    return oj_choice_finish(&pass->choice, &counts, err);
+}
+
+/* Of all rows: filters of the pass are for those that are asked for. */
+static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
+{
+    int is_shared = pass->command != NULL;
+    oj_status status;
+    if (!pass->job.command->one_to_one || pass->choice.is_made)
+        return OJ_OK;
+    if (is_shared)
+        OJ_TRY(oj_source_filter(&pass->job.input, NULL, NULL, err));
+    pass->is_choosing = 1;
+    status = join_and_choose(pass, err);
+    pass->is_choosing = 0;
+    end_reading(pass);
+    if (status != OJ_OK)
+        oj_choice_close(&pass->choice);
+    return status == OJ_OK && is_shared ? set_filters(pass, err) : status;
+}
+
 oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 {
+    OJ_TRY(choose_pairs(pass, err));
     if (!pass->is_started)
         OJ_TRY(oj_rows_open(&pass->rows, err));
     pass->is_started = 1;
@@ -587,13 +670,7 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
     pass->has_begun = 1;
     if (is_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
-    reading = oj_job_read_options(job, &job->input);
-    reading.limit = job->command->limit;
-    reading.keep_attributes =
-        !pass->pairs_only ||
-        (!is_streamed(pass) && oj_sides_need_values(&job->sides, 0));
-    if (!reading.keep_attributes)
-        reading.n_fields = 0;
+    reading = input_options(pass, !pass->pairs_only);
     return open_reader(pass, &job->input, &reading, err);
 }
 
@@ -604,7 +681,8 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
     struct oj_pass *pass = user;
     struct oj_batch *batch = &pass->batches[slot];
     int is_join = pass->streams == OJ_STREAMS_JOIN;
-    if (!pass->has_begun && !is_join) /* nor while the join layer streams */
+    /* Nor while the join layer streams, or pairs are chosen. */
+    if (!pass->has_begun && !is_join && !pass->is_choosing)
         OJ_TRY(begin_input(pass, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *flat = oj_flat_buf_view(&batch->flat);
@@ -670,6 +748,16 @@ static oj_status check_input(struct oj_pass *pass, oj_status status,
         if (status == OJ_OK &&
             job->counts.n_rows != pass->held_input.flat.n_features)
             return fail_changed(&job->input, "changed while it was read", err);
+    }
+    if (pass->choice.is_made)
+    {
+        job->counts.read_s += pass->choice.counts.read_s;
+        job->counts.join_s += pass->choice.counts.join_s;
+        if (status == OJ_OK && !oj_choice_saw_its_rows(&pass->choice))
+            return fail_changed(&job->input,
+                                "has other rows, or another order, when it is "
+                                "read again for the pairs of -one_to_one",
+                                err);
     }
     if (pass->reader != NULL)
         job->input_counts = *oj_layer_reader_counts(pass->reader);

@@ -13,6 +13,7 @@
 
 #include "../../algs/base/oj_point_order.h"
 #include "../job/oj_job.h"
+#include "oj_choice.h"
 #include "oj_rows.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
@@ -71,6 +72,12 @@ struct oj_pass
      *  rows as they were joined, without attributes and not added up. */
     int pairs_only;
 
+    /** Set by the caller before the start, or NULL: is given the answers of the
+     *  join from which -one_to_one chooses, while they are made. */
+    oj_status (*watch)(void *user, const struct oj_answer *answer,
+                       struct oj_error *err);
+    void *watch_user;
+
     /* Of one that is not for once. */
     const struct oj_command *command; /**< NULL: for once */
     struct oj_message_list messages;
@@ -101,6 +108,9 @@ struct oj_pass
     double progress_start; /**< where in the bar streaming begins */
     double progress_share; /**< of the bar, that streaming takes; 0: all */
     int progress_open;     /**< the bar has begun and not ended */
+
+    struct oj_choice choice; /**< of -one_to_one */
+    int is_choosing;         /**< what streams is joined for it */
 
     /* The join layer, streamed past the input layer. */
     struct oj_join_side held_input; /**< all of it, but for its engine, which is
@@ -160,7 +170,8 @@ OJ_MUST_USE oj_status oj_pass_prepare(struct oj_pass *pass,
                                       struct oj_error *err);
 
 /** From now on answers are made; marks: join rows that match nothing will be
- *  asked for. */
+ *  asked for.  With -one_to_one all of the input, without the filters of the
+ *  pass, is joined here, and the pairs are chosen. */
 OJ_MUST_USE oj_status oj_pass_start(struct oj_pass *pass, int marks,
                                     struct oj_error *err);
 

@@ -138,7 +138,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
     const struct oj_command *c = rows->job->command;
     const struct oj_relation *relation = &rows->job->relation;
     int is_ranked = oj_relation_sorts_by_measure(relation) &&
-                    rows->request.pick == OJ_PICK_ALL &&
+                    rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
                     oj_relation_gives_lists(relation);
     add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
             "name_fid");
@@ -191,6 +191,11 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     enum oj_how how = (enum oj_how)command->how;
     int is_choice = how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
     int is_one = is_choice || command->aggregates != NULL;
+    if (command->one_to_one && oj_source_reads_once(&job->input))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-one_to_one reads the input twice, and %s can be read "
+                       "only once: write it to a file first",
+                       job->input.side->dataset);
     rows->job = job;
     rows->how = how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
                 : how == OJ_HOW_FULL ? OJ_HOW_LEFT
@@ -212,7 +217,8 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
         plan_geometry(rows, (enum oj_write_geometry)command->geometry);
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    fields->one_row_per_input = is_one || rows->request.pick != OJ_PICK_ALL ||
+    fields->one_row_per_input = is_one || command->one_to_one ||
+                                rows->request.pick != OJ_PICK_ALL ||
                                 !oj_relation_gives_lists(&job->relation);
     return command->aggregates != NULL ? plan_aggregates(rows, err) : OJ_OK;
 }

@@ -216,6 +216,16 @@ static const char *how_counted(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
+static const char *pairs_text(const struct oj_job *job)
+{
+    int64_t n = job->counts.n_pairs;
+    return !job->command->one_to_one
+               ? oj_counted(n, "pair", "pairs")
+               : CPLSPrintf("%s, of which %lld one to one",
+                            oj_counted(job->n_pairs_joined, "pair", "pairs"),
+                            (long long)n);
+}
+
 static void print_line(const struct oj_summary *summary)
 {
     const struct oj_job *job = summary->job;
@@ -230,11 +240,10 @@ static void print_line(const struct oj_summary *summary)
         "%s%s%s",
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
-        oj_counted(counts->n_pairs, "pair", "pairs"), how_counted(job),
-        oj_counted(n_written, "row", "rows"), summary->destination,
-        job->join_side->read_s + counts->read_s, join_seconds(job),
-        summary->write_s, summary->total_s, backend_text(job),
-        oj_counted(oj_job_threads(job), "thread", "threads"),
+        pairs_text(job), how_counted(job), oj_counted(n_written, "row", "rows"),
+        summary->destination, job->join_side->read_s + counts->read_s,
+        join_seconds(job), summary->write_s, summary->total_s,
+        backend_text(job), oj_counted(oj_job_threads(job), "thread", "threads"),
         job->tiled != NULL ? ", the join side in " : "",
         job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
 }
@@ -321,11 +330,14 @@ static void write_json(FILE *file, const void *user)
     write_side(file, "join", job, 1);
     fprintf(file,
             "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
-            "%lld,\n  \"pairs\": %lld,\n  \"pairs_not_made\": %lld,\n  "
+            "%lld,\n  \"pairs\": %lld,\n  \"pairs_joined\": %lld,\n  "
+            "\"pairs_not_made\": %lld,\n  "
             "\"undecided_pairs\": %lld,\n  \"self_join\": %s,\n",
             (long long)counts->n_rows, (long long)counts->n_matched,
             (long long)(counts->n_rows - counts->n_matched),
             (long long)counts->n_pairs,
+            (long long)(job->command->one_to_one ? job->n_pairs_joined
+                                                 : counts->n_pairs),
             (long long)oj_job_stats(job)->n_pairs_unmade,
             (long long)oj_job_stats(job)->n_undecided_pairs,
             job->sides.is_self_join ? "true" : "false");

@@ -368,7 +368,8 @@ static void print_output(const struct explanation *e)
         "every input row, then join rows that match nothing"};
     const struct oj_command *command = e->job->command;
     const struct oj_output_layer *layer = &e->run->output.layers[0];
-    line("rows", "%s%s%s%s%s", kept[command->how],
+    line("rows", "%s%s%s%s%s%s", kept[command->how],
+         command->one_to_one ? "; one to one, best pairs first" : "",
          command->pick != NULL ? "; one per input row: " : "",
          command->pick != NULL ? command->pick : "",
          command->aggregates != NULL ? "; one per input row, with " : "",

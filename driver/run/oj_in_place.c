@@ -2,10 +2,10 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/write/oj_geopackage_rows.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_transaction.h"
-#include "../files/oj_temporary.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -241,7 +241,7 @@ static oj_status keep_answers(struct update *u, struct oj_error *err)
             OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
                                       &answer->side, answer->values, err));
         OJ_TRY(keep_records(u, answer, err));
-        if (u->proof != NULL)
+        if (u->proof != NULL && !u->command->one_to_one)
             OJ_TRY(oj_proof_batch(u->proof, answer->part->flat, &answer->side,
                                   answer->pairs, err));
     }
@@ -255,7 +255,7 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
                          ? (int64_t)sizeof(struct record)
                          : (int64_t)offsetof(struct record, value);
     OJ_TRY(oj_temporary_file_open(NULL, "results", &u->file, err));
-    if (pass->streams == OJ_STREAMS_INPUT)
+    if (pass->streams == OJ_STREAMS_INPUT && !pass->choice.is_made)
         pass->progress_share = 0.5;
     pass->pairs_only = 1;
     OJ_TRY(oj_pass_stop(pass, keep_answers(u, err), err));

@@ -60,7 +60,7 @@ static oj_status write_answer(struct writing *w, const struct oj_answer *answer,
                                 answer->join_side, answer->join_table);
     OJ_TRY(write_rows(w->target[MAIN].writer, answer, answer->values, err));
     OJ_TRY(write_rows(w->target[UNMATCHED].writer, answer, NULL, err));
-    if (w->run->proof == NULL)
+    if (w->run->proof == NULL || w->run->command->one_to_one)
         return OJ_OK;
     start = oj_clock_seconds();
     status = oj_proof_batch(w->run->proof, answer->part->flat, &answer->side,
@@ -333,12 +333,23 @@ oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
                           &job->join, &run->output, err);
 }
 
+/* What -one_to_one chooses from. */
+static oj_status prove(void *proof, const struct oj_answer *answer,
+                       struct oj_error *err)
+{
+    return oj_proof_batch(proof, answer->part->flat, &answer->side,
+                          answer->pairs, err);
+}
+
 oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
 {
     OJ_TRY(oj_pass_prepare(&run->pass, err));
-    return run->command->validate == NULL
-               ? OJ_OK
-               : oj_proof_open(&run->pass.job, &run->proof, err);
+    if (run->command->validate == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_proof_open(&run->pass.job, &run->proof, err));
+    run->pass.watch = prove;
+    run->pass.watch_user = run->proof;
+    return OJ_OK;
 }
 
 static oj_status run_command(struct oj_command_run *run, struct oj_error *err)

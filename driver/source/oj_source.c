@@ -648,6 +648,11 @@ int oj_source_is_behind(const struct oj_source *source, const char *path)
     return found;
 }
 
+int oj_source_reads_once(const struct oj_source *source)
+{
+    return strncmp(source->side->dataset, "/vsistdin", 9) == 0;
+}
+
 void oj_source_close_dataset(struct oj_source *source)
 {
     if (source->is_result_set)

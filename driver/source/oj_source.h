@@ -98,6 +98,9 @@ int oj_source_can_hold_points(const struct oj_source *source);
 /** 1 when path is the dataset of the source or one of the files behind it. */
 int oj_source_is_behind(const struct oj_source *source, const char *path);
 
+/** 1 for a stream, of which rows come once. */
+int oj_source_reads_once(const struct oj_source *source);
+
 /** Closes the dataset and keeps the rest, for messages. */
 void oj_source_close_dataset(struct oj_source *source);
 

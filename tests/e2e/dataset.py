@@ -78,6 +78,13 @@ JOINS = """
 -op nearest -max_distance 30 -how semi points.gpkg zones.gpkg
 -op nearest -max_distance 30 -how anti points.gpkg zones.gpkg
 -op nearest -max_distance 30 -how right points.gpkg zones.gpkg
+-op dwithin -max_distance 60 -one_to_one -batch 10 points.gpkg zones.gpkg
+-op nearest -k 3 -one_to_one -how inner points.fgb zones.fgb
+-op intersects -one_to_one -how full zones.gpkg many.gpkg
+-op dwithin -max_distance 60 -one_to_one -limit 33 points.gpkg zones.gpkg
+-op dwithin -max_distance 60 -one_to_one -memory 2M -unsetFid points.gpkg zones.gpkg
+-op dwithin -max_distance 60 -one_to_one -sql 'SELECT geom, id + 1 AS more FROM points' points.gpkg zones.gpkg
+-op intersects -one_to_one -overlap area -where 'fid > 10' zones.gpkg zones.fgb
 -op nearest -max_distance 30 -how full points.gpkg zones.gpkg
 -op intersects -how semi points.gpkg zones.gpkg
 -op intersects -how right points.gpkg zones.gpkg
@@ -192,7 +199,7 @@ def fids_are_kept(words):
 
     if after("-how") in ("right", "full") or "-sql" in words or "-unsetFid" in words:
         return False
-    if "-agg" in words or "-pick" in words or after("-how") in ("semi", "anti"):
+    if any(w in words for w in ("-agg", "-pick", "-one_to_one")) or after("-how") in ("semi", "anti"):
         return True
     one = int(after("-k", 1)) == 1 and after("-ties") != "all"
     return one and (after("-op") == "nearest" or "-distance_to" in words)

@@ -1,0 +1,387 @@
+#include "oj_one_to_one.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_compare.h"
+#include "../../flatten/base/oj_temporary_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of a list: first the label of a row, then its pairs, best first. */
+struct listed_pair
+{
+    union
+    {
+        double measure;
+        int64_t label;
+    };
+    int64_t join; /* 2 * ordinal + 1 of the last pair of a row, 2 * ordinal of
+                     others; -1: it is the label */
+};
+
+/* The best pair so far of a join feature. */
+struct taken
+{
+    double measure;
+    int64_t row;
+    int64_t at; /* 1 + the place of its record; 0: it has none */
+};
+
+/* A pair of the row at hand. */
+struct candidate
+{
+    double measure; /* never NaN; the first member: oj_compare.h */
+    int64_t join;
+};
+
+enum
+{
+    LEAST_HELD = 1024,
+    PIECE = 4096 /* records that are read at once */
+};
+
+struct oj_one_to_one
+{
+    int64_t n_join;
+    struct taken *taken; /* [n_join] */
+    int64_t n_rows;      /* so far */
+
+    /* Records n_filed ... are held, those before are in the file. */
+    struct listed_pair *held;
+    int64_t n_held, cap_held, most_held;
+    int64_t n_filed;
+    struct oj_temporary_file file;
+    const char *near;
+
+    struct candidate *candidate;
+    int64_t cap_candidates;
+
+    struct oj_one_pair *pair; /* by label */
+    int64_t n_pairs, cap_pairs;
+};
+
+oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
+                             const char *near, struct oj_one_to_one **out,
+                             struct oj_error *err)
+{
+    struct oj_one_to_one *choice;
+    int64_t most = most_held / (int64_t)sizeof *choice->held;
+    OJ_NEW_ZEROED(choice, 1, err);
+    choice->n_join = n_join;
+    choice->near = near;
+    choice->most_held = most > LEAST_HELD ? most : LEAST_HELD;
+    choice->taken = oj_calloc(n_join, sizeof *choice->taken);
+    if (choice->taken == NULL)
+    {
+        oj_free(choice);
+        return oj_fail_nomem(err, n_join, sizeof *choice->taken);
+    }
+    *out = choice;
+    return OJ_OK;
+}
+
+/* ---- the order of pairs -------------------------------------------------- */
+
+/* Whether a pair of row a comes before one of row b, of one join feature; the
+ * pairs of one row are in this order by sort_candidates().  What else is to
+ * rank pairs (a similarity) is compared in these two places. */
+static int comes_first(double measure_a, int64_t a, double measure_b, int64_t b)
+{
+    return measure_a < measure_b || (measure_a == measure_b && a < b);
+}
+
+static int compare_candidates(const void *left, const void *right)
+{
+    const struct candidate *a = left, *b = right;
+    int order = oj_compare_doubles(&a->measure, &b->measure);
+    return order != 0 ? order : (a->join > b->join) - (a->join < b->join);
+}
+
+/* By measure, alike ones as they were. */
+static void sort_candidates(struct candidate *c, int64_t n,
+                            const int32_t *join_row, const int64_t *ordinal)
+{
+    int64_t i = 1;
+    while (i < n && c[i - 1].measure <= c[i].measure)
+        i++;
+    if (i < n)
+        qsort(c, (size_t)n, sizeof *c, compare_candidates);
+    for (i = 0; i < n; i++)
+    {
+        int64_t join = join_row[c[i].join];
+        c[i].join = ordinal != NULL ? ordinal[join] : join;
+    }
+}
+
+/* ---- lists --------------------------------------------------------------- */
+
+static oj_status file_held(struct oj_one_to_one *choice, struct oj_error *err)
+{
+    if (!choice->file.is_open)
+        OJ_TRY(
+            oj_temporary_file_open(choice->near, "pairs", &choice->file, err));
+    OJ_TRY(oj_temporary_file_write(
+        &choice->file, choice->held,
+        choice->n_held * (int64_t)sizeof *choice->held, err));
+    choice->n_filed += choice->n_held;
+    choice->n_held = 0;
+    return OJ_OK;
+}
+
+static oj_status put_record(struct oj_one_to_one *choice,
+                            const struct listed_pair *record,
+                            struct oj_error *err)
+{
+    if (choice->n_held == choice->most_held)
+        OJ_TRY(file_held(choice, err));
+    OJ_ROOM(choice->held, choice->n_held, choice->n_held + 1, choice->cap_held,
+            err);
+    choice->held[choice->n_held++] = *record;
+    return OJ_OK;
+}
+
+/* Of n records in the file. */
+static oj_status read_filed(const struct oj_one_to_one *choice, int64_t at,
+                            struct listed_pair *record, int64_t n,
+                            struct oj_error *err)
+{
+    const int64_t size = (int64_t)sizeof *record;
+    return oj_temporary_file_read(&choice->file, at * size, record, n * size,
+                                  err);
+}
+
+static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
+                            struct listed_pair *record, struct oj_error *err)
+{
+    if (at < choice->n_filed)
+        return read_filed(choice, at, record, 1, err);
+    *record = choice->held[at - choice->n_filed];
+    return OJ_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/* The row asks for the pairs of its list from the record at on; who is turned
+ * out for it asks for the rest of theirs, and so on. */
+static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
+                     struct oj_error *err)
+{
+    struct listed_pair record;
+    for (;; at++)
+    {
+        struct taken *taken, mine;
+        OJ_TRY(get_record(choice, at, &record, err));
+        taken = &choice->taken[record.join / 2];
+        mine = (struct taken){record.measure, row, at + 1};
+        if (taken->at == 0)
+        {
+            *taken = mine;
+            return OJ_OK;
+        }
+        if (comes_first(record.measure, row, taken->measure, taken->row))
+        {
+            row = taken->row;
+            at = taken->at - 1;
+            *taken = mine;
+            OJ_TRY(get_record(choice, at, &record, err));
+        }
+        if (record.join % 2 == 1)
+            return OJ_OK; /* no more pairs: the row stays alone */
+    }
+}
+
+/* The pairs of a row, in the order of measures. */
+static oj_status list_candidates(struct oj_one_to_one *choice,
+                                 const struct oj_matches *m, int64_t i,
+                                 const int64_t *ordinal, int64_t *n,
+                                 struct oj_error *err)
+{
+    int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
+    OJ_ROOM(choice->candidate, 0, end - first, choice->cap_candidates, err);
+    for (int64_t p = first; p < end; p++)
+    {
+        double measure = m->measure[p];
+        choice->candidate[p - first] =
+            (struct candidate){isnan(measure) ? (double)INFINITY : measure, p};
+    }
+    *n = end - first;
+    sort_candidates(choice->candidate, *n, m->join_row, ordinal);
+    return OJ_OK;
+}
+
+/* Leaves those that are worse than what their join feature has. */
+static int64_t drop_lost(const struct oj_one_to_one *choice, int64_t n)
+{
+    struct candidate *c = choice->candidate;
+    int64_t n_left = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct taken *taken = &choice->taken[c[i].join];
+        if (taken->at == 0 || comes_first(c[i].measure, choice->n_rows,
+                                          taken->measure, taken->row))
+            c[n_left++] = c[i];
+    }
+    return n_left;
+}
+
+static oj_status add_row(struct oj_one_to_one *choice, int64_t label, int64_t n,
+                         struct oj_error *err)
+{
+    const struct candidate *c = choice->candidate;
+    struct listed_pair record = {.label = label, .join = -1};
+    int64_t at;
+    n = drop_lost(choice, n);
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(put_record(choice, &record, err));
+    at = choice->n_filed + choice->n_held;
+    for (int64_t i = 0; i < n; i++)
+    {
+        record.measure = c[i].measure;
+        record.join = 2 * c[i].join + (i == n - 1);
+        OJ_TRY(put_record(choice, &record, err));
+    }
+    return ask(choice, choice->n_rows, at, err);
+}
+
+oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
+                            const struct oj_matches *matches,
+                            const int64_t *ordinal, const int64_t *label,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < matches->n_rows; i++)
+    {
+        int64_t n;
+        OJ_TRY(list_candidates(choice, matches, i, ordinal, &n, err));
+        if (n > 0)
+            OJ_TRY(add_row(choice, label != NULL ? label[i] : choice->n_rows, n,
+                           err));
+        choice->n_rows++;
+    }
+    return OJ_OK;
+}
+
+/* ---- the pairs taken ----------------------------------------------------- */
+
+/* Takes over from n records, the first of them at; *label: of the row that the
+ * records before belong to. */
+static oj_status collect(struct oj_one_to_one *choice,
+                         const struct listed_pair *record, int64_t n,
+                         int64_t at, int64_t *label, struct oj_error *err)
+{
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t join = record[i].join / 2;
+        if (record[i].join < 0)
+            *label = record[i].label;
+        else if (choice->taken[join].at == at + i + 1)
+        {
+            double measure = record[i].measure;
+            OJ_ROOM(choice->pair, choice->n_pairs, choice->n_pairs + 1,
+                    choice->cap_pairs, err);
+            choice->pair[choice->n_pairs++] = (struct oj_one_pair){
+                *label, join, isinf(measure) ? (double)NAN : measure};
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status collect_filed(struct oj_one_to_one *choice, int64_t *label,
+                               struct oj_error *err)
+{
+    struct listed_pair *piece;
+    oj_status status = OJ_OK;
+    OJ_NEW(piece, PIECE, err);
+    for (int64_t at = 0; at < choice->n_filed && status == OJ_OK; at += PIECE)
+    {
+        int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
+        status = read_filed(choice, at, piece, n, err);
+        if (status == OJ_OK)
+            status = collect(choice, piece, n, at, label, err);
+    }
+    oj_free(piece);
+    return status;
+}
+
+/* Labels are row numbers, or FIDs, which nearly always ascend. */
+static oj_status order_pairs(struct oj_one_to_one *choice, struct oj_error *err)
+{
+    struct oj_one_pair *pair = choice->pair;
+    int64_t n = choice->n_pairs, i = 1;
+    while (i < n && pair[i - 1].label < pair[i].label)
+        i++;
+    if (i >= n)
+        return OJ_OK;
+    qsort(pair, (size_t)n, sizeof *pair, oj_compare_int64);
+    for (i = 1; i < n; i++)
+    {
+        if (pair[i - 1].label == pair[i].label)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "several rows of the input have the FID %lld",
+                           (long long)pair[i].label);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
+                               struct oj_error *err)
+{
+    int64_t label = 0;
+    choice->n_pairs = 0;
+    OJ_TRY(collect_filed(choice, &label, err));
+    OJ_TRY(collect(choice, choice->held, choice->n_held, choice->n_filed,
+                   &label, err));
+    OJ_TRY(order_pairs(choice, err));
+    oj_temporary_file_close(&choice->file);
+    oj_free(choice->held);
+    oj_free(choice->taken);
+    oj_free(choice->candidate);
+    choice->held = NULL;
+    choice->taken = NULL;
+    choice->candidate = NULL;
+    return OJ_OK;
+}
+
+const struct oj_one_pair *
+oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n)
+{
+    *n = choice->n_pairs;
+    return choice->pair;
+}
+
+const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
+                                             int64_t label, int64_t *hint)
+{
+    const struct oj_one_pair *pair = choice->pair;
+    int64_t low = *hint, end = choice->n_pairs;
+    if (low > end || (low > 0 && pair[low - 1].label >= label))
+        low = 0;
+    /* Of ascending labels the next pair is most often the one. */
+    if (low < end && pair[low].label >= label)
+        end = low + 1;
+    while (low < end)
+    {
+        int64_t middle = low + (end - low) / 2;
+        if (pair[middle].label < label)
+            low = middle + 1;
+        else
+            end = middle;
+    }
+    *hint = low;
+    if (low == choice->n_pairs || pair[low].label != label)
+        return NULL;
+    *hint = low + 1;
+    return &pair[low];
+}
+
+void oj_one_to_one_close(struct oj_one_to_one *choice)
+{
+    if (choice == NULL)
+        return;
+    oj_temporary_file_close(&choice->file);
+    oj_free(choice->held);
+    oj_free(choice->taken);
+    oj_free(choice->candidate);
+    oj_free(choice->pair);
+    oj_free(choice);
+}

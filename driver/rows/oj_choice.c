@@ -1,0 +1,139 @@
+#include "oj_choice.h"
+
+#include "../../flatten/base/oj_array.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Bytes of pairs that are held in memory; of -memory the share. */
+#define MOST_HELD (INT64_C(512) << 20)
+#define HELD_SHARE 8
+
+oj_status oj_choice_open(const struct oj_job *job, int by_fid,
+                         struct oj_choice *choice, struct oj_error *err)
+{
+    const struct oj_command *command = job->command;
+    const int64_t n = job->join_side->counts.n_rows;
+    oj_choice_close(choice);
+    choice->by_fid = by_fid;
+    OJ_TRY(oj_one_to_one_open(
+        n, command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD,
+        command->output.dst, &choice->pairs, err));
+    if (job->tiled != NULL)
+        OJ_NEW(choice->place, n, err);
+    return OJ_OK;
+}
+
+/* ---- the rows of a reading ----------------------------------------------- */
+
+static uint64_t mix(uint64_t sum, const void *number)
+{
+    uint64_t bits;
+    memcpy(&bits, number, sizeof bits);
+    sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
+    return sum ^ sum >> 29;
+}
+
+/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
+static void see(uint64_t *sum, const struct oj_flat *flat)
+{
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t first, end;
+        oj_flat_vertices(flat, i, &first, &end);
+        if (flat->fid != NULL)
+            *sum = mix(*sum, &flat->fid[i]);
+        if (first < end)
+            *sum = mix(mix(*sum, &flat->x[first]), &flat->y[first]);
+    }
+}
+
+int oj_choice_saw_its_rows(const struct oj_choice *choice)
+{
+    return choice->by_fid || choice->seen[0] == choice->seen[1];
+}
+
+/* ---- the join ------------------------------------------------------------ */
+
+oj_status oj_choice_add(struct oj_choice *choice,
+                        const struct oj_pipeline_part *part,
+                        const struct oj_matches *matches,
+                        const struct oj_answer_side *side, struct oj_error *err)
+{
+    see(&choice->seen[0], part->flat);
+    for (int64_t i = 0; choice->place != NULL && i < side->flat.n_features; i++)
+        choice->place[side->ordinal[i]] = side->place[i];
+    return oj_one_to_one_add(choice->pairs, matches, side->ordinal,
+                             choice->by_fid ? part->flat->fid : NULL, err);
+}
+
+oj_status oj_choice_finish(struct oj_choice *choice,
+                           const struct oj_pipeline_counts *counts,
+                           struct oj_error *err)
+{
+    OJ_TRY(oj_one_to_one_finish(choice->pairs, err));
+    choice->counts = *counts;
+    choice->is_made = 1;
+    return OJ_OK;
+}
+
+/* ---- its rows ------------------------------------------------------------ */
+
+/* Fetches the join features of an answer out of the tiles: join_row becomes
+ * their places there. */
+static oj_status fetch(struct oj_choice *choice, struct oj_job *job, int answer,
+                       struct oj_matches *out, struct oj_error *err)
+{
+    const int64_t n = out->n_pairs;
+    struct oj_keyed *found;
+    int64_t n_found = 0;
+    OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
+    OJ_ROOM(choice->found_place, 0, n, choice->cap_found_place, err);
+    for (int64_t row = 0; row < out->n_rows; row++)
+    {
+        if (out->join_row[row] >= 0)
+            choice->found[n_found++] = (struct oj_keyed){
+                (uint64_t)choice->place[out->join_row[row]], row};
+    }
+    found = oj_radix_sort(choice->found, choice->found + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        choice->found_place[i] = (int64_t)found[i].key;
+        out->join_row[found[i].value] = (int32_t)i;
+    }
+    return oj_tiles_fetch(&job->tiles, choice->found_place, n,
+                          &job->answer_side[answer], err);
+}
+
+oj_status oj_choice_answer(struct oj_choice *choice, struct oj_job *job,
+                           const struct oj_pipeline_part *part, int64_t first,
+                           struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_flat *flat = part->flat;
+    if (first == 0)
+        choice->seen[1] = 0;
+    see(&choice->seen[1], flat);
+    OJ_TRY(oj_matches_reserve(out, flat->n_features, flat->n_features, 0, err));
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        const struct oj_one_pair *pair = oj_one_to_one_find(
+            choice->pairs, choice->by_fid ? flat->fid[i] : first + i,
+            &choice->hint);
+        out->join_row[i] = pair != NULL ? (int32_t)pair->join : -1;
+        out->measure[i] = pair != NULL ? pair->measure : (double)NAN;
+        out->n_matched += pair != NULL;
+    }
+    out->n_pairs = out->n_matched;
+    return choice->place == NULL ? OJ_OK
+                                 : fetch(choice, job, part->answer, out, err);
+}
+
+void oj_choice_close(struct oj_choice *choice)
+{
+    const struct oj_choice closed = {0};
+    oj_one_to_one_close(choice->pairs);
+    oj_free(choice->place);
+    oj_free(choice->found);
+    oj_free(choice->found_place);
+    *choice = closed;
+}

@@ -1,0 +1,114 @@
+#include "oj_temporary_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum
+{
+    PATH_SIZE = 4096
+};
+
+static oj_status fail_file(const char *what, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO,
+                   "keeping %s in a temporary file failed: %s; TMPDIR can "
+                   "name another folder",
+                   what, strerror(errno));
+}
+
+/* The descriptor of a file without a name in a folder, n letters of text, or
+ * -1. */
+static int open_in(const char *folder, size_t n)
+{
+    char path[PATH_SIZE];
+    int file;
+    if (snprintf(path, sizeof path, "%.*s/.ogrjoin-XXXXXX", (int)n, folder) >=
+        (int)sizeof path)
+    {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    file = mkstemp(path);
+    if (file >= 0)
+        unlink(path);
+    return file;
+}
+
+/* In the folder that path is in. */
+static int open_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? open_in(".", 1)
+                         : open_in(path, (size_t)(slash - path));
+}
+
+oj_status oj_temporary_file_open(const char *near, const char *what,
+                                 struct oj_temporary_file *out,
+                                 struct oj_error *err)
+{
+    struct oj_temporary_file made = {-1, 1, 0, what};
+    const char *fallback = getenv("TMPDIR");
+    if (near != NULL && strncmp(near, "/vsi", 4) != 0)
+        made.descriptor = open_beside(near);
+    if (made.descriptor < 0)
+    {
+        if (fallback == NULL || fallback[0] == '\0')
+            fallback = "/tmp";
+        made.descriptor = open_in(fallback, strlen(fallback));
+    }
+    if (made.descriptor < 0)
+        return fail_file(what, err);
+    *out = made;
+    return OJ_OK;
+}
+
+oj_status oj_temporary_file_write(struct oj_temporary_file *file,
+                                  const void *bytes, int64_t n,
+                                  struct oj_error *err)
+{
+    const char *from = bytes;
+    while (n > 0)
+    {
+        ssize_t written =
+            pwrite(file->descriptor, from, (size_t)n, (off_t)file->size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return fail_file(file->what, err);
+        from += written;
+        n -= written;
+        file->size += written;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
+                                 int64_t offset, void *bytes, int64_t n,
+                                 struct oj_error *err)
+{
+    char *to = bytes;
+    while (n > 0)
+    {
+        ssize_t read = pread(file->descriptor, to, (size_t)n, (off_t)offset);
+        if (read < 0 && errno == EINTR)
+            continue;
+        if (read == 0)
+            return oj_fail(err, OJ_ERR_IO, "a temporary file ends early");
+        if (read < 0)
+            return fail_file(file->what, err);
+        to += read;
+        n -= read;
+        offset += read;
+    }
+    return OJ_OK;
+}
+
+void oj_temporary_file_close(struct oj_temporary_file *file)
+{
+    if (file->is_open)
+        close(file->descriptor);
+    memset(file, 0, sizeof *file);
+}

@@ -1,0 +1,208 @@
+"""-one_to_one: of all pairs of a join those that a plain choice takes, from the best
+to the last, each feature of either side once at most."""
+
+from test_memory import compare
+
+from e2e import *
+
+# Joins with a distance and without, on what sides() makes.
+JOINS = """
+-op dwithin -max_distance 25
+-op nearest -max_distance 100
+-op nearest -k 4
+-op nearest -k 2 -ties all
+-op dwithin -max_distance 40 -on code
+-op intersects -centroid_of join
+-op bbox
+""".strip().split("\n")
+
+
+def lattice(n, seed, step):
+    """Points of which many are at one place and equally far from others."""
+    r = random.Random(seed)
+    places = range(0, 500, step)
+    for i in range(n):
+        where = f"POINT ({r.choice(places)} {r.choice(places)})"
+        yield (None if i % 50 == 7 else where), {"id": i, "code": r.randrange(3)}
+
+
+def sides(ending, n=(300, 260)):
+    """FIDs of the join side neither ascend nor begin with 0, where a format keeps
+    them."""
+    fields = (("id", ogr.OFTInteger), ("code", ogr.OFTInteger))
+    names = ["a" + ending, "b" + ending]
+    points = list(lattice(n[1], 2, 15))
+    fids = random.Random(3).sample(range(5, 40 * n[1]), n[1])
+    make(names[0], lattice(n[0], 1, 10), fields, kind=ogr.wkbPoint)
+    rows = [(*row, fid) for row, fid in zip(points, fids)] if ending == ".gpkg" else points
+    make(names[1], rows, fields, kind=ogr.wkbPoint)
+    return names
+
+
+def plain_choice(words, left, right):
+    """{input id: (join id, distance)}, from the pairs of the join without it."""
+    succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
+    order = {v["id"]: i for i, (_, _, v) in enumerate(rows(left))}
+    pairs = [row[2] for row in Layer("pairs.gpkg").rows]
+    pairs.sort(key=lambda v: (v.get("join_distance") or 0.0, order[v["id"]], v["join_fid"]))
+    chosen, taken = {}, set()
+    for v in pairs:
+        if v["id"] not in chosen and v["join_fid"] not in taken:
+            chosen[v["id"]] = v["join_id"], v.get("join_distance")
+            taken.add(v["join_fid"])
+    return chosen, len(pairs)
+
+
+def check_answer():
+    n_fewer = 0
+    for ending in (".gpkg", ".fgb"):
+        left, right = sides(ending)
+        for line in JOINS:
+            words = line.split()
+            chosen, n = plain_choice(words, left, right)
+            succeeds(*words, "-one_to_one", "-overwrite", "-json_summary", "s.json", "out.gpkg", left, right)
+            got = Layer("out.gpkg")
+            true("join_rank" not in got.fields, "one pair has no rank")
+            same([row[2]["id"] for row in got.rows], [row[2]["id"] for row in rows(left)], "rows stay in order")
+            found = {v["id"]: (v["join_id"], v.get("join_distance"))
+                     for _, _, v in got.rows if v["join_fid"] is not None}
+            same(found, chosen, line)
+            said = summary("s.json")
+            same((said["pairs_joined"], said["pairs"], said["matched"]), (n, len(chosen), len(chosen)), line)
+            n_fewer += n > len(chosen) > 20
+    true(n_fewer > 8, f"in {n_fewer} joins there was something to choose")
+
+
+def check_who_is_kept():
+    left, right = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 25]
+    chosen, n = plain_choice(words, left, right)
+    alone = {row[2]["id"] for row in rows(left)} - set(chosen)
+    join_alone = {row[2]["id"] for row in rows(right)} - {j for j, _ in chosen.values()}
+    true(len(alone) > 20 and len(join_alone) > 20, "there are leftovers")
+    words += ["-one_to_one", "-overwrite"]
+
+    def ids(how, layer=None, more=()):
+        succeeds(*words, "-how", how, *more, "out.gpkg", left, right)
+        return Layer("out.gpkg", layer).column("id")
+
+    same(set(ids("inner")), set(chosen), "inner")
+    same(set(ids("semi")), set(chosen), "semi")
+    same(set(ids("anti")), alone, "anti")
+    same(len(ids("right")), len(chosen) + len(join_alone), "right")
+    same(len(ids("full")), 300 + len(join_alone), "full")
+    beside = ("-unmatched_layer", "no_b", "-unmatched_join_layer", "no_a")
+    same(len(ids("left", None, beside)), 300, "left")
+    same(set(Layer("out.gpkg", "no_b").column("id")), alone, "input rows alone")
+    same(set(Layer("out.gpkg", "no_a").column("id")), join_alone, "join rows alone")
+    r = succeeds(*words, "out.gpkg", left, right)
+    true(f"{n} pairs, of which {len(chosen)} one to one" in r.err, f"says so: {r}")
+
+
+def check_threads_and_batches():
+    """The same bytes."""
+    sides(".gpkg")
+    sides(".fgb")
+    csv = "X,Y,id\n" + "".join(f"{i * 7 % 300},{i * 11 % 290},{i}\n" for i in range(400))
+    for name in ("a.csv", "b.csv"):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(csv)
+    points = ("-oo", "X_POSSIBLE_NAMES=X", "-oo", "Y_POSSIBLE_NAMES=Y",
+              "-joo", "X_POSSIBLE_NAMES=X", "-joo", "Y_POSSIBLE_NAMES=Y")
+    for words, ending in (
+        (("-op", "dwithin", "-max_distance", 25), ".gpkg"),
+        (("-op", "nearest", "-k", 3), ".fgb"),
+        (("-op", "intersects"), ".fgb"),
+        (("-op", "dwithin", "-max_distance", 12, *points), ".csv"),
+    ):
+        first = None
+        for more in (
+            ("-threads", 1), ("-threads", 2), ("-threads", 4),
+            ("-threads", 2, "-batch", 1), ("-threads", 4, "-batch", 7), ("-batch", 100),
+        ):
+            for out in ("out.csv", "out.fgb"):
+                succeeds(*words, *more, "-one_to_one", "-overwrite", out, "a" + ending, "b" + ending)
+            made = digest("out.csv"), digest("out.fgb")
+            first = first or made
+            same(made, first, f"{words} {more}")
+
+
+def check_tiles():
+    """A join side larger than memory."""
+    left, right = sides(".gpkg", (2500, 9000))
+    for line in ("-op dwithin -max_distance 6", "-op nearest -k 3", "-op intersects",
+                 "-op dwithin -max_distance 6 -how full -nearest_point_fields"):
+        compare([*line.split(), "-one_to_one"], left, right)
+
+
+def check_self_join():
+    """Each FID once at most on either side."""
+    left, _ = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 30]
+    for more in ((), ("-unordered_pairs",)):
+        chosen, _ = plain_choice([*words, *more], left, left)
+        succeeds(*words, *more, "-one_to_one", "-how", "inner", "-overwrite", "out.gpkg", left, left)
+        found = {v["id"]: (v["join_id"], v["join_distance"]) for _, _, v in rows("out.gpkg")}
+        same(found, chosen, str(more))
+        partners = [j for j, _ in found.values()]
+        same(len(set(partners)), len(partners), "each once")
+
+
+def check_in_place():
+    left, right = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 25]
+    chosen, _ = plain_choice(words, left, right)
+    for _ in range(2):
+        succeeds("-in_place", *words, "-one_to_one", left, right)
+        found = {v["id"]: (v["join_id"], v["join_distance"])
+                 for _, _, v in rows(left) if v["join_fid"] is not None}
+        same(found, chosen)
+
+
+def check_validate():
+    """Before the choice: every pair of the join."""
+    left, right = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 25]
+    _, n = plain_choice(words, left, right)
+    r = succeeds(*words, "-one_to_one", "-validate", "-json_summary", "s.json", "out.gpkg", left, right)
+    same((summary("s.json")["pairs_validated"], summary("s.json")["rows_different"]), (n, 0), str(r))
+
+
+def check_other_columns():
+    """Of the pairs that were chosen."""
+    lots_file("l.gpkg", 40)
+    lots_file("m.gpkg", 30)
+    words = ["-one_to_one", "-overlap", "area", "-geometry", "intersection", "-how", "inner"]
+    succeeds(*words, "out.gpkg", "l.gpkg", "m.gpkg")
+    shapes = {name: dict(zip([row[0] for row in rows(name)], Layer(name).shapes())) for name in ("l.gpkg", "m.gpkg")}
+    got = rows("out.gpkg")
+    true(len(got) > 10, "something is joined")
+    for fid, wkb, v in got:
+        both = shapes["l.gpkg"][fid].Intersection(shapes["m.gpkg"][v["join_fid"]])
+        near(v["overlap_area"], both.GetArea(), 1e-6, f"{fid}")
+        near(ogr.CreateGeometryFromWkb(wkb).GetArea(), both.GetArea(), 1e-6, f"{fid}")
+
+
+def check_select():
+    """The result of a SELECT is read twice: in another order it is an error."""
+    left, right = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]
+    chosen, _ = plain_choice(words[:-1], left, right)
+    succeeds(*words, "-sql", "SELECT * FROM a", "out.gpkg", left, right)
+    same({v["id"] for _, _, v in rows("out.gpkg") if v["join_id"] is not None}, set(chosen))
+    fails(*words, "-sql", "SELECT * FROM a ORDER BY random()", "no.gpkg", left, right,
+          says="another order", op=False)
+
+
+def check_what_makes_no_sense():
+    left, right = sides(".gpkg")
+    words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]
+    fails(*words, "-pick", "first", "no.gpkg", left, right, says="-one_to_one", op=False)
+    fails(*words, "-agg", "count", "no.gpkg", left, right, says="-one_to_one", op=False)
+    fails(*words, "-max_pairs", 100, "no.gpkg", left, right, says="-max_pairs", op=False)
+    fails("-k", 2, "-one_to_one", "-name_rank", "r", "no.gpkg", left, right, says="-name_rank")
+    r = run(*words, "-f", "CSV", "no.csv", "/vsistdin/", right)
+    true(r.rc == 1 and not os.path.exists("no.csv"), f"a stream is read once: {r}")
+
+
+main(globals())
