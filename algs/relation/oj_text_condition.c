@@ -6,6 +6,21 @@
  * below 2^52. */
 __extension__ typedef unsigned __int128 u128;
 
+oj_status oj_text_condition_check(const struct oj_text_condition *condition,
+                                  struct oj_error *err)
+{
+    int64_t p = condition->numerator, q = condition->denominator;
+    if ((int)condition->measure < 0 || condition->measure > OJ_TEXT_OVERLAP)
+        return oj_fail(err, OJ_ERR_ARG, "unknown measure of texts %d",
+                       (int)condition->measure);
+    if (p < 0 || p > q || q < 1 || q > 1000000000)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the least similarity must be from 0 to 1, with 9 "
+                       "digits at most, not %lld/%lld",
+                       (long long)p, (long long)q);
+    return OJ_OK;
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -9,6 +9,8 @@
 #ifndef OJ_TEXT_CONDITION_H
 #define OJ_TEXT_CONDITION_H
 
+#include "../../flatten/base/oj_status.h"
+
 #include <stdint.h>
 
 enum oj_text_measure
@@ -32,6 +34,10 @@ struct oj_text_condition
      *  0: any token in common. */
     int64_t numerator, denominator;
 };
+
+/** OJ_ERR_ARG: a similarity is not what is said above. */
+OJ_MUST_USE oj_status oj_text_condition_check(
+    const struct oj_text_condition *condition, struct oj_error *err);
 
 /** 1 when sets of a and b tokens, 1 to 2^20 each, with o > 0 in common fulfil
  *  the condition. */

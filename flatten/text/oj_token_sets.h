@@ -63,8 +63,31 @@ struct oj_token_sets
                                            also unknown ones */
 };
 
+/** n rows from first on, as sets of their own. */
+static inline struct oj_token_sets
+oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
+{
+    struct oj_token_sets slice = {n, sets->offset + first, sets->token,
+                                  sets->size + first, sets->bits + first};
+    return slice;
+}
+
+/** The most tokens that two rows can have in common, by their sizes and bits.
+ */
+static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
+                                          int64_t row_a,
+                                          const struct oj_token_sets *b,
+                                          int64_t row_b)
+{
+    const struct oj_token_bits *s = &a->bits[row_a], *t = &b->bits[row_b];
+    int64_t both = (int64_t)a->size[row_a] + b->size[row_b];
+    return (both - __builtin_popcountll(s->word[0] ^ t->word[0]) -
+            __builtin_popcountll(s->word[1] ^ t->word[1])) /
+           2;
+}
+
 /** Owner; zeroed memory is a valid empty one, and one object may be used for
- *  many batches (its memory is kept). */
+ *  many batches (its memory is kept). After an error it has no rows. */
 struct oj_token_sets_buf
 {
     int64_t n_rows, n_bad_bytes, n_without; /**< rows that have no token */
