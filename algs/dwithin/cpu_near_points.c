@@ -203,7 +203,7 @@ static oj_status make_marks(const struct oj_pair_filter *filter,
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
     *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
-                   input->exclude_class != NULL;
+                   input->exclude_class != NULL || relation->n_similar > 0;
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;

@@ -80,7 +80,7 @@ static int takes(const struct oj_relation *relation,
            relation->min_distance == 0.0 && !relation->exclude_self &&
            relation->unordered_pairs == 0 && !relation->exclude_same_geometry &&
            join_side->on_class == NULL && join_side->exclude_class == NULL &&
-           join_side->max_distance == NULL &&
+           join_side->max_distance == NULL && relation->n_similar == 0 &&
            (input == NULL ||
             ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
              input->max_distance == NULL));

@@ -2,6 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
+#include "../../flatten/text/oj_token_sets.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_measures.h"
 #include "../pairs/oj_nearest_points.h"
@@ -12,6 +13,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+_Static_assert(OJ_PAIR_SIMILARITY + OJ_MOST_TEXTS == OJ_N_PAIR_VALUES,
+               "one value for each condition on texts");
 
 /* Entries that a thread takes at once. */
 #define ENTRIES_PER_TASK 64
@@ -67,10 +71,20 @@ static int wants_points(const struct oj_pair_request *r)
            r->want[OJ_PAIR_BEARING];
 }
 
+static int wants_similarities(const struct oj_pair_request *r)
+{
+    for (int i = 0; i < r->relation.n_similar; i++)
+    {
+        if (r->want[OJ_PAIR_SIMILARITY + i])
+            return 1;
+    }
+    return 0;
+}
+
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
 {
     return request->pick != OJ_PICK_ALL || wants_overlap(request) ||
-           wants_points(request);
+           wants_points(request) || wants_similarities(request);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -473,6 +487,36 @@ static oj_status visit_points(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
+/* ---- similarities ---------------------------------------------------------
+ */
+
+static double similarity_of(const struct pair_stage_worker *worker,
+                            int condition)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_token_sets *a = &stage->input.joined->texts[condition];
+    const struct oj_token_sets *b = &stage->join_side.joined->texts[condition];
+    return oj_text_similarity(
+        stage->request.relation.similar[condition].measure,
+        oj_token_sets_common(a, worker->row, b, worker->feature),
+        a->size[worker->row], b->size[worker->feature]);
+}
+
+static oj_status visit_similarities(struct pair_stage_worker *worker,
+                                    struct oj_error *err)
+{
+    (void)err;
+    for (int i = 0; i < worker->stage->request.relation.n_similar; i++)
+    {
+        enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
+        if (wants(worker, which))
+            set_value(worker, which,
+                      worker->feature >= 0 ? similarity_of(worker, i)
+                                           : (double)NAN);
+    }
+    return OJ_OK;
+}
+
 /* ---- picking ------------------------------------------------------------ */
 
 /* Sets the score of an entry; rows with one pair need none. */
@@ -492,6 +536,8 @@ static oj_status visit_score(struct pair_stage_worker *worker,
         OJ_TRY(find_points(worker, &p, err));
         score = -p.distance;
     }
+    else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
+        score = similarity_of(worker, 0);
     else
     {
         unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);
@@ -519,11 +565,12 @@ static oj_status score_entries(struct oj_pair_stage *stage,
     const struct oj_op_info *op = oj_op_get(request->relation.op);
     if ((matches->offset == NULL && matches->n_tied == 0) ||
         (request->pick != OJ_PICK_LARGEST_OVERLAP &&
+         request->pick != OJ_PICK_MOST_SIMILAR &&
          (request->pick != OJ_PICK_NEAREST || pairs_meet(&request->relation))))
         return OJ_OK;
     OJ_ROOM(stage->score, 0, matches->n_entries + 1, stage->cap_score, err);
     scores->of_entry = stage->score;
-    if (request->pick == OJ_PICK_LARGEST_OVERLAP ||
+    if (request->pick != OJ_PICK_NEAREST ||
         (op->takes & OJ_TAKES_DISTANCE) == 0)
         return visit_all(stage, matches, visit_score, err);
     for (int64_t i = 0; i < matches->n_entries; i++)
@@ -573,5 +620,7 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
         OJ_TRY(fill_overlaps(stage, entries, err));
     if (wants_points(request))
         OJ_TRY(visit_all(stage, entries, visit_points, err));
+    if (wants_similarities(request))
+        return visit_all(stage, entries, visit_similarities, err);
     return OJ_OK;
 }

@@ -19,7 +19,8 @@ enum oj_pick_rule
                                   length */
     OJ_PICK_SMALLEST_AREA,   /**< of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_SCORE /**< greatest score of the join feature */
+    OJ_PICK_MOST_SIMILAR, /**< of the first condition on texts */
+    OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
 /** Plain values. */

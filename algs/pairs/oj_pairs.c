@@ -22,7 +22,12 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "attributes can only be compared where both sides have "
                        "them");
-    filter.is_needed = asks_fids || relation->exclude_same_geometry ||
+    if (input->n_texts < relation->n_similar ||
+        join_side->n_texts < relation->n_similar)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a condition on texts needs those of both sides");
+    filter.is_needed = relation->n_similar > 0 || asks_fids ||
+                       relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
     *out = filter;
     return OJ_OK;
@@ -72,6 +77,17 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return same_structure(a, feature_a, b, feature_b);
 }
 
+/* Sizes and bits first, which are side by side. */
+static int are_similar(const struct oj_text_condition *condition,
+                       const struct oj_token_sets *a, int64_t row,
+                       const struct oj_token_sets *b, int64_t feature)
+{
+    int64_t least =
+        oj_text_least_common(condition, a->size[row], b->size[feature]);
+    return oj_token_sets_bound(a, row, b, feature) >= least &&
+           oj_token_sets_common(a, row, b, feature) >= least;
+}
+
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
                           int64_t feature)
 {
@@ -89,6 +105,12 @@ int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
     if (a->exclude_class != NULL && a->exclude_class[row] >= 0 &&
         a->exclude_class[row] == b->exclude_class[feature])
         return 0;
+    for (int i = 0; i < relation->n_similar; i++)
+    {
+        if (!are_similar(&relation->similar[i], &a->texts[i], row, &b->texts[i],
+                         feature))
+            return 0;
+    }
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(a, row, b, feature);
 }

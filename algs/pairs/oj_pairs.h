@@ -5,6 +5,7 @@
 #define OJ_PAIRS_H
 
 #include "../../flatten/arrays/oj_flat.h"
+#include "../../flatten/text/oj_token_sets.h"
 #include "../relation/oj_relation.h"
 
 #ifdef __cplusplus
@@ -42,11 +43,16 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
-/** 0 when no pair of the feature can count: its class is below 0, or its own
- *  greatest distance negative or NaN. */
+/** 0 when no pair of the feature can count: its class is below 0, its own
+ *  greatest distance negative or NaN, or one of its texts has no token. */
 static inline int oj_feature_may_pair(const struct oj_flat *flat,
                                       int64_t feature)
 {
+    for (int i = 0; i < flat->n_texts; i++)
+    {
+        if (flat->texts[i].size[feature] == 0)
+            return 0;
+    }
     return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }

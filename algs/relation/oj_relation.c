@@ -239,6 +239,12 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "distances of shapes always take polygons as their "
                        "rings: distance_to is for the distance least");
+    if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a join has at most %d conditions on texts",
+                       (int)OJ_MOST_TEXTS);
+    for (int i = 0; i < r->n_similar; i++)
+        OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     if (r->op == OJ_OP_RELATE)
         return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;

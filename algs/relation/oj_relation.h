@@ -5,6 +5,7 @@
 #define OJ_RELATION_H
 
 #include "../../flatten/base/oj_status.h"
+#include "oj_text_condition.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -90,6 +91,9 @@ struct oj_relation
     int unordered_pairs;       /**< 1: only pairs with input FID < join FID;
                                     -1: only those with input FID > join FID */
     int exclude_same_geometry; /**< 1: no pairs of equal vertices */
+    int n_similar;             /**< conditions on texts, which both sides have
+                                    (struct oj_flat.texts) */
+    struct oj_text_condition similar[OJ_MOST_TEXTS]; /**< [n_similar] */
     int any_order;   /**< 1: pairs of a row may come in any order (not nearest),
                           which saves the sorting, and lists may be scattered
                           (oj_matches.h), which saves much of the rest */

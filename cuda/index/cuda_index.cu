@@ -7,7 +7,7 @@
 /* What every family wants. */
 static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 {
-    return r->metric == OJ_METRIC_PLANAR &&
+    return r->metric == OJ_METRIC_PLANAR && r->n_similar == 0 &&
            (input == NULL || oj_flat_is_points(input));
 }
 

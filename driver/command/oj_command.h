@@ -11,6 +11,7 @@
 #include "../../algs/relation/oj_relation.h"
 #include "../../flatten/base/oj_output_rows.h"
 #include "../../flatten/base/oj_status.h"
+#include "oj_similar.h"
 #include "oj_unit.h"
 
 #include <stdint.h>
@@ -97,7 +98,14 @@ struct oj_command
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on;          /**< "LEFT=RIGHT,..." or NULL */
+    const char *on;       /**< "LEFT=RIGHT,..." or NULL */
+    const char **similar; /**< the words of each -similar; their measures and
+                               thresholds are in relation */
+    struct oj_similar similar_fields[OJ_MOST_TEXTS]; /**< what they say */
+    const char *min_similarity;                      /**< T, or NULL */
+    int measure;             /**< enum oj_text_measure */
+    int tokens, fold;        /**< as in struct oj_token_rules */
+    const char *word_map;    /**< what the file holds, or NULL */
     int centroid_of;         /**< enum oj_which_side, when given */
     int point_on_surface_of; /**< the same */
     int invalid;             /**< enum oj_invalid_mode */
@@ -109,6 +117,7 @@ struct oj_command
 
     /* Columns and geometry of the output. */
     const char *name_count, *name_distance, *name_rank, *name_fid;
+    const char *name_similarity;
     const char *overlap; /**< area, length, percent, with commas; or NULL */
     int nearest_point_fields, bearing_field;
     int geometry; /**< enum oj_write_geometry */
@@ -165,7 +174,8 @@ struct oj_command
  *  wrong and what to write instead.  Where -op is not among the words, the join
  *  is the one that the other options mean: relate with -relate, window with
  *  -window, nearest with -k, -ties or -distance_to, dwithin with one of the
- *  fields of distances, else intersects. */
+ *  fields of distances; where none of these tells, similar with -similar, else
+ *  intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
@@ -181,6 +191,9 @@ OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
 
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
+
+/** 1 when geometries of both sides are looked at: not where only texts are. */
+int oj_command_needs_shapes(const struct oj_command *command);
 
 /** The distance that this option gave. */
 struct oj_distance oj_command_distance(const struct oj_command *command,

@@ -104,6 +104,16 @@ static const char *first_given(const struct oj_command *command,
     return NULL;
 }
 
+int oj_command_needs_shapes(const struct oj_command *command)
+{
+    return oj_relation_is_of_shapes(&command->relation) ||
+           first_given(command,
+                       "max_distance|min_distance|overlap|bearing_field|"
+                       "nearest_point_fields|geometry|centroid_of|"
+                       "point_on_surface_of") != NULL ||
+           CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
+}
+
 /* An option of several joins, of which none is named. */
 static oj_status fail_without_op(const struct oj_option *option,
                                  struct oj_error *err)
@@ -127,12 +137,17 @@ static oj_status choose_op(struct oj_command *command, struct oj_error *err)
     const struct oj_option *option, *of_several = NULL;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        if (!command->given[i] || option->ops == NULL)
+        const char *op = option->ops;
+        if (!command->given[i] || op == NULL)
             continue;
-        if (strchr(option->ops, '|') == NULL)
-            return read_op(command, option->ops, err);
+        if (strcmp(op, "nearest|similar") == 0 && command->similar == NULL)
+            op = "nearest";
+        if (strchr(op, '|') == NULL)
+            return read_op(command, op, err);
         of_several = of_several != NULL ? of_several : option;
     }
+    if (command->similar != NULL && oj_op_find("similar") >= 0)
+        return read_op(command, "similar", err);
     command->relation.op = OJ_OP_INTERSECTS;
     return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
 }
@@ -300,15 +315,15 @@ static const struct
     {"pick", "each makes one row of an input row's pairs", "agg|one_to_one", 0},
     {"agg", "there is one pair at most to add up", "one_to_one", 0},
     {"agg", "a row of aggregates stands for several join features",
-     "name_distance|name_rank|name_fid|overlap|nearest_point_fields|"
-     "bearing_field|geometry",
+     "name_distance|name_similarity|name_rank|name_fid|overlap|"
+     "nearest_point_fields|bearing_field|geometry",
      0},
     {"agg", "the aggregates name the join side's fields", "join_select", 0},
     {"distance", "nearest points are those of the least distance",
      "nearest_point_fields|bearing_field", ~VALUE(OJ_DISTANCE_LEAST)},
     {"window", "the boxes are the join side",
      "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
-     "unordered_pairs",
+     "unordered_pairs|similar",
      0},
     {"explain", "-explain only says what would be done",
      "benchmark|validate|json_summary|q|progress", 0},
@@ -325,9 +340,9 @@ static const struct
      0},
     {"benchmark",
      "the benchmark times the finding of pairs, and makes no rows of them",
-     "how|pick|agg|one_to_one|prefix|name_fid|name_distance|name_rank|"
-     "name_count|overlap|"
-     "nearest_point_fields|bearing_field|select|join_select",
+     "how|pick|agg|one_to_one|prefix|name_fid|name_distance|name_similarity|"
+     "name_rank|"
+     "name_count|overlap|nearest_point_fields|bearing_field|select|join_select",
      0},
     {"benchmark", "the benchmark holds all rows and pairs in memory at once",
      "memory|max_pairs|batch", 0},
@@ -337,7 +352,7 @@ static const struct
     {"benchmark", "the benchmark names each method as it begins", "progress",
      0},
     {"how", "only the input layer's geometry and fields are written",
-     "name_fid|name_distance|name_rank|name_count|overlap|"
+     "name_fid|name_distance|name_similarity|name_rank|name_count|overlap|"
      "nearest_point_fields|bearing_field|geometry|pick|agg|prefix|join_select|"
      "unmatched_join_layer",
      VALUE(OJ_HOW_SEMI) | VALUE(OJ_HOW_ANTI)},
@@ -469,6 +484,41 @@ static oj_status check_backends(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* ---- conditions on texts ------------------------------------------------- */
+
+static oj_status settle_similar(struct oj_command *command,
+                                struct oj_error *err)
+{
+    struct oj_relation *relation = &command->relation;
+    struct oj_similar all = {0};
+    if (command->min_similarity != NULL)
+        OJ_TRY(oj_threshold_parse("min_similarity", command->min_similarity,
+                                  &all.numerator, &all.denominator, err));
+    for (const char **word = command->similar; word != NULL && *word != NULL;
+         word++)
+    {
+        struct oj_similar *own = &command->similar_fields[relation->n_similar];
+        const struct oj_similar *limit = own;
+        if (relation->n_similar == OJ_MOST_TEXTS)
+            return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
+                           OJ_MOST_TEXTS);
+        OJ_TRY(oj_similar_parse(*word, own, err));
+        if (own->denominator == 0)
+            limit = &all;
+        if (limit->denominator == 0 && !oj_command_given(command, "k"))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-similar %.100s does not say how similar: write "
+                           "-similar %.100s:0.6 (names: 0.6 to begin with), "
+                           "-min_similarity 0.6 for all of them, or -k K for "
+                           "the K best",
+                           *word, *word);
+        relation->similar[relation->n_similar++] = (struct oj_text_condition){
+            (enum oj_text_measure)command->measure, limit->numerator,
+            limit->denominator > 0 ? limit->denominator : 1};
+    }
+    return OJ_OK;
+}
+
 static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
@@ -519,28 +569,32 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
 }
 
 /* What a file holds, but for white space at its end. */
-static oj_status keep_file(struct oj_command *command, const char *name,
-                           const char *option, const char **out,
+static oj_status read_file(const struct argument_reader *r, const char *word,
+                           const struct oj_option *option, const char **out,
                            struct oj_error *err)
 {
     enum
     {
         MAX_BYTES = 10 * 1024 * 1024
     };
+    const char *name;
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
     int has_read;
+    OJ_TRY(keep_path(r, word, &name, err));
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
     CPLPopErrorHandler();
     if (!has_read)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-%s @%s: this file cannot be read, or is larger than "
+                       "-%s %s%s: this file cannot be read, or is larger than "
                        "%d bytes",
-                       option, name, MAX_BYTES);
+                       option->name,
+                       option->kind == OJ_OPTION_TEXT_OR_FILE ? "@" : "", name,
+                       MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    *out = keep(command, (const char *)bytes);
+    *out = keep(r->command, (const char *)bytes);
     VSIFree(bytes);
     return OJ_OK;
 }
@@ -680,11 +734,11 @@ static oj_status read_value(struct argument_reader *r,
             return OJ_OK;
         case OJ_OPTION_TEXT_OR_FILE:
             *(const char **)at = words[0];
-            if (words[0][0] != '@')
-                return OJ_OK;
-            OJ_TRY(keep_path(r, words[0] + 1, at, err));
-            return keep_file(command, *(const char **)at, option->name, at,
-                             err);
+            return words[0][0] == '@'
+                       ? read_file(r, words[0] + 1, option, at, err)
+                       : OJ_OK;
+        case OJ_OPTION_FILE:
+            return read_file(r, words[0], option, at, err);
         case OJ_OPTION_LIST:
             if (strchr(words[0], '=') == NULL &&
                 strcmp(option->arguments, "NAME=VALUE") == 0)
@@ -860,6 +914,7 @@ static oj_status parse(struct argument_reader *r, struct oj_error *err)
             OJ_TRY(read_positional(r, word, err));
     }
     OJ_TRY(settle_op(r->command, err));
+    OJ_TRY(settle_similar(r->command, err));
     OJ_TRY(place_positionals(r, err));
     return check_all(r->command, err);
 }
@@ -926,6 +981,9 @@ void oj_command_free(struct oj_command *command)
     CPLFree((double *)command->windows);
     CSLDestroy((char **)command->words);
     CSLDestroy((char **)command->exclude);
+    CSLDestroy((char **)command->similar);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_similar_free(&command->similar_fields[i]);
     CSLDestroy((char **)command->input.open_options);
     CSLDestroy((char **)command->join.open_options);
     CSLDestroy((char **)command->output.dataset_options);

@@ -1,5 +1,6 @@
 #include "oj_option.h"
 
+#include "../../flatten/text/oj_token_sets.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_words.h"
 #include "oj_command.h"
@@ -59,6 +60,32 @@ static const struct oj_option options[] = {
     {join, "unordered_pairs", "",
      "in a self join each pair once: input FID smaller than join FID",
      VALUE(FLAG, unordered_pairs)},
+    {join, "similar", "LEFT[=RIGHT][:T]",
+     "only pairs with similar texts: of a field of the input layer and one of "
+     "the join layer (one name: both), T or more of 1, as name=NAME:0.6 or "
+     "name:3/4; fields as a+b are put together with a space, names with : + = "
+     "stand in double quotes; may be repeated; without another join: -op "
+     "similar",
+     VALUE(LIST, similar)},
+    {join, "min_similarity", "T", "the T of each -similar that has none",
+     VALUE(TEXT, min_similarity), .needs = "similar"},
+    {join, "measure", "jaccard|dice|cosine|overlap",
+     "how similar two sets of tokens are: common ones of all (default), twice "
+     "the common ones of the sum of both, common ones of the root of the "
+     "product, or of the smaller set",
+     VALUE(CHOICE, measure), .needs = "similar"},
+    {join, "tokens", OJ_TOKEN_NAMES,
+     "what a text is cut into: three letters of each word with its ends, as "
+     "pg_trgm does (default), words, or pieces of so many letters",
+     VALUE(CHOICE, tokens), .needs = "similar"},
+    {join, "fold", OJ_FOLD_NAMES,
+     "which texts count as equal: those that differ in case, accents, marks "
+     "and spaces (default), in case, or none",
+     VALUE(CHOICE, fold), .needs = "similar"},
+    {join, "word_map", "FILE",
+     "a CSV of two columns, a word and what stands for it (or nothing), as "
+     "street,st",
+     VALUE(FILE, word_map), .needs = "similar"},
     {join, "centroid_of", "input|join|both",
      "join the centroids of this side's features, taken in the CRS of the "
      "join; the output keeps the features",
@@ -79,14 +106,15 @@ static const struct oj_option options[] = {
      VALUE(CHOICE, how)},
     {rows, "pick", "RULE",
      "one row per input row, of its pairs the one that is first (smallest "
-     "FID), nearest, largest_overlap, smallest_area, largest_area, max:FIELD "
-     "or min:FIELD; ties go to the smallest FID",
+     "FID), nearest, largest_overlap, smallest_area, largest_area, "
+     "most_similar, max:FIELD or min:FIELD; ties go to the smallest FID",
      VALUE(TEXT, pick),
-     .choices =
-         "first|nearest|largest_overlap|smallest_area|largest_area|max:|min:"},
+     .choices = "first|nearest|largest_overlap|smallest_area|largest_area|"
+                "most_similar|max:|min:"},
     {rows, "one_to_one", "",
      "of all pairs those that give each feature of either side one partner at "
-     "most, best pairs first: by distance where the join has one, then in the "
+     "most, best pairs first: by similarity, then where the join has them, "
+     "then in the "
      "order of the input layer, then of join FIDs; reads the input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
@@ -111,6 +139,9 @@ static const struct oj_option options[] = {
      VALUE(TEXT, name_fid)},
     {rows, "name_distance", "NAME", "the same for join_distance",
      VALUE(TEXT, name_distance)},
+    {rows, "name_similarity", "NAME",
+     "the same for join_similarity; those of further -similar get _2, _3, ..",
+     VALUE(TEXT, name_similarity), .needs = "similar"},
     {rows, "name_rank", "NAME", "the same for join_rank",
      VALUE(TEXT, name_rank)},
     {rows, "name_count", "NAME",

@@ -30,6 +30,7 @@ enum oj_option_kind
     OJ_OPTION_FLAG,         /**< int: 1 when given */
     OJ_OPTION_TEXT,         /**< const char * */
     OJ_OPTION_TEXT_OR_FILE, /**< the same; @name: what the file holds */
+    OJ_OPTION_FILE,         /**< const char *: what the file holds */
     OJ_OPTION_LIST,         /**< const char **, one more each time */
     OJ_OPTION_THREADS,      /**< int64_t, or ALL_CPUS: 0 */
     OJ_OPTION_SECONDS,      /**< double, > 0 */

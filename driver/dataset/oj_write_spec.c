@@ -54,6 +54,8 @@ static oj_status choose_words(const struct oj_command *command,
             word++;
             if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
                 OJ_TRY(add_path(words, "@", *word + 1, folder, err));
+            else if (option->kind == OJ_OPTION_FILE)
+                OJ_TRY(add_path(words, "", *word, folder, err));
             else
                 *words = CSLAddString(*words, *word);
         }

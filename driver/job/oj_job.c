@@ -189,6 +189,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
+    job->sides.n_threads = n_threads(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
@@ -439,6 +440,12 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     double start = oj_clock_seconds();
     int unique;
     oj_status status;
+    if (job->relation.n_similar > 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join side is larger than -memory, and with "
+                       "-similar it has to fit in it: allow more, give the "
+                       "smaller layer as join_ds, or leave fields out with "
+                       "-join_select");
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
@@ -577,6 +584,21 @@ static void add_sides(char ***key, const struct oj_sides *sides)
     add_classes(key, sides->exclude);
 }
 
+static void add_texts(char ***key, const struct oj_command *command,
+                      const struct oj_relation *r)
+{
+    add_text(key, CPLSPrintf("%d %d", command->tokens, command->fold));
+    add_text(key, command->word_map);
+    for (int i = 0; i < r->n_similar; i++)
+    {
+        add_list(key,
+                 (const char *const *)command->similar_fields[i].fields[1]);
+        add_text(key, CPLSPrintf("%d %lld %lld", (int)r->similar[i].measure,
+                                 (long long)r->similar[i].numerator,
+                                 (long long)r->similar[i].denominator));
+    }
+}
+
 static void add_relation(char ***key, const struct oj_relation *r)
 {
     const struct oj_parameter *parameter;
@@ -668,6 +690,7 @@ static struct oj_join_key make_key(const struct oj_job *job)
     add_key_fields(&key.identity, &job->join);
     add_transformation(&key.identity, job->join.transformation);
     add_sides(&key.identity, &job->sides);
+    add_texts(&key.identity, job->command, &job->relation);
     add_relation(&key.identity, &job->relation);
     add_engine(&key.identity, job->command->backend, &options);
     add_options(&key.identity, CPLGetConfigOptions());

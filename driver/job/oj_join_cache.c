@@ -55,6 +55,7 @@ void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
     side->findings = sides->reshape[1].found;
     side->on = oj_classes_hold_numbers(sides->on);
     side->exclude = oj_classes_hold_numbers(sides->exclude);
+    side->dictionaries = oj_row_texts_hold(sides->texts);
 }
 
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
@@ -62,6 +63,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     sides->reshape[1].found = side->findings;
     oj_classes_use_numbers(sides->on, side->on);
     oj_classes_use_numbers(sides->exclude, side->exclude);
+    oj_row_texts_use(sides->texts, side->dictionaries);
 }
 
 /* By the sizes of what the capacities count. */
@@ -75,7 +77,8 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
 
 static int64_t work_bytes(const struct oj_side_work *work)
 {
-    return flat_bytes(&work->shapes) + 8 * work->cap_max_distance +
+    return flat_bytes(&work->shapes) + oj_row_sets_bytes(&work->texts) +
+           8 * work->cap_max_distance +
            4 * (work->cap_on_class + work->cap_exclude_class);
 }
 
@@ -101,6 +104,7 @@ int64_t oj_join_side_bytes(const struct oj_join_side *side)
     return flat_bytes(&side->buf) + work_bytes(&side->work) +
            engine_bytes(side) + oj_class_numbers_bytes(side->on) +
            oj_class_numbers_bytes(side->exclude) +
+           oj_dictionaries_bytes(side->dictionaries) +
            (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
 
@@ -133,6 +137,7 @@ void oj_join_side_free(struct oj_join_side *side)
     oj_side_work_free(&side->work);
     oj_class_numbers_free(side->on);
     oj_class_numbers_free(side->exclude);
+    oj_dictionaries_free(side->dictionaries);
     memset(side, 0, sizeof *side);
 }
 

@@ -38,6 +38,7 @@ struct oj_join_side
      * the job that read it. */
     struct oj_side_findings findings;
     struct oj_class_numbers *on, *exclude; /**< held; NULL: not asked */
+    struct oj_dictionaries *dictionaries;  /**< the same */
 };
 
 /** Keeps with side what the reading of it left with sides. */

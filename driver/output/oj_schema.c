@@ -409,8 +409,8 @@ static oj_status check_no_geometry(const struct oj_output *o,
         strcmp(format, "ESRI Shapefile") != 0)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "-nlt NONE: a file of the format %s cannot be without "
-                   "geometry; write CSV or GPKG",
+                   "a file of the format %s cannot be without geometry; write "
+                   "CSV or GPKG",
                    format);
 }
 

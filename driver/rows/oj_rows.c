@@ -9,6 +9,7 @@
 
 #include <cpl_string.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -48,7 +49,8 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                  {"nearest", OJ_PICK_NEAREST},
                  {"largest_overlap", OJ_PICK_LARGEST_OVERLAP},
                  {"smallest_area", OJ_PICK_SMALLEST_AREA},
-                 {"largest_area", OJ_PICK_LARGEST_AREA}};
+                 {"largest_area", OJ_PICK_LARGEST_AREA},
+                 {"most_similar", OJ_PICK_MOST_SIMILAR}};
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
     {
         rows->score_is_least = rule[1] == 'i' || rule[1] == 'I';
@@ -59,12 +61,17 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
         if (strcasecmp(rule, rules[i].name) == 0)
         {
             rows->request.pick = rules[i].rule;
+            if (rules[i].rule == OJ_PICK_MOST_SIMILAR &&
+                rows->job->relation.n_similar == 0)
+                return oj_fail(err, OJ_ERR_ARG,
+                               "-pick most_similar needs -similar");
             return OJ_OK;
         }
     }
     return oj_fail(err, OJ_ERR_ARG,
                    "-pick %s: the rules are first, nearest, largest_overlap, "
-                   "smallest_area, largest_area, max:FIELD and min:FIELD",
+                   "smallest_area, largest_area, most_similar, max:FIELD and "
+                   "min:FIELD",
                    rule);
 }
 
@@ -88,6 +95,28 @@ static void add_value(struct oj_rows *rows, enum oj_pair_value which,
 {
     rows->request.want[which] = 1;
     add_own(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name, NULL, NULL);
+}
+
+/* Of further conditions the name ends in their number. */
+static oj_status plan_similarities(struct oj_rows *rows, const char *given,
+                                   struct oj_error *err)
+{
+    const char *first = given != NULL ? given : "join_similarity";
+    size_t size = strlen(first) + 8;
+    for (int i = 0; first[0] != '\0' && i < rows->job->relation.n_similar; i++)
+    {
+        char *name;
+        OJ_NEW(name, (int64_t)size, err);
+        rows->similarity_name[i] = name;
+        if (i == 0)
+            snprintf(name, size, "%s", first);
+        else
+            snprintf(name, size, "%s_%d", first, i + 1);
+        rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
+        add_own(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i, OFTReal,
+                name, given != NULL ? name : NULL, "name_similarity");
+    }
+    return OJ_OK;
 }
 
 static oj_status plan_overlap(struct oj_rows *rows, const char *list,
@@ -146,6 +175,7 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
                 oj_op_get(relation->op)->measure, c->name_distance,
                 "name_distance");
+    OJ_TRY(plan_similarities(rows, c->name_similarity, err));
     if (is_ranked)
         add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
                 "name_rank");
@@ -547,10 +577,13 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             if (has_one_type(driver))
                 return set_type_of_both_in_one(rows, kind_of(a), kind_of(b),
                                                err);
-            *type = with_dimensions(OGR_GT_Flatten(a) == OGR_GT_Flatten(b)
-                                        ? OGR_GT_Flatten(a)
-                                        : wkbUnknown,
-                                    a, b);
+            if (a == wkbNone || b == wkbNone)
+                *type = a == wkbNone ? b : a;
+            else
+                *type = with_dimensions(OGR_GT_Flatten(a) == OGR_GT_Flatten(b)
+                                            ? OGR_GT_Flatten(a)
+                                            : wkbUnknown,
+                                        a, b);
             break;
     }
     return OJ_OK;
@@ -564,6 +597,8 @@ void oj_rows_close(struct oj_rows *rows)
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
         oj_pair_values_free(&rows->values[i]);
     oj_flat_slice_free(&rows->slice);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_free(rows->similarity_name[i]);
     oj_free(rows->score);
     oj_free(rows->tie_rank);
     *rows = closed;

@@ -11,7 +11,7 @@
 
 enum
 {
-    OJ_MAX_OWN_COLUMNS = 16
+    OJ_MAX_OWN_COLUMNS = 24
 };
 
 /** Zeroed memory is a valid closed one. An open one stays where it is. */
@@ -23,6 +23,8 @@ struct oj_rows
     struct oj_schema_request fields; /**< type: of oj_rows_type() */
     enum oj_write_geometry geometry;
     struct oj_own_column own[OJ_MAX_OWN_COLUMNS];
+
+    char *similarity_name[OJ_MOST_TEXTS]; /**< owned; of columns */
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
     int streams_join; /**< 1: of -agg, the join layer is the one to stream */

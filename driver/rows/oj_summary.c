@@ -24,7 +24,7 @@ struct reason
 
 enum
 {
-    N_REASONS = 7
+    N_REASONS = 8
 };
 
 static void fill_reasons(const struct oj_job *job, int side,
@@ -46,8 +46,11 @@ static void fill_reasons(const struct oj_job *job, int side,
         {reshape->found.n_no_point, "without such a point", "no_point"},
         {reshape->found.n_beyond_poles, "with a latitude beyond 90",
          "beyond_poles"},
+        {reshape->found.n_no_text, "without text", "no_text"},
     };
     memcpy(reasons, all, sizeof all);
+    if (!oj_command_needs_shapes(job->command)) /* these join all the same */
+        reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
 /* "3 skipped (2 without geometry, 1 empty)", after before; "" where none is. */

@@ -5,6 +5,7 @@
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
 #include "../command/oj_command.h"
+#include "../command/oj_option.h"
 
 #include <cpl_string.h>
 
@@ -100,6 +101,28 @@ static void print_parameters(const struct oj_relation *relation)
         line("parameters", "%s", text);
 }
 
+/* The word for the value of an option with choices. */
+static const char *word_of(const char *option, int value)
+{
+    const struct oj_option *row = oj_option_at(oj_option_find(option));
+    int n = 0;
+    const char *word = oj_words_at(oj_option_choices(row), value, &n);
+    return CPLSPrintf("%.*s", n, word);
+}
+
+static void print_similar(const struct oj_command *command,
+                          const struct oj_relation *relation, int i)
+{
+    const struct oj_text_condition *condition = &relation->similar[i];
+    double least =
+        (double)condition->numerator / (double)condition->denominator;
+    line("only where", "texts are similar: %s, %s of %s, %s",
+         command->similar[i], word_of("measure", (int)condition->measure),
+         word_of("tokens", command->tokens),
+         least > 0.0 ? CPLSPrintf("%.9g or more", least)
+                     : "any token in common");
+}
+
 static void print_conditions(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -110,6 +133,8 @@ static void print_conditions(const struct oj_job *job)
                                           "an error at the first"};
     if (command->on != NULL)
         line("only where", "fields are equal: %s", command->on);
+    for (int i = 0; i < job->relation.n_similar; i++)
+        print_similar(command, &job->relation, i);
     if (job->relation.exclude_self)
         line("left out", "a feature and itself%s",
              job->sides.is_self_join ? " (both sides are one layer)" : "");

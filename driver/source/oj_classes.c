@@ -10,11 +10,7 @@ struct field_pair
 {
     struct oj_class_field side[2]; /* left, right */
     int as_number;                 /* both are numbers */
-
-    /* For values that have to be written as text, by side; made when first
-     * needed. */
-    OGRFeatureH scratch[2];
-    OGRFeatureDefnH defn[2];
+    struct oj_field_text text[2];
 };
 
 /* A place of the hash table: class -1 is a free one. */
@@ -94,23 +90,37 @@ static oj_status append_number_key(struct oj_classes *c, OGRFieldType type,
     return add_bytes(c, key, sizeof key, err);
 }
 
-/* The value as OGR writes it. */
-static oj_status append_written_key(struct oj_classes *c,
-                                    struct field_pair *pair, int side,
-                                    const struct oj_value *value,
-                                    struct oj_error *err)
+oj_status oj_field_text_get(struct oj_field_text *writer,
+                            const struct oj_class_field *field,
+                            const struct oj_value *value, const char **text,
+                            int64_t *n, struct oj_error *err)
 {
-    const struct oj_class_field *field = &pair->side[side];
-    const char *text;
-    if (pair->scratch[side] == NULL)
-        pair->scratch[side] =
-            oj_value_scratch(field->type, field->subtype, &pair->defn[side]);
-    if (pair->scratch[side] == NULL)
+    if (field->type == OFTString)
+    {
+        *text = oj_value_bytes(value, OFTString, n);
+        return OJ_OK;
+    }
+    if (writer->scratch == NULL)
+        writer->scratch =
+            oj_value_scratch(field->type, field->subtype, &writer->defn);
+    if (writer->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
     /* GDAL 3.4 takes values without const, and does not change them. */
-    OGR_F_SetFieldRaw(pair->scratch[side], 0, (OGRField *)&value->raw);
-    text = OGR_F_GetFieldAsString(pair->scratch[side], 0);
-    return append_text_key(c, text, strlen(text), err);
+    OGR_F_SetFieldRaw(writer->scratch, 0, (OGRField *)&value->raw);
+    *text = OGR_F_GetFieldAsString(writer->scratch, 0);
+    *n = (int64_t)strlen(*text);
+    return OJ_OK;
+}
+
+void oj_field_text_free(struct oj_field_text *writer)
+{
+    const struct oj_field_text empty = {0};
+    if (writer->scratch != NULL)
+    {
+        OGR_F_Destroy(writer->scratch);
+        OGR_FD_Release(writer->defn);
+    }
+    *writer = empty;
 }
 
 void oj_row_values_get(const struct oj_row_values *values, int64_t row,
@@ -140,14 +150,13 @@ static oj_status add_key(struct oj_classes *c, int side,
         if (*is_null)
             break;
         if (pair->as_number)
-            OJ_TRY(append_number_key(c, field->type, &value, is_null, err));
-        else if (field->type != OFTString)
-            OJ_TRY(append_written_key(c, pair, side, &value, err));
-        else
         {
-            text = oj_value_bytes(&value, OFTString, &n);
-            OJ_TRY(append_text_key(c, text, (size_t)n, err));
+            OJ_TRY(append_number_key(c, field->type, &value, is_null, err));
+            continue;
         }
+        OJ_TRY(oj_field_text_get(&pair->text[side], field, &value, &text, &n,
+                                 err));
+        OJ_TRY(append_text_key(c, text, (size_t)n, err));
     }
     return OJ_OK;
 }
@@ -330,13 +339,8 @@ void oj_classes_free(struct oj_classes *classes)
         return;
     for (int i = 0; i < classes->n_pairs; i++)
     {
-        for (int side = 0; side < 2; side++)
-        {
-            if (classes->pairs[i].scratch[side] == NULL)
-                continue;
-            OGR_F_Destroy(classes->pairs[i].scratch[side]);
-            OGR_FD_Release(classes->pairs[i].defn[side]);
-        }
+        oj_field_text_free(&classes->pairs[i].text[0]);
+        oj_field_text_free(&classes->pairs[i].text[1]);
     }
     oj_class_numbers_free(classes->numbers);
     oj_free(classes->pairs);

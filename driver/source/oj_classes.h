@@ -24,6 +24,24 @@ struct oj_class_field
     OGRFieldSubType subtype;
 };
 
+/** Writes values of one field as OGR does. Owner; zeroed memory is a valid
+ * empty one. */
+struct oj_field_text
+{
+    OGRFeatureH scratch; /**< NULL: not needed yet */
+    OGRFeatureDefnH defn;
+};
+
+/** The text of a value that is there, *n bytes, borrowed until the next one or
+ *  as long as the value. */
+OJ_MUST_USE oj_status oj_field_text_get(struct oj_field_text *writer,
+                                        const struct oj_class_field *field,
+                                        const struct oj_value *value,
+                                        const char **text, int64_t *n,
+                                        struct oj_error *err);
+
+void oj_field_text_free(struct oj_field_text *writer);
+
 /** left and right: [n_fields]. */
 OJ_MUST_USE oj_status oj_classes_new(const struct oj_class_field *left,
                                      const struct oj_class_field *right,

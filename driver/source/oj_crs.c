@@ -324,15 +324,18 @@ oj_status oj_crs_choose(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         struct oj_crs *crs, struct oj_error *err)
 {
+    int has_shapes = input->type != wkbNone && join->type != wkbNone;
     if (command->input.srs != NULL)
         OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
     if (command->join.srs != NULL)
         OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
     OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
     OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
-    if (command->n_windows == 0)
+    if (command->n_windows == 0 && has_shapes)
         OJ_TRY(adopt(command, input, join, err));
-    if (command->t_srs != NULL)
+    if (!has_shapes && command->t_srs == NULL)
+        crs->join = input->srs != NULL ? OSRClone(input->srs) : NULL;
+    else if (command->t_srs != NULL)
         OJ_TRY(choose_target(command, input, join, crs, err));
     else
         OJ_TRY(choose_input(command, input, join, crs, err));

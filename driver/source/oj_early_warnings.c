@@ -322,5 +322,6 @@ void oj_warn_early(const struct oj_command *command,
     note_columns(join);
     if (is_by_distance(command))
         warn_of_distance(command, &own[0], crs);
-    warn_of_gap(command, source, own, crs);
+    if (oj_command_needs_shapes(command))
+        warn_of_gap(command, source, own, crs);
 }

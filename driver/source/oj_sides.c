@@ -274,6 +274,42 @@ static oj_status open_excludes(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* The fields of one text. */
+static oj_status open_text(struct oj_source *source, char **names,
+                           struct oj_text_fields *out, struct oj_error *err)
+{
+    for (; *names != NULL; names++)
+    {
+        if (out->n == OJ_MOST_TEXT_FIELDS)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-similar puts at most %d fields together",
+                           OJ_MOST_TEXT_FIELDS);
+        OJ_TRY(
+            find_field(source, *names, "similar", &out->field[out->n++], err));
+    }
+    return OJ_OK;
+}
+
+static oj_status open_texts(const struct oj_command *command,
+                            struct oj_source *input, struct oj_source *join,
+                            struct oj_sides *sides, struct oj_error *err)
+{
+    struct oj_text_fields fields[OJ_MOST_TEXTS][2] = {0};
+    const struct oj_token_rules rules = {command->fold, command->tokens, NULL};
+    int n = command->relation.n_similar;
+    for (int i = 0; i < n; i++)
+    {
+        char **const *names = command->similar_fields[i].fields;
+        OJ_TRY(open_text(input, names[0], &fields[i][0], err));
+        OJ_TRY(open_text(join, names[1], &fields[i][1], err));
+    }
+    if (n == 0)
+        return OJ_OK;
+    return oj_row_texts_new((const struct oj_text_fields(*)[2])fields, n,
+                            &rules, command->word_map, sides->n_threads,
+                            oj_cancel_flag(), &sides->texts, err);
+}
+
 static oj_status open_conditions(const struct oj_command *command,
                                  struct oj_source *input,
                                  struct oj_source *join,
@@ -284,6 +320,7 @@ static oj_status open_conditions(const struct oj_command *command,
     if (command->on != NULL)
         OJ_TRY(open_words(command->on, "on", input, join, &sides->on, err));
     OJ_TRY(open_excludes(command, input, join, sides, err));
+    OJ_TRY(open_texts(command, input, join, sides, err));
     if (command->max_distance_field != NULL)
         OJ_TRY(open_reach(command, input, "max_distance_field",
                           command->max_distance_field, crs,
@@ -373,6 +410,19 @@ static oj_status fill_classes(struct oj_classes *classes, int side, int insert,
     OJ_TRY(oj_reserve(class_of, 0, n, capacity, sizeof **class_of, err));
     *column = *class_of;
     return oj_classes_find(classes, side, insert, values, n, *class_of, err);
+}
+
+static oj_status fill_texts(struct oj_row_texts *texts, int side, int insert,
+                            const struct oj_row_values *values,
+                            struct oj_side_work *work, struct oj_flat *flat,
+                            struct oj_side_findings *found,
+                            struct oj_error *err)
+{
+    int64_t n_without;
+    OJ_TRY(oj_row_texts_make(texts, side, insert, values, &work->texts, flat,
+                             &n_without, err));
+    found->n_no_text += n_without;
+    return OJ_OK;
 }
 
 /* ---- what is joined in place of the features ---------------------------- */
@@ -623,7 +673,7 @@ oj_status oj_sides_open(const struct oj_command *command,
 int oj_sides_need_values(const struct oj_sides *sides, int side)
 {
     return sides->on != NULL || sides->exclude != NULL ||
-           sides->reach_column[side] >= 0;
+           sides->texts != NULL || sides->reach_column[side] >= 0;
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
@@ -653,6 +703,9 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
         OJ_TRY(fill_classes(sides->exclude, side, insert, values, flat,
                             &work->exclude_class, &work->cap_exclude_class,
                             &flat->exclude_class, err));
+    if (sides->texts != NULL)
+        OJ_TRY(fill_texts(sides->texts, side, insert, values, work, flat, found,
+                          err));
     if (sides->reach_column[side] >= 0)
         OJ_TRY(fill_reach(sides, side, values, work, flat, found, err));
     return OJ_OK;
@@ -661,6 +714,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
 void oj_side_work_free(struct oj_side_work *work)
 {
     oj_flat_buf_free(&work->shapes);
+    oj_row_sets_free(&work->texts);
     oj_free(work->max_distance);
     oj_free(work->on_class);
     oj_free(work->exclude_class);
@@ -673,5 +727,7 @@ void oj_sides_close(struct oj_sides *sides)
     oj_layer_geometry_free(&sides->reshape[1].work);
     oj_classes_free(sides->on);
     oj_classes_free(sides->exclude);
+    oj_row_texts_free(sides->texts);
     sides->on = sides->exclude = NULL;
+    sides->texts = NULL;
 }

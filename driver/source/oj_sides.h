@@ -5,8 +5,9 @@
  *  them: all from GEOS, over OGR, in the CRS of the join.  The output keeps the
  *  features.  -invalid fail is OJ_ERR_DATA naming the first invalid feature.
  *
- *  What -on, -exclude field=, -max_distance_field and -join_max_distance_field
- *  ask of fields is turned into columns of struct oj_flat.
+ *  What -on, -exclude field=, -similar, -max_distance_field and
+ *  -join_max_distance_field ask of fields is turned into columns of struct
+ *  oj_flat.
  *
  *  The order is: open; then all rows of the side that is looked up, with
  *  insert; then the rows of the other, batch by batch.  Which side that is does
@@ -19,6 +20,7 @@
 #include "../../flatten/read/oj_layer_geometry.h"
 #include "oj_classes.h"
 #include "oj_crs.h"
+#include "oj_row_texts.h"
 #include "oj_source.h"
 
 enum oj_joined_shape
@@ -43,6 +45,8 @@ struct oj_side_findings
                                  NULL or negative */
     int64_t n_beyond_poles; /**< -metric sphere: with a latitude beyond 90,
                                  which join nothing */
+    int64_t n_no_text;      /**< -similar: rows without such a text, which
+                                 join nothing */
 };
 
 /** What to do with one side, and what was done. Zeroed memory, with role and
@@ -64,6 +68,8 @@ struct oj_sides
 {
     struct oj_reshape reshape[2];
     struct oj_classes *on, *exclude; /**< owned; NULL: not asked */
+    struct oj_row_texts *texts;      /**< owned; the same */
+    int n_threads;                   /**< for them, 0: all; set by the caller */
     int reach_column[2];             /**< of own distances; < 0: none */
     double reach_scale; /**< from the field's unit to that of the CRS */
     int is_self_join;   /**< both sides are one layer */
@@ -76,6 +82,7 @@ struct oj_sides
 struct oj_side_work
 {
     struct oj_flat_buf shapes;
+    struct oj_row_sets texts;
     double *max_distance;
     int32_t *on_class, *exclude_class;
     int64_t cap_max_distance, cap_on_class, cap_exclude_class;

@@ -200,9 +200,11 @@ static int is_csv(const struct oj_source *s)
                       "CSV") == 0;
 }
 
-static oj_status check_geometry(const struct oj_source *s, struct oj_error *err)
+static oj_status check_geometry(const struct oj_source *s,
+                                const struct oj_command *command,
+                                struct oj_error *err)
 {
-    if (has_geometry(s->layer))
+    if (has_geometry(s->layer) || !oj_command_needs_shapes(command))
         return OJ_OK;
     if (is_csv(s))
         return oj_fail(err, OJ_ERR_DATA,
@@ -527,12 +529,14 @@ static oj_status create_boxes(struct oj_source *s, const double *boxes,
 
 /* ---- a side, opened ------------------------------------------------------ */
 
-static oj_status open_layer(struct oj_source *s, struct oj_error *err)
+static oj_status open_layer(struct oj_source *s,
+                            const struct oj_command *command,
+                            struct oj_error *err)
 {
     OJ_TRY(open_dataset(s, err));
     OJ_TRY(choose_layer(s, err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
-    OJ_TRY(check_geometry(s, err));
+    OJ_TRY(check_geometry(s, command, err));
     OJ_TRY(set_filters(s, err));
     return find_crs(s, err);
 }
@@ -543,8 +547,8 @@ static oj_status open_side(const struct oj_command *command, int side,
     if (side == 1 && command->n_windows > 0)
         OJ_TRY(create_boxes(s, command->windows, command->n_windows, err));
     else
-        OJ_TRY(open_layer(s, err));
-    s->type = OGR_L_GetGeomType(s->layer);
+        OJ_TRY(open_layer(s, command, err));
+    s->type = has_geometry(s->layer) ? OGR_L_GetGeomType(s->layer) : wkbNone;
     OJ_TRY(select_fields(s, err));
     if (side == 1)
         leave_out_fields(command, s);

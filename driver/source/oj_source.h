@@ -16,11 +16,11 @@ struct oj_source
     const struct oj_source_options *side; /**< what was asked; the command's */
     GDALDatasetH dataset;
     OGRLayerH layer;
-    int is_result_set;        /**< layer comes from a SELECT */
-    const double *spat;       /**< the command's filter box, or NULL */
-    int has_where;            /**< an attribute filter is set on layer */
-    char name[256];           /**< of the layer */
-    OGRwkbGeometryType type;  /**< declared by the layer */
+    int is_result_set;       /**< layer comes from a SELECT */
+    const double *spat;      /**< the command's filter box, or NULL */
+    int has_where;           /**< an attribute filter is set on layer */
+    char name[256];          /**< of the layer */
+    OGRwkbGeometryType type; /**< declared by the layer; wkbNone: it has none */
     OGRSpatialReferenceH srs; /**< owned; NULL: none. See oj_crs.h */
     int *fields, n_fields;    /**< owned; places of the wanted fields */
     unsigned char *needed;    /**< owned; by place in fields: the join itself
@@ -34,10 +34,10 @@ struct oj_source
 };
 
 /** Opens what command asks for of a side, 0: the input, 1: the join side,
- *  read-only, and checks that it has a geometry.  The boxes of -window are a
- *  layer in memory with the FIDs 1 to n; those without area are lines or
- * points. Fields that nobody will look at are left out.  command outlives the
- * source.
+ *  read-only, and checks that it has a geometry, where the join looks at one.
+ * The boxes of -window are a layer in memory with the FIDs 1 to n; those
+ * without area are lines or points. Fields that nobody will look at are left
+ * out.  command outlives the source.
  */
 OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,

@@ -1,6 +1,7 @@
 #include "oj_flat.h"
 
 #include "../base/oj_array.h"
+#include "../text/oj_token_sets.h"
 
 #include <math.h>
 #include <string.h>
@@ -544,6 +545,10 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
         view.exclude_class = flat->exclude_class + first;
     if (flat->overlaps != NULL)
         view.overlaps = flat->overlaps + first;
+    OJ_ROOM(slice->texts, 0, flat->n_texts, slice->cap_texts, err);
+    for (int i = 0; i < flat->n_texts; i++)
+        slice->texts[i] = oj_token_sets_slice(&flat->texts[i], first, n);
+    view.texts = slice->texts;
     slice->flat = view;
     return OJ_OK;
 }
@@ -553,6 +558,7 @@ void oj_flat_slice_free(struct oj_flat_slice *slice)
     oj_free(slice->part_offset);
     oj_free(slice->ring_offset);
     oj_free(slice->vertex_offset);
+    oj_free(slice->texts);
     memset(slice, 0, sizeof *slice);
 }
 

@@ -36,6 +36,8 @@
 extern "C" {
 #endif
 
+struct oj_token_sets;
+
 /** The greatest size of a coordinate.  The engines multiply differences of
  *  coordinates; of larger ones, which mark missing data as a rule, the products
  *  overflow. */
@@ -71,6 +73,11 @@ struct oj_flat
     const int32_t *on_class;
     /** Pairs of one class do not count, a class < 0 aside. Both or none. */
     const int32_t *exclude_class;
+    /** [n_texts], of n_features rows each (text/oj_token_sets.h): conditions on
+     *  texts look at them; a feature that has no token in one of them joins
+     *  nothing. */
+    const struct oj_token_sets *texts;
+    int n_texts;
 
     /** Set by the join, for predicates: 1 where polygon parts of the feature
      *  overlap or share edges, so that its area is not what even-odd over all
@@ -216,8 +223,9 @@ int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first);
 struct oj_flat_slice
 {
     struct oj_flat flat; /**< borrows vertices and columns of the layer */
-    int64_t cap_part_offset, cap_ring_offset, cap_vertex_offset;
+    int64_t cap_part_offset, cap_ring_offset, cap_vertex_offset, cap_texts;
     int64_t *part_offset, *ring_offset, *vertex_offset;
+    struct oj_token_sets *texts; /**< views */
 };
 
 /** Makes slice->flat the n features of flat from first on. It is valid as long

@@ -227,6 +227,19 @@ static inline int32_t plain_rank(const struct oj_flat *flat, int64_t feature)
     return repeats ? (int32_t)feature : rank;
 }
 
+static inline int plain_similar(const struct oj_text_condition *condition,
+                                const struct oj_token_sets *s, int64_t a,
+                                const struct oj_token_sets *t, int64_t b)
+{
+    int64_t o = 0;
+    for (int64_t i = s->offset[a]; i < s->offset[a + 1]; i++)
+    {
+        for (int64_t j = t->offset[b]; j < t->offset[b + 1]; j++)
+            o += s->token[i] == t->token[j];
+    }
+    return o > 0 && oj_text_is_similar(condition, o, s->size[a], t->size[b]);
+}
+
 static inline int plain_counts(const struct oj_relation *relation,
                                const struct oj_flat *f, int64_t a,
                                const struct oj_flat *g, int64_t b)
@@ -243,6 +256,12 @@ static inline int plain_counts(const struct oj_relation *relation,
     if (f->exclude_class != NULL && f->exclude_class[a] >= 0 &&
         f->exclude_class[a] == g->exclude_class[b])
         return 0;
+    for (int i = 0; i < relation->n_similar; i++)
+    {
+        if (!plain_similar(&relation->similar[i], &f->texts[i], a, &g->texts[i],
+                           b))
+            return 0;
+    }
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(f, a, g, b);
 }

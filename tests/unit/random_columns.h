@@ -3,6 +3,7 @@
 #define RANDOM_COLUMNS_H
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/text/oj_token_sets.h"
 #include "random_numbers.h"
 #include "references.h"
 
@@ -12,7 +13,56 @@ struct columns
 {
     int32_t *on_class[2], *exclude_class[2];
     double *max_distance;
+    struct oj_token_sets_buf text[2][2];
+    struct oj_token_sets texts[2][2];
 };
+
+/* Sets of some of 12 tokens, some of them empty. */
+static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
+{
+    out->n_rows = n;
+    out->offset = oj_calloc(n + 1, sizeof *out->offset);
+    out->token = oj_malloc(12 * n + 1, sizeof *out->token);
+    out->size = oj_malloc(n + 1, sizeof *out->size);
+    out->bits = oj_calloc(n + 1, sizeof *out->bits);
+    ck_assert(out->offset != NULL && out->token != NULL && out->size != NULL &&
+              out->bits != NULL);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t at = out->offset[i];
+        for (uint32_t t = 0; t < 12 && !one_in(15); t++)
+        {
+            if (!one_in(3))
+                continue;
+            out->token[at++] = t;
+            out->bits[i].word[t % 2] ^= UINT64_C(1) << t / 4;
+        }
+        out->size[i] = (int32_t)(at - out->offset[i]);
+        out->size[i] += out->size[i] > 0 ? pick(2) : 0; /* not in common */
+        out->offset[i + 1] = at;
+    }
+}
+
+/* Once more, after pick_columns(): conditions on texts. */
+static inline void pick_texts(struct columns *c, struct oj_flat *join,
+                              struct oj_flat *input, struct oj_relation *r)
+{
+    struct oj_flat *side[2] = {join, input};
+    r->n_similar = 1 + one_in(3);
+    for (int s = 0; s < 2; s++)
+    {
+        for (int i = 0; i < r->n_similar; i++)
+        {
+            struct oj_text_condition condition = {(enum oj_text_measure)pick(4),
+                                                  pick(6), 5 + pick(6)};
+            r->similar[i] = condition;
+            pick_token_sets(side[s]->n_features, &c->text[s][i]);
+            c->texts[s][i] = oj_token_sets_view(&c->text[s][i]);
+        }
+        side[s]->texts = c->texts[s];
+        side[s]->n_texts = r->n_similar;
+    }
+}
 
 static inline int32_t *pick_column(int64_t n)
 {
@@ -71,6 +121,8 @@ static inline void columns_free(struct columns *c)
     {
         oj_free(c->on_class[i]);
         oj_free(c->exclude_class[i]);
+        oj_token_sets_free(&c->text[i][0]);
+        oj_token_sets_free(&c->text[i][1]);
     }
     oj_free(c->max_distance);
 }

@@ -500,7 +500,8 @@ TEST(no_option_is_without_effect)
          "input_layer where sql dialect spat limit oo join_layer join_where "
          "join_sql join_dialect joo crs s_srs join_srs t_srs threads gpu "
          "gpu_memory gpu_batch quadrant_size benchmark benchmark_csv "
-         "benchmark_seconds q validate_report in_place_unsafe help"},
+         "benchmark_seconds q validate_report in_place_unsafe help "
+         "similar min_similarity measure tokens fold word_map"},
         {"-in_place -pick first",
          "op on exclude unordered_pairs centroid_of point_on_surface_of "
          "invalid how "
@@ -510,7 +511,8 @@ TEST(no_option_is_without_effect)
          "crs s_srs join_srs t_srs in_place in_place_unsafe threads backend "
          "gpu gpu_memory gpu_batch batch quadrant_size memory max_pairs "
          "explain validate validate_report benchmark_csv benchmark_seconds q "
-         "progress json_summary help"},
+         "progress json_summary help "
+         "similar min_similarity measure tokens fold word_map name_similarity"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {

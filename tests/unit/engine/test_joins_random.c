@@ -77,6 +77,8 @@ static void make_trial(struct join_trial *t)
     } while (t->join.n_features * t->input.n_features > 3000);
     pick_columns(&t->columns, &t->join, &t->input, &t->relation,
                  s.scale * (1 + s.extent / 20), 5);
+    if (one_in(6))
+        pick_texts(&t->columns, &t->join, &t->input, &t->relation);
 }
 
 /* --- all pairs, one by one ------------------------------------------------ */

@@ -1,0 +1,517 @@
+#include "oj_token_sets.h"
+
+#include "oj_fold.h"
+#include "oj_token_table.h"
+#include "oj_word_map.h"
+
+#include "../base/oj_array.h"
+#include "../base/oj_threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+    TRIGRAMS_OF_WORDS = 0, /* places in OJ_TOKEN_NAMES; then 1grams .. */
+    WHOLE_WORDS = 1,
+    SHORT_CODES = 3,   /* code points of a short token */
+    ROWS_AT_ONCE = 512 /* between looks at the cancel flag */
+};
+
+struct oj_dictionary
+{
+    struct oj_token_rules rules;
+    struct oj_token_table table; /* rare ones first */
+};
+
+/* Rows that one thread takes, and their tokens by numbers of its own. */
+struct text_slice
+{
+    int64_t first, end; /* rows */
+    struct oj_token_table table;
+    int64_t *last_row; /* [table.n] the row that met the token last */
+    int64_t *n_rows;   /* [table.n] rows that have it */
+    uint32_t *token;   /* [n_tokens] numbers of table, row after row */
+    int64_t n_tokens, n_bad_bytes;
+    int64_t cap_last_row, cap_n_rows, cap_token;
+    struct oj_folded folded, mapped;
+    uint32_t *number; /* [table.n] of the dictionary; NOT_THERE */
+};
+
+#define NOT_THERE UINT32_MAX
+
+struct tokenising
+{
+    const struct oj_token_rules *rules;
+    const struct oj_texts *texts;
+    const int64_t *fid;
+    const int *cancel;
+    const struct oj_dictionary *dictionary;
+    struct oj_token_sets_buf *sets;
+    struct text_slice *slice;
+    int n_slices, n_threads;
+};
+
+/* ---- a text's tokens ----------------------------------------------------- */
+
+static oj_status add_token(struct text_slice *s, int64_t row,
+                           const struct oj_token *token, struct oj_error *err)
+{
+    int64_t n = s->table.n, number;
+    OJ_TRY(oj_token_table_put(&s->table, token, &number, err));
+    if (number == n)
+    {
+        OJ_ROOM(s->last_row, n, n + 1, s->cap_last_row, err);
+        OJ_ROOM(s->n_rows, n, n + 1, s->cap_n_rows, err);
+        s->last_row[n] = -1;
+        s->n_rows[n] = 0;
+    }
+    if (s->last_row[number] == row)
+        return OJ_OK;
+    s->last_row[number] = row;
+    s->n_rows[number]++;
+    if (s->n_tokens == s->cap_token)
+        OJ_ROOM(s->token, s->n_tokens, s->n_tokens + 1, s->cap_token, err);
+    s->token[s->n_tokens++] = (uint32_t)number;
+    return OJ_OK;
+}
+
+/* A token of 1 to 3 code points, all of which fit into its key. */
+static oj_status add_short(struct text_slice *s, int64_t row,
+                           const uint32_t *code, int64_t n,
+                           struct oj_error *err)
+{
+    struct oj_token token = {0, NULL, 0};
+    for (int64_t i = 0; i < n; i++)
+        token.key = token.key << 21 | (code[i] + 1);
+    return add_token(s, row, &token, err);
+}
+
+/* Three code points in a row of "  word ". */
+static oj_status add_trigrams(struct text_slice *s, int64_t row,
+                              const uint32_t *code, int64_t n,
+                              struct oj_error *err)
+{
+    uint32_t three[SHORT_CODES] = {' ', ' ', ' '};
+    for (int64_t i = 0; i <= n; i++)
+    {
+        three[0] = three[1];
+        three[1] = three[2];
+        three[2] = i < n ? code[i] : ' ';
+        OJ_TRY(add_short(s, row, three, SHORT_CODES, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status add_words(struct text_slice *s, int64_t row,
+                           const struct oj_folded *text, int tokens,
+                           struct oj_error *err)
+{
+    for (int64_t first = 0, end; first < text->n; first = end + 1)
+    {
+        const uint32_t *word = text->code + first;
+        struct oj_token token;
+        for (end = first; end < text->n && !oj_fold_is_blank(text->code[end]);)
+            end++;
+        if (end == first)
+            continue;
+        if (tokens == TRIGRAMS_OF_WORDS)
+        {
+            OJ_TRY(add_trigrams(s, row, word, end - first, err));
+            continue;
+        }
+        token = oj_token_of_codes(word, end - first);
+        OJ_TRY(add_token(s, row, &token, err));
+    }
+    return OJ_OK;
+}
+
+/* All runs of q code points, or the text where it is shorter. */
+static oj_status add_grams(struct text_slice *s, int64_t row,
+                           const struct oj_folded *text, int64_t q,
+                           struct oj_error *err)
+{
+    int64_t n = text->n < q ? text->n : q;
+    for (int64_t i = 0; n > 0 && i + n <= text->n; i++)
+    {
+        struct oj_token token;
+        if (q <= SHORT_CODES)
+        {
+            OJ_TRY(add_short(s, row, text->code + i, n, err));
+            continue;
+        }
+        token = oj_token_of_codes(text->code + i, n);
+        OJ_TRY(add_token(s, row, &token, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status tokenise_row(const struct tokenising *t, struct text_slice *s,
+                              int64_t row, struct oj_error *err)
+{
+    int64_t from = t->texts->offset[row], first = s->n_tokens, n;
+    int tokens = t->rules->tokens;
+    const struct oj_folded *text = &s->folded;
+    struct oj_token_bits bits = {{0, 0}};
+    OJ_TRY(oj_fold((enum oj_fold)t->rules->fold, t->texts->bytes + from,
+                   t->texts->offset[row + 1] - from, &s->folded, err));
+    s->n_bad_bytes += text->n_bad_bytes;
+    if (t->rules->word_map != NULL)
+    {
+        OJ_TRY(oj_word_map_apply(t->rules->word_map, text, &s->mapped, err));
+        text = &s->mapped;
+    }
+    if (tokens > WHOLE_WORDS)
+        OJ_TRY(add_grams(s, row, text, tokens - WHOLE_WORDS, err));
+    else
+        OJ_TRY(add_words(s, row, text, tokens, err));
+    n = s->n_tokens - first;
+    if (n > OJ_MOST_TOKENS)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the text of feature %lld has more than %d tokens",
+                       (long long)(t->fid != NULL ? t->fid[row] : row),
+                       (int)OJ_MOST_TOKENS);
+    for (int64_t i = first; i < s->n_tokens; i++)
+    {
+        uint64_t hash = oj_token_mix(s->table.key[s->token[i]]);
+        bits.word[hash >> 63] ^= UINT64_C(1) << (hash >> 57 & 63);
+    }
+    t->sets->size[row] = (int32_t)n;
+    t->sets->bits[row] = bits;
+    return OJ_OK;
+}
+
+static oj_status tokenise_slice(int64_t i, int thread, void *user,
+                                struct oj_error *err)
+{
+    const struct tokenising *t = user;
+    struct text_slice *s = &t->slice[i];
+    (void)thread;
+    for (int64_t row = s->first; row < s->end; row++)
+    {
+        if ((row - s->first) % ROWS_AT_ONCE == 0)
+            OJ_TRY(oj_check_cancel(t->cancel, err));
+        OJ_TRY(tokenise_row(t, s, row, err));
+    }
+    oj_folded_free(&s->folded);
+    oj_folded_free(&s->mapped);
+    return OJ_OK;
+}
+
+/* ---- numbers of the dictionary ------------------------------------------- */
+
+struct counted_token
+{
+    int64_t n_rows;
+    struct oj_token token;
+};
+
+/* By rows, and then by what the token is: so numbers do not depend on the order
+ * of rows or threads. */
+static int compare_counted(const void *left, const void *right)
+{
+    const struct counted_token *a = left, *b = right;
+    int64_t n = a->token.n_codes, m = b->token.n_codes;
+    int order;
+    if (a->n_rows != b->n_rows)
+        return a->n_rows < b->n_rows ? -1 : 1;
+    if (a->token.key != b->token.key)
+        return a->token.key < b->token.key ? -1 : 1;
+    if (a->token.code == NULL)
+        return 0;
+    order = memcmp(a->token.code, b->token.code,
+                   (size_t)(n < m ? n : m) * sizeof *a->token.code);
+    return order != 0 ? order : (n > m) - (n < m);
+}
+
+/* The tokens of all slices, each once, and how many rows have it. */
+static oj_status count_tokens(const struct tokenising *t,
+                              struct oj_token_table *all, int64_t **n_rows,
+                              int64_t *cap, struct oj_error *err)
+{
+    for (int i = 0; i < t->n_slices; i++)
+    {
+        struct text_slice *s = &t->slice[i];
+        for (int64_t j = 0; j < s->table.n; j++)
+        {
+            struct oj_token token = oj_token_table_get(&s->table, j);
+            int64_t n = all->n, number;
+            OJ_TRY(oj_token_table_put(all, &token, &number, err));
+            OJ_ROOM(*n_rows, n, n + 1, *cap, err);
+            if (number == n)
+                (*n_rows)[n] = 0;
+            (*n_rows)[number] += s->n_rows[j];
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status number_tokens(const struct oj_token_table *all,
+                               const int64_t *n_rows,
+                               struct oj_token_table *numbered,
+                               struct oj_error *err)
+{
+    struct counted_token *counted;
+    oj_status status = OJ_OK;
+    OJ_NEW(counted, all->n, err);
+    for (int64_t i = 0; i < all->n; i++)
+    {
+        counted[i].n_rows = n_rows[i];
+        counted[i].token = oj_token_table_get(all, i);
+    }
+    qsort(counted, (size_t)all->n, sizeof *counted, compare_counted);
+    for (int64_t i = 0, number; i < all->n && status == OJ_OK; i++)
+        status = oj_token_table_put(numbered, &counted[i].token, &number, err);
+    oj_free(counted);
+    return status;
+}
+
+static oj_status make_numbers(const struct tokenising *t,
+                              struct oj_token_table *numbered,
+                              struct oj_error *err)
+{
+    struct oj_token_table all = {0};
+    int64_t *n_rows = NULL, cap = 0;
+    oj_status status = count_tokens(t, &all, &n_rows, &cap, err);
+    if (status == OJ_OK)
+        status = number_tokens(&all, n_rows, numbered, err);
+    oj_token_table_free(&all);
+    oj_free(n_rows);
+    return status;
+}
+
+/* The dictionary's numbers of a slice's tokens, and how many of each row's
+ * tokens have one: in offset, behind the row. */
+static oj_status find_slice(int64_t i, int thread, void *user,
+                            struct oj_error *err)
+{
+    const struct tokenising *t = user;
+    struct text_slice *s = &t->slice[i];
+    const uint32_t *token = s->token;
+    (void)thread;
+    OJ_NEW(s->number, s->table.n, err);
+    for (int64_t j = 0; j < s->table.n; j++)
+    {
+        struct oj_token one = oj_token_table_get(&s->table, j);
+        s->number[j] =
+            (uint32_t)oj_token_table_find(&t->dictionary->table, &one);
+    }
+    for (int64_t row = s->first; row < s->end; row++)
+    {
+        int64_t n = 0;
+        for (int32_t j = 0; j < t->sets->size[row]; j++)
+            n += s->number[*token++] != NOT_THERE;
+        t->sets->offset[row + 1] = n;
+    }
+    return OJ_OK;
+}
+
+/* Shell's: sets are short as a rule, and never longer than 2^20. */
+static void sort_tokens(uint32_t *token, int64_t n)
+{
+    int64_t gap = 1;
+    while (gap < n / 2)
+        gap = gap * 9 / 4 + 1;
+    for (;; gap = gap * 4 / 9)
+    {
+        gap += gap == 0;
+        for (int64_t i = gap; i < n; i++)
+        {
+            uint32_t one = token[i];
+            int64_t j = i;
+            for (; j >= gap && token[j - gap] > one; j -= gap)
+                token[j] = token[j - gap];
+            token[j] = one;
+        }
+        if (gap == 1)
+            return;
+    }
+}
+
+static void fill_slice(int64_t i, int thread, void *user)
+{
+    const struct tokenising *t = user;
+    const struct text_slice *s = &t->slice[i];
+    const uint32_t *token = s->token;
+    (void)thread;
+    for (int64_t row = s->first; row < s->end; row++)
+    {
+        uint32_t *out = t->sets->token + t->sets->offset[row];
+        int64_t n = 0;
+        for (int32_t j = 0; j < t->sets->size[row]; j++)
+        {
+            out[n] = s->number[*token++];
+            n += out[n] != NOT_THERE;
+        }
+        sort_tokens(out, n);
+    }
+}
+
+/* ---- sets of many texts -------------------------------------------------- */
+
+static oj_status make_slices(struct tokenising *t, int n_threads,
+                             struct oj_error *err)
+{
+    int64_t n = t->texts->n, n_slices = n / ROWS_AT_ONCE + 1;
+    t->n_threads = n_threads > 0 ? n_threads : oj_cpu_count();
+    if (n_slices > t->n_threads)
+        n_slices = t->n_threads;
+    t->n_slices = (int)n_slices;
+    OJ_NEW_ZEROED(t->slice, n_slices, err);
+    for (int64_t i = 0; i < n_slices; i++)
+    {
+        t->slice[i].first = n / n_slices * i;
+        t->slice[i].end = i + 1 < n_slices ? n / n_slices * (i + 1) : n;
+    }
+    return OJ_OK;
+}
+
+static void free_slices(struct tokenising *t)
+{
+    for (int i = 0; t->slice != NULL && i < t->n_slices; i++)
+    {
+        struct text_slice *s = &t->slice[i];
+        oj_token_table_free(&s->table);
+        oj_folded_free(&s->folded);
+        oj_folded_free(&s->mapped);
+        oj_free(s->last_row);
+        oj_free(s->n_rows);
+        oj_free(s->token);
+        oj_free(s->number);
+    }
+    oj_free(t->slice);
+}
+
+static oj_status tokenise(struct tokenising *t, int n_threads,
+                          struct oj_error *err)
+{
+    struct oj_token_sets_buf *sets = t->sets;
+    int64_t n = t->texts->n;
+    sets->n_rows = 0;
+    OJ_ROOM(sets->size, 0, n, sets->cap_size, err);
+    OJ_ROOM(sets->bits, 0, n, sets->cap_bits, err);
+    OJ_ROOM(sets->offset, 0, n + 1, sets->cap_offset, err);
+    OJ_TRY(make_slices(t, n_threads, err));
+    return oj_parallel_try(t->n_threads, t->n_slices, 1, tokenise_slice, t,
+                           err);
+}
+
+/* The sets, of tokenised slices and their dictionary. */
+static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
+{
+    struct oj_token_sets_buf *sets = t->sets;
+    int64_t n = t->texts->n, n_bad = 0, n_without = 0;
+    OJ_TRY(oj_parallel_try(t->n_threads, t->n_slices, 1, find_slice, t, err));
+    sets->offset[0] = 0;
+    for (int64_t row = 0; row < n; row++)
+    {
+        sets->offset[row + 1] += sets->offset[row];
+        n_without += sets->size[row] == 0;
+    }
+    OJ_ROOM(sets->token, 0, sets->offset[n] + 1, sets->cap_token, err);
+    oj_parallel_for(t->n_threads, t->n_slices, fill_slice, t);
+    for (int i = 0; i < t->n_slices; i++)
+        n_bad += t->slice[i].n_bad_bytes;
+    sets->n_rows = n;
+    sets->n_bad_bytes = n_bad;
+    sets->n_without = n_without;
+    return OJ_OK;
+}
+
+oj_status oj_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
+                             const struct oj_token_rules *rules, int n_threads,
+                             const int *cancel, struct oj_dictionary **out,
+                             struct oj_token_sets_buf *sets,
+                             struct oj_error *err)
+{
+    struct tokenising t = {.rules = rules,
+                           .texts = texts,
+                           .fid = fid,
+                           .cancel = cancel,
+                           .sets = sets};
+    struct oj_dictionary *dictionary;
+    oj_status status;
+    OJ_NEW_ZEROED(dictionary, 1, err);
+    dictionary->rules = *rules;
+    t.dictionary = dictionary;
+    status = tokenise(&t, n_threads, err);
+    if (status == OJ_OK)
+        status = make_numbers(&t, &dictionary->table, err);
+    if (status == OJ_OK)
+        status = fill_sets(&t, err);
+    free_slices(&t);
+    if (status == OJ_OK)
+        *out = dictionary;
+    else
+        oj_dictionary_free(dictionary);
+    return status;
+}
+
+oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
+                             const struct oj_texts *texts, const int64_t *fid,
+                             int n_threads, const int *cancel,
+                             struct oj_token_sets_buf *sets,
+                             struct oj_error *err)
+{
+    struct tokenising t = {.rules = &dictionary->rules,
+                           .texts = texts,
+                           .fid = fid,
+                           .cancel = cancel,
+                           .dictionary = dictionary,
+                           .sets = sets};
+    oj_status status = tokenise(&t, n_threads, err);
+    if (status == OJ_OK)
+        status = fill_sets(&t, err);
+    free_slices(&t);
+    return status;
+}
+
+int64_t oj_dictionary_bytes(const struct oj_dictionary *dictionary)
+{
+    return (int64_t)sizeof *dictionary +
+           oj_token_table_bytes(&dictionary->table);
+}
+
+void oj_dictionary_free(struct oj_dictionary *dictionary)
+{
+    if (dictionary == NULL)
+        return;
+    oj_token_table_free(&dictionary->table);
+    oj_free(dictionary);
+}
+
+/* ---- sets ---------------------------------------------------------------- */
+
+struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets)
+{
+    struct oj_token_sets view = {sets->n_rows, sets->offset, sets->token,
+                                 sets->size, sets->bits};
+    return view;
+}
+
+int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,
+                             const struct oj_token_sets *b, int64_t row_b)
+{
+    const uint32_t *s = a->token + a->offset[row_a];
+    const uint32_t *t = b->token + b->offset[row_b];
+    const uint32_t *s_end = a->token + a->offset[row_a + 1];
+    const uint32_t *t_end = b->token + b->offset[row_b + 1];
+    int64_t n = 0;
+    while (s < s_end && t < t_end)
+    {
+        uint32_t one = *s, other = *t;
+        n += one == other;
+        s += one <= other;
+        t += other <= one;
+    }
+    return n;
+}
+
+void oj_token_sets_free(struct oj_token_sets_buf *sets)
+{
+    oj_free(sets->offset);
+    oj_free(sets->token);
+    oj_free(sets->size);
+    oj_free(sets->bits);
+    *sets = (struct oj_token_sets_buf){0};
+}

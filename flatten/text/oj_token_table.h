@@ -1,0 +1,64 @@
+/** Different tokens, numbered as they come.
+ *
+ *  A token is up to three code points, or any run of them:
+ *
+ *   short  key = three times 21 bits, each a code point + 1, or 0
+ *   long   key = a hash, and the code points themselves decide
+ *
+ *  A table holds tokens of one kind.
+ */
+#ifndef OJ_TOKEN_TABLE_H
+#define OJ_TOKEN_TABLE_H
+
+#include "../base/oj_status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** A view. */
+struct oj_token
+{
+    uint64_t key;
+    const uint32_t *code; /**< [n_codes]; NULL: a short one */
+    int64_t n_codes;
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_token_table
+{
+    int64_t n; /**< tokens */
+    uint64_t *key;
+    int64_t *start; /**< [n + 1] into code, of long tokens */
+    uint32_t *code;
+    uint32_t *slot; /**< [n_slots], a power of 2: number + 1, or 0 */
+    int64_t n_slots, cap_key, cap_start, cap_code;
+};
+
+/** All bits of a key into all bits. */
+static inline uint64_t oj_token_mix(uint64_t key)
+{
+    key *= UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ key >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return key ^ key >> 32;
+}
+
+struct oj_token oj_token_of_codes(const uint32_t *code, int64_t n);
+
+/** Its number; -1: not there. */
+int64_t oj_token_table_find(const struct oj_token_table *table,
+                            const struct oj_token *token);
+
+/** Its number, a new one where it is not there.  OJ_ERR_LIMIT beyond 2^32 - 2
+ *  tokens. */
+OJ_MUST_USE oj_status oj_token_table_put(struct oj_token_table *table,
+                                         const struct oj_token *token,
+                                         int64_t *number, struct oj_error *err);
+
+struct oj_token oj_token_table_get(const struct oj_token_table *table,
+                                   int64_t number);
+
+int64_t oj_token_table_bytes(const struct oj_token_table *table);
+
+void oj_token_table_free(struct oj_token_table *table);
+
+#endif

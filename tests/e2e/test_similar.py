@@ -1,0 +1,324 @@
+"""Joins by similar texts, alone and as a condition of other joins, against
+every pair asked one by one, and on real layers."""
+
+import itertools
+import unicodedata
+from fractions import Fraction
+
+from e2e import *
+
+CRS = "EPSG:2263"
+FIELDS = (("id", ogr.OFTInteger), ("name", ogr.OFTString), ("street", ogr.OFTString))
+WORDS = "café old mill house park inn north star royal garden cafe müller mueller".split()
+STREETS = ("Elm St", "Elm Street", "Main St", "2nd Ave", "Broadway", None)
+
+
+# --- the plain way ---------------------------------------------------------------
+
+
+def folded(text):
+    text = unicodedata.normalize("NFKD", text or "").casefold()
+    text = "".join(c for c in text if not unicodedata.combining(c) and c != "'")
+    return "".join(c if c.isalnum() else " " for c in text).split()
+
+
+def trigrams(text):
+    return {w[i:i + 3] for word in folded(text) for w in [f"  {word} "] for i in range(len(w) - 2)}
+
+
+def words(text):
+    return set(folded(text))
+
+
+MEASURES = {
+    "jaccard": lambda o, a, b: Fraction(o, a + b - o),
+    "dice": lambda o, a, b: Fraction(2 * o, a + b),
+    "overlap": lambda o, a, b: Fraction(o, min(a, b)),
+}
+
+
+def similarity(a, b, tokens=trigrams, measure="jaccard"):
+    """None where one has no tokens, or they have none in common."""
+    a, b = tokens(a), tokens(b)
+    o = len(a & b)
+    return MEASURES[measure](o, len(a), len(b)) if o else None
+
+
+def is_similar(a, b, least, **how):
+    found = similarity(a, b, **how)
+    return found is not None and found >= Fraction(least)
+
+
+# --- layers ------------------------------------------------------------------------
+
+
+def places(seed, n):
+    r = random.Random(seed)
+    found = []
+    for i in range(n):
+        name = " ".join(r.choice(WORDS) for _ in range(r.randint(1, 3)))
+        if r.random() < 0.2:
+            name = name.title()
+        if r.random() < 0.1:
+            name = r.choice((None, "", "--"))
+        found.append((f"POINT ({r.randint(0, 20)} {r.randint(0, 20)})",
+                      {"id": i, "name": name, "street": r.choice(STREETS)}))
+    return found
+
+
+def layer(path, rows, srs=CRS):
+    if path.endswith(".csv"):
+        rows = [(None, row[1]) for row in rows]
+        return make(path, rows, FIELDS, None, ogr.wkbNone)
+    return make(path, rows, FIELDS, srs, ogr.wkbPoint)
+
+
+class Two:
+    """An input layer, a join layer, and their rows."""
+
+    def __init__(self, extension=".gpkg", n=70, join=None):
+        self.a_rows, self.b_rows = places(1, n), places(2, n)
+        self.a = layer("a" + extension, self.a_rows)
+        self.b = layer("b" + (join or extension), self.b_rows)
+
+    def pairs(self, holds):
+        return {(x[1]["id"], y[1]["id"]) for x, y in itertools.product(self.a_rows, self.b_rows)
+                if holds(x, y)}
+
+
+def near_by(x, y, d):
+    x, y = (ogr.CreateGeometryFromWkt(z[0]) for z in (x, y))
+    return x.Distance(y) <= d
+
+
+def ids_of(path, layer_name=None, column="join_id"):
+    """Pairs of ids; each once."""
+    found = [(values["id"], values[column]) for _, _, values in Layer(path, layer_name).rows]
+    true(len(found) == len(set(found)), "no pair comes twice")
+    return {(int(x), int(y)) for x, y in found if y is not None}
+
+
+def names(x, y, least, **how):
+    return is_similar(x[1]["name"], y[1]["name"], least, **how)
+
+
+# --- conditions of other joins ---------------------------------------------------
+
+
+def check_within_a_distance():
+    for extension, out in ((".gpkg", "o.gpkg"), (".fgb", "o.fgb"), (".geojson", "o.csv")):
+        two = Two(extension)
+        for least in ("0.3", "3/5", "1"):
+            wanted = two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, least))
+            true(len(wanted) > 5, f"{len(wanted)} pairs to find")
+            for how in ((), ("-threads", 1), ("-batch", 7), ("-threads", 3, "-batch", 11)):
+                r = succeeds("-op", "dwithin", "-max_distance", 9, "-similar", f"name:{least}",
+                             "-how", "inner", "-overwrite", *how, out, two.a, two.b)
+                same(ids_of(out), wanted, f"{extension} {least} {how}: {r}")
+        for _, _, values in Layer(out).rows:
+            near(float(values["join_similarity"]), 1.0, 0.0, "of the last run")
+        without = sum(not trigrams(row[1]["name"]) for row in two.a_rows)
+        true(f"{without} without text" in r.err, f"rows without text are counted: {r}")
+        os.remove(two.a), os.remove(two.b)
+
+
+def check_values():
+    """Columns of several conditions, of pairs with and without a match."""
+    two = Two()
+    succeeds("-op", "dwithin", "-max_distance", 12, "-similar", "name=name:0.2", "-similar",
+             "name+street=street+name", "-min_similarity", "1/4", "-measure", "dice", "-tokens",
+             "words", "o.gpkg", two.a, two.b)
+    by_id = {row[1]["id"]: row[1] for row in two.b_rows}
+    n = 0
+
+    def both(values):
+        return " ".join(v for v in (values["name"], values["street"]) if v)
+
+    for _, _, values in Layer("o.gpkg").rows:
+        if values["join_id"] is None:
+            same((values["join_similarity"], values["join_similarity_2"]), (None, None))
+            continue
+        n += 1
+        other = by_id[values["join_id"]]
+        for column, x, y in (("join_similarity", values["name"], other["name"]),
+                             ("join_similarity_2", both(values), both(other))):
+            wanted = similarity(x, y, words, "dice")
+            true(wanted >= Fraction(1, 4 if column[-1] == "2" else 5), "fulfils the condition")
+            near(values[column], float(wanted), 0.0, f"{column} of {x!r} {y!r}")
+    true(n > 20, f"{n} pairs")
+    succeeds("-op", "dwithin", "-max_distance", 12, "-similar", "name:0.2", "-similar", "street:.1",
+             "-name_similarity", "alike", "o2.gpkg", two.a, two.b)
+    fields = Layer("o2.gpkg").fields
+    true("alike" in fields and "alike_2" in fields and "join_similarity" not in fields, str(fields))
+    succeeds("-op", "dwithin", "-max_distance", 12, "-similar", "name:0.2",
+             "-name_similarity", "", "o3.gpkg", two.a, two.b)
+    true("join_similarity" not in Layer("o3.gpkg").fields, "no column")
+
+
+def check_any_join():
+    """nearest among those that are similar, predicates, and what goes with them."""
+    two = Two()
+    ok = two.pairs(lambda x, y: names(x, y, "0.4"))
+    shapes = [[ogr.CreateGeometryFromWkt(row[0]) for row in rows] for rows in (two.a_rows, two.b_rows)]
+    for k in (1, 3):
+        wanted = set()
+        for i, x in enumerate(shapes[0]):
+            order = sorted((x.Distance(y), j) for j, y in enumerate(shapes[1]) if (i, j) in ok)
+            wanted |= {(i, j) for _, j in order[:k]}
+        succeeds("-op", "nearest", "-k", k, "-similar", "name:0.4", "-overwrite", "o.gpkg", two.a, two.b)
+        same(ids_of("o.gpkg"), wanted, f"the {k} nearest")
+    wanted = two.pairs(lambda x, y: near_by(x, y, 0) and names(x, y, "0.4"))
+    for op in ("intersects", "equals", "bbox"):
+        succeeds("-op", op, "-similar", "name:0.4", "-overwrite", "o.gpkg", two.a, two.b)
+        same(ids_of("o.gpkg"), wanted, op)
+    # Of each row the most similar one.
+    best = {}
+    for i, j in sorted(two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, "0.2"))):
+        found = similarity(two.a_rows[i][1]["name"], two.b_rows[j][1]["name"])
+        if i not in best or found > best[i][0]:
+            best[i] = (found, j)
+    succeeds("-op", "dwithin", "-max_distance", 9, "-similar", "name:0.2", "-pick", "most_similar",
+             "-overwrite", "o.gpkg", two.a, two.b)
+    same(ids_of("o.gpkg"), {(i, j) for i, (_, j) in best.items()}, "-pick most_similar")
+
+
+def check_around_it():
+    """-how, rows without a match, -agg both ways, self joins, -on, -exclude."""
+    two = Two()
+    base = ("-op", "dwithin", "-max_distance", 9, "-similar", "name:0.4")
+    wanted = two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, "0.4"))
+    matched = {i for i, _ in wanted}
+    succeeds(*base, "-how", "semi", "o.gpkg", two.a, two.b)
+    same({v["id"] for _, _, v in rows("o.gpkg")}, matched, "semi")
+    succeeds(*base, "-how", "anti", "-overwrite", "o.gpkg", two.a, two.b)
+    same({v["id"] for _, _, v in rows("o.gpkg")}, {r[1]["id"] for r in two.a_rows} - matched, "anti")
+    succeeds(*base, "-unmatched_layer", "a_only", "-unmatched_join_layer", "b_only", "-how", "inner",
+             "-overwrite", "o.gpkg", two.a, two.b)
+    same(ids_of("o.gpkg"), wanted, "beside unmatched layers")
+    same({v["id"] for _, _, v in Layer("o.gpkg", "a_only").rows},
+         {r[1]["id"] for r in two.a_rows} - matched, "a_only")
+    same({v["id"] for _, _, v in Layer("o.gpkg", "b_only").rows},
+         {r[1]["id"] for r in two.b_rows} - {j for _, j in wanted}, "b_only")
+    counts = {i: sum(x == i for x, _ in wanted) for i in range(len(two.a_rows))}
+    layer("c.gpkg", two.b_rows * 12)
+    for other, factor in ((two.b, 1), ("c.gpkg", 12)):  # the larger side streams
+        succeeds(*base, "-agg", "count as n", "-overwrite", "p.gpkg", two.a, other)
+        same({v["id"]: v["n"] // factor for _, _, v in rows("p.gpkg")}, counts, f"-agg with {other}")
+    layer("few.gpkg", two.a_rows[:3])
+    succeeds(*base, "-agg", "count as n", "q.gpkg", "few.gpkg", "c.gpkg")
+    same({v["id"]: v["n"] // 12 for _, _, v in rows("q.gpkg")}, {i: counts[i] for i in range(3)},
+         "-agg with a much larger join layer")
+    both = {(i, j) for i, j in itertools.product(range(len(two.a_rows)), repeat=2)
+            if i != j and near_by(two.a_rows[i], two.a_rows[j], 9) and
+            names(two.a_rows[i], two.a_rows[j], "0.4")}
+    r = succeeds(*base, "-how", "inner", "-overwrite", "p.gpkg", two.a, two.a)
+    same(ids_of("p.gpkg"), both, "a layer with itself")
+    succeeds(*base, "-how", "inner", "-unordered_pairs", "-overwrite", "p.gpkg", two.a, two.a)
+    same(ids_of("p.gpkg"), {(i, j) for i, j in both if i < j}, "each pair once")
+    for words_, holds in ((("-on", "street"), lambda x, y: x is not None and x == y),
+                          (("-exclude", "field=street"), lambda x, y: x is None or x != y)):
+        succeeds(*base, *words_, "-how", "inner", "-overwrite", "p.gpkg", two.a, two.b)
+        same(ids_of("p.gpkg"), {(i, j) for i, j in wanted
+                                if holds(two.a_rows[i][1]["street"], two.b_rows[j][1]["street"])}, words_)
+    succeeds(*base, "-centroid_of", "both", "-how", "inner", "-overwrite", "p.gpkg", two.a, two.b)
+    same(ids_of("p.gpkg"), wanted, "of centroids")
+    r = run(*base, "-validate", "-overwrite", "p.gpkg", two.a, two.b)
+    true(r.rc == 0, f"-validate agrees: {r}")
+    r = run(*base, "-explain", "o9.gpkg", two.a, two.b)
+    true(r.rc == 0 and "texts are similar: name:0.4, jaccard of trgm, 0.4 or more" in r.out, f"-explain: {r}")
+    succeeds(*base, "-json_summary", "s.json", "-overwrite", "p.gpkg", two.a, two.b)
+    same(summary("s.json")["join"]["skipped"]["no_text"],
+         sum(not trigrams(r[1]["name"]) for r in two.b_rows), "counted for machines, too")
+
+
+def check_rules():
+    """Folding, word maps, values that are no texts, names in quotes."""
+    fields = (("id", ogr.OFTInteger), ("a:b", ogr.OFTString), ("n", ogr.OFTReal), ("d", ogr.OFTDate))
+    rows_ = [("POINT (0 0)", {"id": 0, "a:b": "Café Müller", "n": 12.5, "d": "2026/01/31"}),
+             ("POINT (0 0)", {"id": 1, "a:b": "CAFE MULLER", "n": 12, "d": "2026/02/01"}),
+             ("POINT (0 0)", {"id": 2, "a:b": "12 Elm Street", "n": None, "d": None}),
+             ("POINT (0 0)", {"id": 3, "a:b": "12 elm st", "n": 1e300, "d": None})]
+    make("a.gpkg", rows_, fields, CRS, ogr.wkbPoint)
+    with open("map.csv", "w", encoding="utf-8") as file:
+        file.write("street,st\nelm,\n")
+
+    def pairs(*given):
+        succeeds("-op", "intersects", *given, "-how", "inner", "-unordered_pairs", "-overwrite",
+                 "o.gpkg", "a.gpkg", "a.gpkg")
+        return ids_of("o.gpkg")
+
+    same(pairs("-similar", '"a:b":1'), {(0, 1)}, "folded")
+    same(pairs("-similar", '"a:b":1', "-fold", "case"), set(), "accents count")
+    same(pairs("-similar", '"a:b":1', "-word_map", "map.csv"), {(0, 1), (2, 3)}, "a word map")
+    same(pairs("-similar", "n=\"a:b\":0.2", "-tokens", "words", "-measure", "overlap"),
+         {(0, 2), (0, 3), (1, 2), (1, 3)}, "numbers as OGR writes them: 12.5 is 12 and 5")
+    same(pairs("-similar", "d:0.5", "-tokens", "words"), {(0, 1)}, "dates, too: one of three differs")
+    same(pairs("-similar", "d+n:0.5", "-tokens", "words"), {(0, 1)} & pairs("-similar", "d+n:0.5", "-tokens",
+                                                                         "words"), "put together")
+    os.makedirs("sub", exist_ok=True)
+    succeeds("-write_spec", "sub/j.ogrjoin", "-op", "intersects", "-similar", '"a:b":1', "-word_map",
+             "map.csv", "-how", "inner", "a.gpkg", "a.gpkg")
+    with open("sub/j.ogrjoin", encoding="utf-8") as file:
+        true("../map.csv" in file.read(), "the word map's path is seen from the file's folder")
+
+
+# --- wrong words -----------------------------------------------------------------
+
+
+def check_wrong_words():
+    two = Two()
+    near_ = ("-op", "dwithin", "-max_distance", 9)
+
+    def wrong(*given, says):
+        fails(*given, "o.gpkg", two.a, two.b, says=says, op=False)
+
+    for given, says in (
+        (("-similar", "nmae:0.6"), ("no field 'nmae'", "did you mean 'name'?")),
+        (("-similar", "name=nam:0.6"), ("join layer", "did you mean 'name'?")),
+        (("-similar", "name"), ("how similar", "-similar name:0.6", "-min_similarity 0.6")),
+        (("-similar", "name:0"), ("above 0", "0.6 or 3/4")),
+        (("-similar", "name:1.1"), "at most 1"),
+        (("-similar", "name:4/3"), "at most 1"),
+        (("-similar", "name:1/0"), "at most 1"),
+        (("-similar", "name:0.1234567891"), "9 digits"),
+        (("-similar", "name:60%"), "a decimal"),
+        (("-similar", "name:nan"), "a decimal"),
+        (("-similar", "name:"), "a decimal"),
+        (("-similar", ":0.6"), "LEFT[=RIGHT][:T]"),
+        (("-similar", "name+=name:0.6"), "LEFT[=RIGHT][:T]"),
+        (("-similar", "name=name=name:0.6"), "LEFT[=RIGHT][:T]"),
+        (("-similar", '"name:0.6'), ()),
+        (("-similar", "name", "-min_similarity", "2"), "-min_similarity"),
+        (("-similar", "name:0.6", "-tokens", "9grams"), "trgm|words"),
+        (("-similar", "name:0.6", "-measure", "cosinus"), "cosine"),
+        (("-similar", "name:0.6", "-word_map", "nothing.csv"), "cannot be read"),
+        (("-similar", "name:0.6") * 9, "8 times"),
+        (("-tokens", "words"), "needs -similar"),
+        (("-measure", "dice"), "needs -similar"),
+        (("-min_similarity", "0.5"), "needs -similar"),
+        (("-pick", "most_similar"), "needs -similar"),
+        (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "go together"),
+        (("-similar", "name:0.6", "-memory", "1K"), ("-memory", "-similar")),
+    ):
+        wrong(*near_, *given, says=says)
+    with open("bad.csv", "w", encoding="utf-8") as file:
+        file.write("no comma\n")
+    wrong(*near_, "-similar", "name:0.6", "-word_map", "bad.csv", says=())
+    layer("c.csv", two.b_rows)
+    fails(*near_, "-similar", "name:0.6", "o.gpkg", two.a, "c.csv", says="no geometry", op=False)
+
+
+# --- real layers -----------------------------------------------------------------
+
+
+def check_cities_by_name_and_place():
+    path = need_data("geonames_cities.vrt")
+    for least, n in (("0.8", 943), ("0.6", 3146), ("0.4", 18126)):
+        succeeds("-op", "dwithin", "-max_distance", "50km", "-metric", "sphere", "-similar",
+                 f"name:{least}", "-unordered_pairs", "-how", "inner", "-json_summary", "s.json",
+                 "-overwrite", "o.fgb", path, path)
+        same(summary("s.json")["pairs"], n, f"cities within 50 km, {least}")
+
+
+if __name__ == "__main__":
+    main(globals())
