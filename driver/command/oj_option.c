@@ -87,7 +87,8 @@ static const struct oj_option options[] = {
     {rows, "one_to_one", "",
      "of all pairs those that give each feature of either side one partner at "
      "most, best pairs first: by distance where the join has one, then in the "
-     "order of the input layer, then of join FIDs; reads the input twice",
+     "order of the input layer, then of join FIDs; in a self join once on "
+     "either side; reads the input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs' join features: "
