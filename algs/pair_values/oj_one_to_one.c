@@ -31,7 +31,7 @@ struct taken
 struct candidate
 {
     double measure; /* never NaN; the first member: oj_compare.h */
-    int64_t join;
+    int64_t entry;  /* of the matches, which are in tie order */
 };
 
 enum
@@ -94,23 +94,24 @@ static int compare_candidates(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
     int order = oj_compare_doubles(&a->measure, &b->measure);
-    return order != 0 ? order : (a->join > b->join) - (a->join < b->join);
+    return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
 }
 
-/* By measure, alike ones as they were. */
-static void sort_candidates(struct candidate *c, int64_t n,
-                            const int32_t *join_row, const int64_t *ordinal)
+/* Of the nearest join they are in order. */
+static void sort_candidates(struct candidate *c, int64_t n)
 {
     int64_t i = 1;
     while (i < n && c[i - 1].measure <= c[i].measure)
         i++;
     if (i < n)
         qsort(c, (size_t)n, sizeof *c, compare_candidates);
-    for (i = 0; i < n; i++)
-    {
-        int64_t join = join_row[c[i].join];
-        c[i].join = ordinal != NULL ? ordinal[join] : join;
-    }
+}
+
+static int64_t join_of(const struct oj_matches *m, int64_t entry,
+                       const int64_t *ordinal)
+{
+    int64_t join = m->join_row[entry];
+    return ordinal != NULL ? ordinal[join] : join;
 }
 
 /* ---- lists --------------------------------------------------------------- */
@@ -190,55 +191,46 @@ static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
     }
 }
 
-/* The pairs of a row, in the order of measures. */
+/* The pairs of a row, in their order, but for those that are worse than what
+ * their join feature has. */
 static oj_status list_candidates(struct oj_one_to_one *choice,
                                  const struct oj_matches *m, int64_t i,
                                  const int64_t *ordinal, int64_t *n,
                                  struct oj_error *err)
 {
     int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
+    struct candidate *c;
     OJ_ROOM(choice->candidate, 0, end - first, choice->cap_candidates, err);
+    c = choice->candidate;
     for (int64_t p = first; p < end; p++)
     {
-        double measure = m->measure[p];
-        choice->candidate[p - first] =
-            (struct candidate){isnan(measure) ? (double)INFINITY : measure, p};
+        double measure =
+            isnan(m->measure[p]) ? (double)INFINITY : m->measure[p];
+        int64_t join = join_of(m, p, ordinal);
+        const struct taken *taken = &choice->taken[join];
+        if (taken->at == 0 ||
+            comes_first(measure, choice->n_rows, taken->measure, taken->row))
+            *c++ = (struct candidate){measure, p};
     }
-    *n = end - first;
-    sort_candidates(choice->candidate, *n, m->join_row, ordinal);
+    *n = c - choice->candidate;
+    sort_candidates(choice->candidate, *n);
     return OJ_OK;
 }
 
-/* Leaves those that are worse than what their join feature has. */
-static int64_t drop_lost(const struct oj_one_to_one *choice, int64_t n)
-{
-    struct candidate *c = choice->candidate;
-    int64_t n_left = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        const struct taken *taken = &choice->taken[c[i].join];
-        if (taken->at == 0 || comes_first(c[i].measure, choice->n_rows,
-                                          taken->measure, taken->row))
-            c[n_left++] = c[i];
-    }
-    return n_left;
-}
-
-static oj_status add_row(struct oj_one_to_one *choice, int64_t label, int64_t n,
+static oj_status add_row(struct oj_one_to_one *choice,
+                         const struct oj_matches *matches,
+                         const int64_t *ordinal, int64_t label, int64_t n,
                          struct oj_error *err)
 {
     const struct candidate *c = choice->candidate;
     struct listed_pair record = {.label = label, .join = -1};
     int64_t at;
-    n = drop_lost(choice, n);
-    if (n == 0)
-        return OJ_OK;
     OJ_TRY(put_record(choice, &record, err));
     at = choice->n_filed + choice->n_held;
     for (int64_t i = 0; i < n; i++)
     {
         record.measure = c[i].measure;
-        record.join = 2 * c[i].join + (i == n - 1);
+        record.join = 2 * join_of(matches, c[i].entry, ordinal) + (i == n - 1);
         OJ_TRY(put_record(choice, &record, err));
     }
     return ask(choice, choice->n_rows, at, err);
@@ -254,8 +246,8 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
         int64_t n;
         OJ_TRY(list_candidates(choice, matches, i, ordinal, &n, err));
         if (n > 0)
-            OJ_TRY(add_row(choice, label != NULL ? label[i] : choice->n_rows, n,
-                           err));
+            OJ_TRY(add_row(choice, matches, ordinal,
+                           label != NULL ? label[i] : choice->n_rows, n, err));
         choice->n_rows++;
     }
     return OJ_OK;

@@ -114,8 +114,8 @@ static const struct oj_option options[] = {
     {rows, "one_to_one", "",
      "of all pairs those that give each feature of either side one partner at "
      "most, best pairs first: by similarity, then distance, where the join has "
-     "them, then in the order of the input layer, then of join FIDs; reads the "
-     "input twice",
+     "them, then in the order of the input layer, then of join FIDs; in a self "
+     "join once on either side; reads the input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs' join features: "

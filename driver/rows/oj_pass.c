@@ -629,6 +629,7 @@ static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
 /* Of all rows: filters of the pass are for those that are asked for. */
 static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
 {
+    const struct oj_side_findings nothing = {0};
     int is_shared = pass->command != NULL;
     oj_status status;
     if (!pass->job.command->one_to_one || pass->choice.is_made)
@@ -639,6 +640,7 @@ static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
     status = join_and_choose(pass, err);
     pass->is_choosing = 0;
     end_reading(pass);
+    pass->job.sides.reshape[0].found = nothing; /* it is found once more */
     if (status != OJ_OK)
         oj_choice_close(&pass->choice);
     return status == OJ_OK && is_shared ? set_filters(pass, err) : status;

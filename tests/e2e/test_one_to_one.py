@@ -194,6 +194,18 @@ def check_select():
           says="another order", op=False)
 
 
+def check_odd_rows_are_counted_once():
+    fields = (("reach", ogr.OFTReal),)
+    make("a.gpkg", [(p, {"reach": i % 9 - 2 if i % 5 else None}) for i, p in enumerate(random_points(90, size=40))], fields)
+    make("b.gpkg", [(p, {"reach": 1}) for p in random_points(80, size=40, seed=6)], fields)
+    said = []
+    for more in ((), ("-one_to_one",)):
+        r = succeeds("-max_distance_field", "reach", *more, "-overwrite", "out.gpkg", "a.gpkg", "b.gpkg")
+        said.append([line for line in r.err.splitlines() if "no number" in line])
+    same(said[1], said[0])
+    true(len(said[0]) == 1, f"it is said: {said}")
+
+
 def check_what_makes_no_sense():
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]

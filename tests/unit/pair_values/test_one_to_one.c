@@ -235,13 +235,13 @@ TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
     static const int measures[] = {0, 1, 7, 1000000};
     struct trial t;
     random_state = (uint64_t)_i;
-    make_trial(&t, 20000, _i % 3 == 0 ? 2000 : 25000, 12, measures[_i % 4]);
-    ck_assert_int_gt(t.n_truth, 1000);
+    make_trial(&t, 6000, _i % 3 == 0 ? 600 : 7000, 12, measures[_i % 4]);
+    ck_assert_int_gt(t.n_truth, 500);
     if (_i >= 4)
         label_rows(&t, _i >= 8);
-    try_choice(&t, 3000, INT64_MAX);
-    try_choice(&t, 3000, 0);
-    try_choice(&t, 1, 500000);
+    try_choice(&t, 1000, INT64_MAX);
+    try_choice(&t, 1000, 0);
+    try_choice(&t, 1, 100000);
     free_trial(&t);
 }
 
@@ -250,7 +250,7 @@ TEST(long_chains)
 {
     enum
     {
-        N = 1500
+        N = 500
     };
     struct trial t;
     random_state = 1;
