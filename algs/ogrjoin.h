@@ -181,6 +181,26 @@ ogrjoin_layer_from_stream(struct ArrowArrayStream *stream, const char *column,
                           struct ogrjoin_layer **out,
                           struct ogrjoin_error *err);
 
+/** What is known of each feature beside its geometry: arrays of the caller with
+ *  an entry for each, or NULL. */
+struct ogrjoin_columns
+{
+    size_t size;       /**< sizeof(struct ogrjoin_columns) */
+    const int64_t *id; /**< as in struct ogrjoin_arrays; NULL: as they are */
+    const double *max_distance; /**< dwithin: in place of the setting; NaN or
+                                     below 0: joins nothing. Of one side only */
+    const int32_t *on_class; /**< only pairs of one class count; below 0: joins
+                                  nothing. Both sides have them, or none */
+};
+
+/** Before the layer is indexed or joined. The arrays are borrowed: they outlive
+ *  the layer and what is made from it, and do not change.  What columns leaves
+ *  NULL stays as it is. Errors  OGRJOIN_ERR_ARG */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
+                          const struct ogrjoin_columns *columns,
+                          struct ogrjoin_error *err);
+
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
 OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
 

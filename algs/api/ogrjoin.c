@@ -267,6 +267,24 @@ int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer)
     return layer->flat.n_features;
 }
 
+int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
+                              const struct ogrjoin_columns *columns,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = OJ_OK;
+    if (columns->size < sizeof *columns)
+        status = oj_fail(&why, OJ_ERR_ARG,
+                         "size must be sizeof(struct ogrjoin_columns)");
+    if (status == OJ_OK && columns->id != NULL)
+        layer->flat.fid = columns->id;
+    if (status == OJ_OK && columns->max_distance != NULL)
+        layer->flat.max_distance = columns->max_distance;
+    if (status == OJ_OK && columns->on_class != NULL)
+        layer->flat.on_class = columns->on_class;
+    return give_error(status, &why, err);
+}
+
 static unsigned find_kinds(const struct oj_flat *flat)
 {
     unsigned kinds = 0;
