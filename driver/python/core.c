@@ -246,24 +246,40 @@ static const void *borrow(struct layer_handle *self, PyObject *buffer,
     return NULL;
 }
 
-/* points(x, y): contiguous doubles, borrowed as long as the layer is in use. */
-static PyObject *points(PyObject *module, PyObject *args)
+/* arrays(n, x, y), of points, or arrays(n, x, y, part_offset, part_kind,
+ * ring_offset, vertex_offset), as in struct ogrjoin_arrays: contiguous,
+ * borrowed as long as the layer is in use. */
+static PyObject *arrays(PyObject *module, PyObject *args)
 {
-    struct ogrjoin_arrays arrays = {.size = sizeof arrays};
+    struct ogrjoin_arrays all = {.size = sizeof all};
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct layer_handle *self;
-    PyObject *x, *y;
+    PyObject *x, *y, *part = NULL, *kind, *ring, *vertex;
     Py_ssize_t n;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOn", &x, &y, &n) ||
+    if (!PyArg_ParseTuple(args, "nOO|OOOO", &n, &x, &y, &part, &kind, &ring,
+                          &vertex) ||
         (self = new_layer()) == NULL)
         return NULL;
-    arrays.n_features = arrays.n_vertices = n;
-    if ((arrays.x = borrow(self, x, n, sizeof(double))) == NULL ||
-        (arrays.y = borrow(self, y, n, sizeof(double))) == NULL)
+    all.n_features = all.n_vertices = n;
+    if (part != NULL)
+    {
+        all.n_parts = PyObject_Size(kind);
+        all.n_rings = PyObject_Size(vertex) - 1;
+        all.n_vertices = PyObject_Size(x);
+        if ((all.part_offset = borrow(self, part, n + 1, 8)) == NULL ||
+            (all.part_kind = borrow(self, kind, all.n_parts, 1)) == NULL ||
+            (all.ring_offset = borrow(self, ring, all.n_parts + 1, 8)) ==
+                NULL ||
+            (all.vertex_offset = borrow(self, vertex, all.n_rings + 1, 8)) ==
+                NULL)
+            return give_layer(self);
+    }
+    if ((all.x = borrow(self, x, all.n_vertices, sizeof *all.x)) == NULL ||
+        (all.y = borrow(self, y, all.n_vertices, sizeof *all.y)) == NULL)
         return give_layer(self);
     Py_BEGIN_ALLOW_THREADS err.status =
-        ogrjoin_layer_from_arrays(&arrays, &self->layer, &err);
+        ogrjoin_layer_from_arrays(&all, &self->layer, &err);
     Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
     return give_layer(self);
 }
@@ -668,7 +684,7 @@ static PyObject *settings(PyObject *module, PyObject *none)
 }
 
 static PyMethodDef methods[] = {
-    {"points", points, METH_VARARGS, NULL},
+    {"arrays", arrays, METH_VARARGS, NULL},
     {"from_stream", from_stream, METH_VARARGS, NULL},
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},

@@ -13,6 +13,7 @@ import numpy as np
 from . import _core
 from ._errors import InvalidError
 
+_POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: what is beyond has no geometry
 
 
@@ -43,15 +44,71 @@ def _points(x: Any, y: Any) -> Any:
     for values in (x, y):  # NaN fails, too
         if len(values) and not (values.min() >= -_MOST and values.max() <= _MOST):
             is_point = (np.abs(x) <= _MOST) & (np.abs(y) <= _MOST)
-            return _core.points(np.where(is_point, x, np.nan), y, len(x))
-    return _core.points(x, y, len(x))
+            return _core.arrays(len(x), np.where(is_point, x, np.nan), y)
+    return _core.arrays(len(x), x, y)
+
+
+def _offsets(counts: Any) -> Any:
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+def _polygons(array: Any, kinds: Any) -> Any:
+    """Polygons and multipolygons without WKB, or None where a coordinate is not
+    finite.  Half the time of WKB, a fifth of sjoin() of a million points with
+    100,000 lots.  Coordinates come in the order of the layer as they are; only
+    rows with several rings are taken apart to count these."""
+    import shapely
+
+    xy = shapely.get_coordinates(array)
+    sizes = shapely.get_num_coordinates(array)
+    several = np.flatnonzero(
+        (kinds == 6) | (shapely.get_num_interior_rings(array) > 0)
+    )
+    part_row = ring_row = np.flatnonzero(sizes)
+    sizes = sizes[ring_row]
+    part_rings = np.ones(len(part_row), dtype=np.int64)
+    if len(several):
+        parts, of_row = shapely.get_parts(array[several], return_index=True)
+        rings, of_part = shapely.get_rings(parts, return_index=True)
+        size = shapely.get_num_coordinates(rings)
+        rings_of = np.bincount(of_part[size > 0], minlength=len(parts))
+        rows = several[of_row]
+        plain = ~np.isin(ring_row, several)
+        # rows with several rings among the others, in their order
+        ring_row = np.concatenate((ring_row[plain], rows[of_part[size > 0]]))
+        sizes = np.concatenate((sizes[plain], size[size > 0]))
+        sizes = sizes[np.argsort(ring_row, kind="stable")]
+        part_row = np.concatenate((part_row[plain], rows[rings_of > 0]))
+        order = np.argsort(part_row, kind="stable")
+        part_row = part_row[order]
+        part_rings = np.concatenate((part_rings[plain], rings_of[rings_of > 0]))
+        part_rings = part_rings[order]
+    x, y = np.ascontiguousarray(xy.T)
+    if len(xy) and not (np.abs(xy).max() <= _MOST):
+        return None
+    return _core.arrays(
+        len(array),
+        x,
+        y,
+        _offsets(np.bincount(part_row, minlength=len(array))),
+        np.full(len(part_row), _POLYGON, dtype=np.uint8),
+        _offsets(part_rings),
+        _offsets(sizes),
+    )
 
 
 def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     import shapely
 
-    if is_points(array):
-        return _points(shapely.get_x(array), shapely.get_y(array))
+    if is_points(array[:1]):
+        x = shapely.get_x(array)  # NaN of what is no point
+        if not np.isnan(x).any() or is_points(array):
+            return _points(x, shapely.get_y(array))
+    kinds = shapely.get_type_id(array)
+    if np.isin(kinds, (-1, 3, 6)).all():
+        layer = _polygons(array, kinds)
+        if layer is not None:
+            return layer
     wkb = shapely.to_wkb(array, output_dimension=2, include_srid=False)
     return _core.from_wkb(wkb.tolist(), settings)
 
