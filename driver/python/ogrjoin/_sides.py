@@ -101,7 +101,12 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     import shapely
 
     if is_points(array[:1]):
-        x = shapely.get_x(array)  # NaN of what is no point
+        try:
+            x = shapely.get_x(array)  # NaN of what is no point
+        except shapely.errors.GEOSException:  # of an empty point
+            return _of_shapely(
+                np.where(shapely.is_empty(array), None, array), settings
+            )
         if not np.isnan(x).any() or is_points(array):
             return _points(x, shapely.get_y(array))
     kinds = shapely.get_type_id(array)

@@ -66,9 +66,9 @@ def _query(
     settings = dict(options)
     if distance is not None:
         distance = np.asarray(distance, dtype=np.float64)
-        if distance.ndim > 1 or distance.shape not in ((), (1,), (len(left_df),)):
+        if distance.shape not in ((), (len(left_df),)) or not (distance >= 0).all():
             return _their_query(left_df, right_df, predicate, distance, on_attribute)
-        settings["max_distance"] = distance
+        settings["max_distance"] = distance if distance.ndim else distance.item()
     found = pairs(
         shapely_array(left_df), shapely_array(right_df), _OPS[predicate], **settings
     )
