@@ -33,8 +33,9 @@ PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair \
     --wheel-dir "$work/repaired" "$work"/dist/*.whl >"$work/log" 2>&1
 # The licence of GEOS goes with its library.
 "$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl >"$work/log"
-cp /usr/share/doc/libgeos-c1*/copyright \
-    "$work"/unpacked/ogrjoin-*/ogrjoin-*.dist-info/licenses/LICENSE.GEOS
+licenses=$(echo "$work"/unpacked/ogrjoin-*/ogrjoin-*.dist-info)/licenses
+mkdir -p "$licenses"
+cp /usr/share/doc/libgeos-c1*/copyright "$licenses/LICENSE.GEOS"
 "$work/tools/bin/wheel" pack -d "$out" "$work"/unpacked/ogrjoin-* >"$work/log"
 cp "$work"/dist/*.tar.gz "$out"
 wheel=$(ls "$out"/ogrjoin-*-cp311-abi3-*.whl)

@@ -30,13 +30,21 @@ __all__ = [
     "Status",
     "UnsupportedError",
     "__version__",
+    "join",
     "pairs",
+    "scan",
     "settings",
     "sjoin",
     "sjoin_nearest",
 ]
 
-_LATER = {"sjoin": "geopandas", "sjoin_nearest": "geopandas", "geopandas": ""}
+_LATER = {
+    "geopandas": "",
+    "join": "_join",
+    "scan": "_join",
+    "sjoin": "geopandas",
+    "sjoin_nearest": "geopandas",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _core, _sides
+from . import _core, _crs, _sides
 from ._errors import InvalidError
 
 _WITH_DISTANCE = ("nearest", "dwithin")
@@ -39,6 +39,23 @@ class Pairs:
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
+
+
+def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
+    """left, sorted, and its columns with an entry for each row without a pair,
+    too: there columns have -1, or NaN where they are float; None stays None."""
+    n_pairs = np.bincount(left, minlength=n_left)
+    rows = np.maximum(n_pairs, 1)
+    has_pair = np.repeat(n_pairs > 0, rows)
+    padded: list[Any] = [np.repeat(np.arange(n_left), rows)]
+    for column in columns:
+        if column is not None:
+            none = np.nan if column.dtype.kind == "f" else -1
+            filled = np.full(len(has_pair), none, dtype=column.dtype)
+            filled[has_pair] = column
+            column = filled
+        padded.append(column)
+    return tuple(padded)
 
 
 _PROGRESS_ROWS = 65536
@@ -78,6 +95,7 @@ class Index:
     ) -> None:
         self._settings = {"threads": count_threads(threads), "backend": backend}
         self._layer = _sides.make_layer(right, self._reading, column)
+        self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}
         self._values: Any = None
         if on is not None:
@@ -131,10 +149,15 @@ class Index:
         max_distance: Any = None,
         on: Any = None,
         progress: Progress | None = None,
+        crs: str = "check",
         **settings: Any,
     ) -> Pairs:
         """All pairs of left with this side: see ogrjoin.pairs()."""
         settings["op"] = op
+        if isinstance(max_distance, str):
+            settings["max_distance"] = max_distance
+        _crs.check(_crs.of_side(left), self._crs, crs, settings)
+        max_distance = settings.get("max_distance", max_distance)
         if max_distance is not None and np.ndim(max_distance) > 0:
             max_distance = np.ascontiguousarray(max_distance, dtype=np.float64)
         else:
@@ -176,6 +199,7 @@ def pairs(
     left_column: str | None = None,
     right_column: str | None = None,
     on: tuple[Any, Any] | None = None,
+    crs: str = "check",
     threads: int | None = None,
     backend: str | None = None,
     progress: Progress | None = None,
@@ -191,6 +215,7 @@ def pairs(
               ogrjoin.settings() lists them
     columns   the one with the geometries, where Arrow does not tell
     on        values of the left and of the right rows: only pairs of equal ones
+    crs       "check": two CRS, or distances in degrees, are errors; "ignore"
     threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
     progress  called with (left rows done, of all); if it raises, that is all
     """
@@ -206,6 +231,7 @@ def pairs(
         op,
         column=left_column,
         on=None if on is None else on[0],
+        crs=crs,
         progress=progress,
         **settings,
     )

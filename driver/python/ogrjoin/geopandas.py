@@ -15,7 +15,7 @@ import geopandas.tools
 import numpy as np
 
 from ._errors import UnsupportedError
-from ._pairs import pairs
+from ._pairs import pad, pairs
 from ._sides import is_points, shapely_array
 
 __all__ = ["disable", "enable", "sjoin", "sjoin_nearest"]
@@ -134,17 +134,8 @@ def _adjust(
         order = np.lexsort((other, keep))
         keep, other = keep[order], other[order]
         distances = distances[order] if distances is not None else None
-    n_pairs = np.bincount(keep, minlength=n_rows)
-    rows = np.maximum(n_pairs, 1)
-    has_pair = np.repeat(n_pairs > 0, rows)
-    keep = np.repeat(np.arange(n_rows), rows)
-    filled = np.full(len(keep), -1, dtype=np.intp)
-    filled[has_pair] = other
-    if distances is not None:
-        spread = np.full(len(keep), np.nan)
-        spread[has_pair] = distances
-        distances = spread
-    return ((keep, filled) if how == "left" else (filled, keep)), distances
+    keep, other, distances = pad(keep, n_rows, other, distances)
+    return ((keep, other) if how == "left" else (other, keep)), distances
 
 
 def _join_frames(
