@@ -250,6 +250,31 @@ OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
 
+/** How the answers of two backends compare, as -validate of the command does.
+ */
+struct ogrjoin_validation
+{
+    size_t size; /**< sizeof(struct ogrjoin_validation), set by the caller */
+    int64_t n_rows, n_pairs;   /**< compared */
+    int64_t n_differences;     /**< 0: the answers are the same */
+    int64_t n_rows_proved;     /**< rows that differ where exact arithmetic
+                                    confirms the index; no differences */
+    int64_t n_rows_undecided;  /**< rows left out, without an exact word */
+    int64_t n_pairs_undecided; /**< pairs left out in the same way */
+    int64_t left, right; /**< of the first difference, or -1; right: of ours,
+                              or else the reference's */
+    const char *kind;    /**< missing, extra, distance or order; NULL: none */
+};
+
+/** Joins input twice, with the index and with a reference, and compares.
+ *  reference  name of a backend; NULL: geos, on the sphere sphere
+ *  Cost       of both; the references use one thread
+ *  Errors     as of ogrjoin_join() */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                 const char *reference, struct ogrjoin_validation *out,
+                 struct ogrjoin_error *err);
+
 /** The pairs as one record batch of left (int64), right (int64) and measure
  *  (float64, NULL where there is none), without a copy: pairs is empty
  *  afterwards and still to be freed. */

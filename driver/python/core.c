@@ -659,6 +659,44 @@ static PyObject *join(PyObject *module, PyObject *args)
     return out;
 }
 
+struct validation_work
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_layer *input;
+    const char *reference;
+    struct ogrjoin_validation out;
+};
+
+static int compare(void *data, struct ogrjoin_error *err)
+{
+    struct validation_work *w = data;
+    return ogrjoin_validate(w->index, w->input, w->reference, &w->out, err);
+}
+
+/* validate(index, layer, reference or None) -> (rows, pairs, differences, rows
+ * proved, rows undecided, pairs undecided, left, right, kind or None) */
+static PyObject *validate(PyObject *module, PyObject *args)
+{
+    struct validation_work w = {.out.size = sizeof w.out};
+    struct index_handle *index;
+    struct layer_handle *input;
+    PyObject *one, *two;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOz", &one, &two, &w.reference) ||
+        (index = PyCapsule_GetPointer(one, INDEX)) == NULL ||
+        (input = PyCapsule_GetPointer(two, LAYER)) == NULL)
+        return NULL;
+    w.index = index->index;
+    w.input = input->layer;
+    if (do_work(compare, &w, &index->cancel) != 0)
+        return NULL;
+    return Py_BuildValue(
+        "LLLLLLLLz", (long long)w.out.n_rows, (long long)w.out.n_pairs,
+        (long long)w.out.n_differences, (long long)w.out.n_rows_proved,
+        (long long)w.out.n_rows_undecided, (long long)w.out.n_pairs_undecided,
+        (long long)w.out.left, (long long)w.out.right, w.out.kind);
+}
+
 /* --- the module ------------------------------------------------------------
  */
 
@@ -693,6 +731,7 @@ static PyMethodDef methods[] = {
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", backend, METH_O, NULL},
     {"join", join, METH_VARARGS, NULL},
+    {"validate", validate, METH_VARARGS, NULL},
     {"settings", settings, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -18,7 +18,7 @@ from ._errors import (
     Status,
     UnsupportedError,
 )
-from ._pairs import Index, Pairs, pairs
+from ._pairs import Index, Pairs, Validation, pairs, validate
 
 __all__ = [
     "Error",
@@ -29,6 +29,7 @@ __all__ = [
     "Pairs",
     "Status",
     "UnsupportedError",
+    "Validation",
     "__version__",
     "join",
     "pairs",
@@ -36,6 +37,7 @@ __all__ = [
     "settings",
     "sjoin",
     "sjoin_nearest",
+    "validate",
 ]
 
 _LATER = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -189,6 +189,42 @@ class Index:
         )
         has_distance = op.lower() in _WITH_DISTANCE
         return Pairs(a, b, measure if has_distance else None, n)
+
+
+class Validation(NamedTuple):
+    """How two backends compare; left, right, kind: of the first difference."""
+
+    n_rows: int
+    n_pairs: int
+    n_differences: int
+    n_rows_proved: int  # that differ where exact arithmetic confirms ours
+    n_rows_undecided: int  # left out, without an exact word
+    n_pairs_undecided: int
+    left: int
+    right: int
+    kind: str | None
+
+
+def validate(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    reference: str | None = None,
+    left_column: str | None = None,
+    right_column: str | None = None,
+    crs: str = "check",
+    threads: int | None = None,
+    backend: str | None = None,
+    **settings: Any,
+) -> Validation:
+    """Joins twice, as ogrjoin.pairs() and with a reference (None: GEOS), on one
+    thread, and compares the sets of pairs and their distances."""
+    index = Index(right, column=right_column, threads=threads, backend=backend)
+    settings["op"] = op
+    _crs.check(_crs.of_side(left), index._crs, crs, settings)
+    layer = _sides.make_layer(left, index._reading, left_column)
+    return Validation(*_core.validate(index._index(settings), layer, reference))
 
 
 def pairs(
