@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._core import settings, version as __version__
 from ._errors import (
@@ -20,17 +20,25 @@ from ._errors import (
 )
 from ._pairs import Index, Pairs, Validation, pairs, validate
 
+if TYPE_CHECKING:
+    from . import geopandas
+    from ._join import Joined, Scan, join, scan
+    from .geopandas import sjoin, sjoin_nearest
+
 __all__ = [
     "Error",
     "Index",
     "InputError",
     "InvalidError",
+    "Joined",
     "NoMemoryError",
     "Pairs",
+    "Scan",
     "Status",
     "UnsupportedError",
     "Validation",
     "__version__",
+    "geopandas",
     "join",
     "pairs",
     "scan",
@@ -41,6 +49,8 @@ __all__ = [
 ]
 
 _LATER = {
+    "Joined": "_join",
+    "Scan": "_join",
     "geopandas": "",
     "join": "_join",
     "scan": "_join",

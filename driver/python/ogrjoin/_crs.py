@@ -65,7 +65,7 @@ def check(left: Any, right: Any, mode: str, settings: dict[str, Any]) -> None:
                 "the sides have two CRS: bring one to the other's "
                 '(GeoDataFrame.to_crs), or write crs="ignore"'
             )
-        by_distance = settings["op"] in ("nearest", "dwithin")
+        by_distance = settings["op"].lower() in ("nearest", "dwithin")
         if by_distance and not on_sphere and _is_degrees(crs):
             raise InvalidError(
                 'distances in degrees: write metric="sphere" for metres, or '

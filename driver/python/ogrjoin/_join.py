@@ -34,7 +34,7 @@ def _mark(schema: Any) -> Any:
 
 
 def _is_geometry(field: Any) -> bool:
-    name = (field.metadata or {}).get(_NAME, b"").decode()
+    name: str = (field.metadata or {}).get(_NAME, b"").decode()
     if isinstance(field.type, pa.BaseExtensionType):
         name = field.type.extension_name
     return name.startswith("geoarrow.")
@@ -244,8 +244,8 @@ def join(
     ]
     if how in ("semi", "anti"):
         keep_left, keep_right = reader.schema.names, []
-    has_distance = op in ("nearest", "dwithin")
-    has_rank = op == "nearest" and ((k or 1) > 1 or ties == "all")
+    has_distance = op.lower() in ("nearest", "dwithin")
+    has_rank = op.lower() == "nearest" and ((k or 1) > 1 or ties == "all")
 
     fields = [reader.schema.field(n) for n in keep_left]
     if how in ("left", "inner"):
@@ -269,7 +269,9 @@ def join(
             at = np.flatnonzero(has if how == "semi" else ~has)
             return [_take(batch.column(n), pa.array(at)) for n in keep_left]
         at, other, distance = pairs.left, pairs.right, pairs.distance
-        rank = np.arange(len(at)) - pairs.offsets[at] + 1 if has_rank else None
+        rank: Any = None
+        if has_rank:
+            rank = np.arange(len(at)) - pairs.offsets[at] + 1
         if how == "left":
             at, other, distance, rank = pad(
                 pairs.left, len(batch), other, distance, rank

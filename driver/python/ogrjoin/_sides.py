@@ -162,7 +162,8 @@ def make_layer(
     if hasattr(side, "__arrow_c_stream__"):
         return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
-        return _core.from_array(*side.__arrow_c_array__(), column, settings)
+        schema, values = side.__arrow_c_array__()
+        return _core.from_array(schema, values, column, settings)
     if isinstance(side, tuple) and len(side) == 2:
         return _points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:

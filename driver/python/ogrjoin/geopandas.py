@@ -21,9 +21,9 @@ from ._sides import is_points, shapely_array
 __all__ = ["disable", "enable", "sjoin", "sjoin_nearest"]
 
 # geopandas.tools.sjoin is the function, which hides its module.
-_frames = sys.modules["geopandas.tools.sjoin"]
-_their_query = _frames._geom_predicate_query
-_their_nearest = _frames._nearest_query
+_frames: Any = sys.modules["geopandas.tools.sjoin"]
+_their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
+_their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
 _their_adjust = _frames._adjust_indexers
 
 _OPS = {
@@ -151,9 +151,10 @@ def _join_frames(
     if how == "left":
         indices, distances = _adjust(indices, distances, len(left_df), how, None)
         how = "inner"
-    return _frames._frame_join(
+    joined, distances = _frames._frame_join(
         left_df, right_df, indices, distances, how, *names, **more
     )
+    return joined, distances
 
 
 def sjoin(
