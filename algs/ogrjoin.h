@@ -181,6 +181,26 @@ ogrjoin_layer_from_stream(struct ArrowArrayStream *stream, const char *column,
                           struct ogrjoin_layer **out,
                           struct ogrjoin_error *err);
 
+/** What is known of each feature beside its geometry: arrays of the caller with
+ *  an entry for each, or NULL. */
+struct ogrjoin_columns
+{
+    size_t size;       /**< sizeof(struct ogrjoin_columns) */
+    const int64_t *id; /**< as in struct ogrjoin_arrays; NULL: as they are */
+    const double *max_distance; /**< dwithin: in place of the setting; NaN or
+                                     below 0: joins nothing. Of one side only */
+    const int32_t *on_class; /**< only pairs of one class count; below 0: joins
+                                  nothing. Both sides have them, or none */
+};
+
+/** Before the layer is indexed or joined. The arrays are borrowed: they outlive
+ *  the layer and what is made from it, and do not change.  What columns leaves
+ *  NULL stays as it is. Errors  OGRJOIN_ERR_ARG */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
+                          const struct ogrjoin_columns *columns,
+                          struct ogrjoin_error *err);
+
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
 OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
 
@@ -229,6 +249,31 @@ ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
+
+/** How the answers of two backends compare, as -validate of the command does.
+ */
+struct ogrjoin_validation
+{
+    size_t size; /**< sizeof(struct ogrjoin_validation), set by the caller */
+    int64_t n_rows, n_pairs;   /**< compared */
+    int64_t n_differences;     /**< 0: the answers are the same */
+    int64_t n_rows_proved;     /**< rows that differ where exact arithmetic
+                                    confirms the index; no differences */
+    int64_t n_rows_undecided;  /**< rows left out, without an exact word */
+    int64_t n_pairs_undecided; /**< pairs left out in the same way */
+    int64_t left, right; /**< of the first difference, or -1; right: of ours,
+                              or else the reference's */
+    const char *kind;    /**< missing, extra, distance or order; NULL: none */
+};
+
+/** Joins input twice, with the index and with a reference, and compares.
+ *  reference  name of a backend; NULL: geos, on the sphere sphere
+ *  Cost       of both; the references use one thread
+ *  Errors     as of ogrjoin_join() */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                 const char *reference, struct ogrjoin_validation *out,
+                 struct ogrjoin_error *err);
 
 /** The pairs as one record batch of left (int64), right (int64) and measure
  *  (float64, NULL where there is none), without a copy: pairs is empty

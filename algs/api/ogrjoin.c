@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../engine/oj_join.h"
+#include "../reference/oj_validate.h"
 #include "arrow_features.h"
 
 #include <errno.h>
@@ -265,6 +266,24 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
 int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer)
 {
     return layer->flat.n_features;
+}
+
+int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
+                              const struct ogrjoin_columns *columns,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = OJ_OK;
+    if (columns->size < sizeof *columns)
+        status = oj_fail(&why, OJ_ERR_ARG,
+                         "size must be sizeof(struct ogrjoin_columns)");
+    if (status == OJ_OK && columns->id != NULL)
+        layer->flat.fid = columns->id;
+    if (status == OJ_OK && columns->max_distance != NULL)
+        layer->flat.max_distance = columns->max_distance;
+    if (status == OJ_OK && columns->on_class != NULL)
+        layer->flat.on_class = columns->on_class;
+    return give_error(status, &why, err);
 }
 
 static unsigned find_kinds(const struct oj_flat *flat)
@@ -646,6 +665,17 @@ static oj_status fill_pairs(const struct oj_matches *matches, int64_t first,
     return OJ_OK;
 }
 
+static oj_status answer(struct ogrjoin_index *index, const struct oj_flat *flat,
+                        struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_join *join;
+    oj_status status;
+    OJ_TRY(oj_join_take(index->join, &join, err));
+    status = oj_join_batch(join, flat, out, err);
+    oj_join_give_back(join);
+    return status;
+}
+
 /* The first feature of input is number first. */
 static oj_status join_layer(struct ogrjoin_index *index,
                             struct ogrjoin_layer *input, int64_t first,
@@ -654,7 +684,6 @@ static oj_status join_layer(struct ogrjoin_index *index,
     const struct oj_relation *relation = &index->settings.relation;
     struct oj_matches matches;
     struct ogrjoin_pairs *pairs;
-    struct oj_join *join;
     struct oj_flat flat;
     oj_status status;
     OJ_TRY(view_layer(input, relation, first, &flat, err));
@@ -662,12 +691,7 @@ static oj_status join_layer(struct ogrjoin_index *index,
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
     memset(&matches, 0, sizeof matches);
-    status = oj_join_take(index->join, &join, err);
-    if (status == OJ_OK)
-    {
-        status = oj_join_batch(join, &flat, &matches, err);
-        oj_join_give_back(join);
-    }
+    status = answer(index, &flat, &matches, err);
     if (status == OJ_OK)
         status = fill_pairs(&matches, first, pairs, err);
     pairs->has_measure = oj_op_get(relation->op)->measure != NULL;
@@ -684,6 +708,74 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
 {
     struct oj_error why = {OJ_OK, ""};
     return give_error(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+/* --- validation ------------------------------------------------------------
+ */
+
+static void put_validation(const struct oj_validation *v,
+                           struct ogrjoin_validation *out)
+{
+    const struct oj_difference *first = NULL;
+    for (int64_t i = v->n_first; i-- > 0;)
+    {
+        if (v->first[i].kind != OJ_DIFFERENCE_PROVED)
+            first = &v->first[i];
+    }
+    out->n_rows = v->n_rows;
+    out->n_pairs = v->n_pairs;
+    out->n_differences = v->n_differences;
+    out->n_rows_proved = v->n_rows_proved;
+    out->n_rows_undecided = v->n_undecided;
+    out->n_pairs_undecided = v->n_undecided_pairs;
+    out->left = first != NULL ? first->input_row : -1;
+    out->right = first == NULL               ? -1
+                 : first->join_row_ours >= 0 ? first->join_row_ours
+                                             : first->join_row_reference;
+    out->kind = first != NULL ? oj_difference_kind_name(first->kind) : NULL;
+}
+
+static oj_status validate(struct ogrjoin_index *index,
+                          struct ogrjoin_layer *input, const char *reference,
+                          struct ogrjoin_validation *out, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->settings.relation;
+    struct oj_matches ours = {0}, theirs = {0};
+    struct oj_flat flat, join_side;
+    struct oj_validation v = {
+        .join_side = &join_side, .input = &flat, .relation = relation};
+    struct oj_join *other = NULL;
+    oj_status status;
+    if (out->size < sizeof *out)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "size must be sizeof(struct ogrjoin_validation)");
+    if (reference == NULL)
+        reference = relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
+    OJ_TRY(view_layer(index->join_side, relation, 0, &join_side, err));
+    OJ_TRY(view_layer(input, relation, 0, &flat, err));
+    status = oj_join_open(&join_side, relation, reference,
+                          &index->settings.options, &other, err);
+    if (status == OJ_OK)
+        status = answer(index, &flat, &ours, err);
+    if (status == OJ_OK)
+        status = oj_join_batch(other, &flat, &theirs, err);
+    if (status == OJ_OK)
+        status = oj_validation_compare(&v, &ours, &theirs, err);
+    if (status == OJ_OK)
+        put_validation(&v, out);
+    oj_validation_free(&v);
+    oj_matches_free(&ours);
+    oj_matches_free(&theirs);
+    oj_join_close(other);
+    return status;
+}
+
+int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
+                     const char *reference, struct ogrjoin_validation *out,
+                     struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(validate(index, input, reference, out, &why), &why, err);
 }
 
 /* --- pairs as Arrow --------------------------------------------------------

@@ -380,7 +380,8 @@ static oj_status grow(const struct quadrant_index *index,
     double most = index->args.relation.max_distance;
     int64_t enough = index->args.relation.k, n_kept = 0;
     struct oj_box window = oj_box_around(box, 0.0);
-    double spread = hypot(box->x1 - box->x0, box->y1 - box->y0);
+    double width = box->x1 - box->x0, height = box->y1 - box->y0;
+    double spread = sqrt(width * width + height * height);
     double bound = INFINITY, next;
     enough = enough < boxes->n_boxes ? enough : boxes->n_boxes;
     for (;; worker->reach = fmin(next, most))

@@ -35,7 +35,8 @@ static void point_at(const struct oj_sphere_side *b, int64_t feature,
         return;
     *x = longitude_like(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
                         flat->x[v + 1]);
-    *y = atan2(foot.z, hypot(foot.x, foot.y)) * DEGREES;
+    /* no hypot(): its last bit depends on the C library's version */
+    *y = atan2(foot.z, sqrt(foot.x * foot.x + foot.y * foot.y)) * DEGREES;
 }
 
 struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,

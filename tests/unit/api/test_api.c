@@ -820,6 +820,79 @@ TEST(arrays)
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, "size");
 }
 
+static struct ogrjoin_layer *points_at(const double *x, const double *y,
+                                       int64_t n)
+{
+    struct ogrjoin_arrays a = {
+        .size = sizeof a, .n_features = n, .n_vertices = n, .x = x, .y = y};
+    struct ogrjoin_layer *layer = NULL;
+    must(ogrjoin_layer_from_arrays(&a, &layer, &err));
+    return layer;
+}
+
+/* The pairs of a layer with columns: as many as expected, the first with right
+ * as expected. */
+static void joins_with(const struct ogrjoin_settings *settings,
+                       const struct ogrjoin_columns *left,
+                       const struct ogrjoin_columns *right, int64_t n,
+                       int64_t first)
+{
+    static const double x[] = {0, 10, 20}, near_x[] = {1, 9, 23}, y[3] = {0};
+    struct ogrjoin_layer *input = points_at(x, y, 3);
+    struct ogrjoin_layer *join_side = points_at(near_x, y, 3);
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_validation v = {.size = sizeof v};
+    must(ogrjoin_layer_set_columns(input, left, &err));
+    must(ogrjoin_layer_set_columns(join_side, right, &err));
+    must(ogrjoin_index_new(join_side, settings, &index, &err));
+    must(ogrjoin_join(index, input, &pairs, &err));
+    ck_assert_int_eq(ogrjoin_pairs_count(pairs), n);
+    ck_assert_int_eq(ogrjoin_pairs_right(pairs)[0], first);
+    must(ogrjoin_validate(index, input, NULL, &v, &err));
+    ck_assert_int_eq(v.n_rows, 3);
+    ck_assert_int_eq(v.n_pairs, n);
+    ck_assert_int_eq(v.n_differences, 0);
+    ck_assert_int_eq(v.left, -1);
+    ck_assert_ptr_null(v.kind);
+    fails(ogrjoin_validate(index, input, "abacus", &v, &err), OGRJOIN_ERR_ARG,
+          "abacus");
+    v.size = 8;
+    fails(ogrjoin_validate(index, input, NULL, &v, &err), OGRJOIN_ERR_ARG,
+          "size");
+    ogrjoin_pairs_free(pairs);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(join_side);
+    ogrjoin_layer_free(input);
+}
+
+TEST(columns_of_features)
+{
+    static const double own[] = {0.5, 1.5, 3};
+    static const int32_t left_class[] = {7, 7, -1}, right_class[] = {5, 7, 7};
+    static const int64_t id[] = {1, 2, 3};
+    struct ogrjoin_columns none = {.size = sizeof none}, left = none,
+                           right = none;
+    struct ogrjoin_layer *layer = points_at(own, own, 3);
+    struct ogrjoin_settings *settings = settings_of("dwithin", 12);
+    joins_with(settings, &none, &none, 6, 0);
+    left.max_distance = own;
+    joins_with(settings, &left, &none, 2, 1);
+    left = none;
+    left.on_class = left_class;
+    right.on_class = right_class;
+    joins_with(settings, &left, &right, 2, 1);
+    left = right = none;
+    left.id = right.id = id;
+    must(ogrjoin_set_number(settings, "exclude_self", 1, &err));
+    joins_with(settings, &left, &right, 3, 1);
+    none.size = 8;
+    fails(ogrjoin_layer_set_columns(layer, &none, &err), OGRJOIN_ERR_ARG,
+          "size");
+    ogrjoin_settings_free(settings);
+    ogrjoin_layer_free(layer);
+}
+
 /* --- memory -----------------------------------------------------------------
  */
 

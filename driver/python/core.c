@@ -1,0 +1,772 @@
+/* ogrjoin._core: the library's handles as capsules, its arrays as buffers.
+ *
+ * Limited API of CPython 3.11.  What a user calls is in ogrjoin/, as Python.
+ * No function holds the GIL while the library works, and nothing that the
+ * library reads needs it.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../../algs/api/arrow_abi.h"
+#include "../../algs/ogrjoin.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* --- errors ----------------------------------------------------------------
+ */
+
+static PyObject *make_error; /* ogrjoin._errors.make(status, message) */
+
+static PyObject *raise_error(const struct ogrjoin_error *err)
+{
+    PyObject *error =
+        PyObject_CallFunction(make_error, "is", err->status, err->message);
+    if (error != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+/* --- work beside a caller who listens --------------------------------------
+ *
+ *  calling thread   start -- wait 50 ms -- signals? -- wait ... -- join
+ *  its worker       the library's call, without the GIL --------/
+ */
+
+#define LISTEN_NANOSECONDS 50000000
+
+struct side_call
+{
+    int (*work)(void *data, struct ogrjoin_error *err);
+    void *data;
+    struct ogrjoin_error err;
+    int status;
+    pthread_mutex_t lock; /* of is_done */
+    pthread_cond_t done;
+    int is_done;
+};
+
+static void *run_worker(void *at)
+{
+    struct side_call *w = at;
+    w->status = w->work(w->data, &w->err);
+    pthread_mutex_lock(&w->lock);
+    w->is_done = 1;
+    pthread_cond_signal(&w->done);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* 1: the work is done; 0: it was waited for in vain. */
+static int wait_a_while(struct side_call *w)
+{
+    struct timespec until;
+    int is_done, code = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LISTEN_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&w->lock);
+    while (!w->is_done && code == 0)
+        code = pthread_cond_timedwait(&w->done, &w->lock, &until);
+    is_done = w->is_done;
+    pthread_mutex_unlock(&w->lock);
+    return is_done;
+}
+
+/* Waits for the worker without the GIL.  A signal whose handler raises (Ctrl-C)
+ * adds 1 to *cancel until the worker has ended. */
+static void listen(struct side_call *w, int *cancel)
+{
+    int is_interrupted = 0;
+    for (;;)
+    {
+        PyThreadState *state = PyEval_SaveThread();
+        int is_done = wait_a_while(w);
+        PyEval_RestoreThread(state);
+        if (is_done)
+            break;
+        if (!is_interrupted && PyErr_CheckSignals() != 0)
+        {
+            is_interrupted = 1;
+            __atomic_fetch_add(cancel, 1, __ATOMIC_RELAXED);
+        }
+    }
+    if (is_interrupted)
+        __atomic_fetch_sub(cancel, 1, __ATOMIC_RELAXED);
+}
+
+/* Does the work on a thread of its own.  Others may raise *cancel, too, where
+ * it is that of an index: what was not meant for this call is done again.
+ * 0: done; -1: a Python exception is set. */
+static int do_work(int (*work)(void *, struct ogrjoin_error *), void *data,
+                   int *cancel)
+{
+    struct side_call w = {.work = work, .data = data};
+    pthread_t thread;
+    do
+    {
+        w.is_done = 0;
+        w.status = OGRJOIN_ERR_NOMEM;
+        snprintf(w.err.message, sizeof w.err.message, "no thread can be made");
+        w.err.status = w.status;
+        pthread_mutex_init(&w.lock, NULL);
+        pthread_cond_init(&w.done, NULL);
+        if (pthread_create(&thread, NULL, run_worker, &w) == 0)
+        {
+            listen(&w, cancel);
+            pthread_join(thread, NULL);
+        }
+        pthread_cond_destroy(&w.done);
+        pthread_mutex_destroy(&w.lock);
+    } while (w.status == OGRJOIN_ERR_CANCELLED && PyErr_Occurred() == NULL);
+    if (w.status != OGRJOIN_OK && PyErr_Occurred() == NULL)
+        raise_error(&w.err);
+    return PyErr_Occurred() != NULL ? -1 : 0;
+}
+
+/* --- settings --------------------------------------------------------------
+ */
+
+static int set_one(struct ogrjoin_settings *settings, PyObject *key,
+                   PyObject *value)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+    if (name == NULL || value == Py_None)
+        return name != NULL ? 0 : -1;
+    if (PyUnicode_Check(value))
+    {
+        const char *text = PyUnicode_AsUTF8AndSize(value, NULL);
+        if (text == NULL)
+            return -1;
+        err.status = ogrjoin_set_text(settings, name, text, &err);
+    }
+    else
+    {
+        double number = PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred() != NULL)
+            return -1;
+        err.status = ogrjoin_set_number(settings, name, number, &err);
+    }
+    if (err.status != OGRJOIN_OK)
+        raise_error(&err);
+    return err.status == OGRJOIN_OK ? 0 : -1;
+}
+
+/* Of a dict of texts and numbers, of which None is left out. */
+static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
+{
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    if (settings == NULL)
+        PyErr_NoMemory();
+    else
+        ogrjoin_settings_cancel(settings, cancel);
+    while (settings != NULL && PyDict_Next(dict, &at, &key, &value))
+    {
+        if (set_one(settings, key, value) != 0)
+        {
+            ogrjoin_settings_free(settings);
+            settings = NULL;
+        }
+    }
+    return settings;
+}
+
+/* --- layers ----------------------------------------------------------------
+ */
+
+#define LAYER "ogrjoin.layer"
+
+enum
+{
+    MOST_VIEWS = 8
+};
+
+struct layer_handle
+{
+    struct ogrjoin_layer *layer;
+    Py_buffer view[MOST_VIEWS]; /* which the layer borrows */
+    int n_views;
+};
+
+static void free_layer(struct layer_handle *self)
+{
+    ogrjoin_layer_free(self->layer);
+    for (int i = 0; i < self->n_views; i++)
+        PyBuffer_Release(&self->view[i]);
+    free(self);
+}
+
+static void drop_layer(PyObject *capsule)
+{
+    free_layer(PyCapsule_GetPointer(capsule, LAYER));
+}
+
+static struct layer_handle *new_layer(void)
+{
+    struct layer_handle *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        PyErr_NoMemory();
+    return self;
+}
+
+/* Takes self; without a layer in it, an exception is set. */
+static PyObject *give_layer(struct layer_handle *self)
+{
+    PyObject *capsule = NULL;
+    if (self->layer != NULL)
+        capsule = PyCapsule_New(self, LAYER, drop_layer);
+    if (capsule == NULL)
+        free_layer(self);
+    return capsule;
+}
+
+/* The memory of n values of size bytes, which is kept with the layer, or NULL
+ * with an exception. */
+static const void *borrow(struct layer_handle *self, PyObject *buffer,
+                          int64_t n, size_t size)
+{
+    Py_buffer *view = &self->view[self->n_views];
+    if (self->n_views == MOST_VIEWS)
+        PyErr_SetString(PyExc_ValueError, "the layer has its columns already");
+    else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
+    {
+        self->n_views++;
+        if ((int64_t)view->len == n * (int64_t)size)
+            return view->buf;
+        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+    }
+    return NULL;
+}
+
+/* arrays(n, x, y), of points, or arrays(n, x, y, part_offset, part_kind,
+ * ring_offset, vertex_offset), as in struct ogrjoin_arrays: contiguous,
+ * borrowed as long as the layer is in use. */
+static PyObject *arrays(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_arrays all = {.size = sizeof all};
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct layer_handle *self;
+    PyObject *x, *y, *part = NULL, *kind, *ring, *vertex;
+    Py_ssize_t n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "nOO|OOOO", &n, &x, &y, &part, &kind, &ring,
+                          &vertex) ||
+        (self = new_layer()) == NULL)
+        return NULL;
+    all.n_features = all.n_vertices = n;
+    if (part != NULL)
+    {
+        all.n_parts = PyObject_Size(kind);
+        all.n_rings = PyObject_Size(vertex) - 1;
+        all.n_vertices = PyObject_Size(x);
+        if ((all.part_offset = borrow(self, part, n + 1, 8)) == NULL ||
+            (all.part_kind = borrow(self, kind, all.n_parts, 1)) == NULL ||
+            (all.ring_offset = borrow(self, ring, all.n_parts + 1, 8)) ==
+                NULL ||
+            (all.vertex_offset = borrow(self, vertex, all.n_rings + 1, 8)) ==
+                NULL)
+            return give_layer(self);
+    }
+    if ((all.x = borrow(self, x, all.n_vertices, sizeof *all.x)) == NULL ||
+        (all.y = borrow(self, y, all.n_vertices, sizeof *all.y)) == NULL)
+        return give_layer(self);
+    Py_BEGIN_ALLOW_THREADS err.status =
+        ogrjoin_layer_from_arrays(&all, &self->layer, &err);
+    Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
+    return give_layer(self);
+}
+
+/* set_columns(layer, max_distance or None, on_class or None): contiguous
+ * doubles and int32, borrowed as long as the layer is in use. */
+static PyObject *set_columns(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_columns columns = {.size = sizeof columns};
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct layer_handle *self;
+    PyObject *capsule, *distance, *on_class;
+    int64_t n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &distance, &on_class) ||
+        (self = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
+        return NULL;
+    n = ogrjoin_layer_count(self->layer);
+    if (distance != Py_None && (columns.max_distance = borrow(
+                                    self, distance, n, sizeof(double))) == NULL)
+        return NULL;
+    if (on_class != Py_None &&
+        (columns.on_class = borrow(self, on_class, n, sizeof(int32_t))) == NULL)
+        return NULL;
+    err.status = ogrjoin_layer_set_columns(self->layer, &columns, &err);
+    if (err.status != OGRJOIN_OK)
+        return raise_error(&err);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* An Arrow stream, or a schema with an array, and what becomes of it. */
+struct import_work
+{
+    struct ArrowArrayStream *stream;
+    struct ArrowSchema *schema;
+    struct ArrowArray *array;
+    const char *column;
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_layer *layer;
+};
+
+static int import_layer(void *data, struct ogrjoin_error *err)
+{
+    struct import_work *w = data;
+    if (w->stream != NULL)
+        return ogrjoin_layer_from_stream(w->stream, w->column, w->settings,
+                                         &w->layer, err);
+    return ogrjoin_layer_from_array(w->schema, w->array, w->column, w->settings,
+                                    &w->layer, err);
+}
+
+static PyObject *make_layer(struct import_work *w, PyObject *settings)
+{
+    struct layer_handle *self = new_layer();
+    int cancel = 0;
+    if (self == NULL)
+        return NULL;
+    w->settings = make_settings(settings, &cancel);
+    if (w->settings != NULL && do_work(import_layer, w, &cancel) != 0)
+    {
+        ogrjoin_layer_free(w->layer);
+        w->layer = NULL;
+    }
+    self->layer = w->layer;
+    ogrjoin_settings_free(w->settings);
+    return give_layer(self);
+}
+
+/* from_stream(capsule, column or None, settings): an Arrow stream, which is
+ * used up. */
+static PyObject *from_stream(PyObject *module, PyObject *args)
+{
+    struct import_work w = {0};
+    PyObject *stream, *settings;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OzO!", &stream, &w.column, &PyDict_Type,
+                          &settings) ||
+        (w.stream = PyCapsule_GetPointer(stream, "arrow_array_stream")) == NULL)
+        return NULL;
+    return make_layer(&w, settings);
+}
+
+/* from_array(schema, array, column or None, settings): an Arrow array, which is
+ * used up. */
+static PyObject *from_array(PyObject *module, PyObject *args)
+{
+    struct import_work w = {0};
+    PyObject *schema, *array, *settings;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOzO!", &schema, &array, &w.column,
+                          &PyDict_Type, &settings) ||
+        (w.schema = PyCapsule_GetPointer(schema, "arrow_schema")) == NULL ||
+        (w.array = PyCapsule_GetPointer(array, "arrow_array")) == NULL)
+        return NULL;
+    return make_layer(&w, settings);
+}
+
+/* Texts of WKB, one after the other, as an Arrow array of large binary. */
+struct wkb_column
+{
+    int64_t n;
+    int64_t *offset; /* [n + 1] */
+    uint8_t *bytes;
+    uint8_t *valid; /* a bit for each */
+};
+
+static void free_wkb(struct wkb_column *c)
+{
+    free(c->offset);
+    free(c->bytes);
+    free(c->valid);
+}
+
+/* Both are freed by who made them. */
+static void keep_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static void keep_array(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+/* 0, or -1 with an exception. list does not change meanwhile. */
+static int fill_wkb(PyObject *list, struct wkb_column *c)
+{
+    char *text;
+    Py_ssize_t size;
+    c->n = PyList_Size(list);
+    c->offset = calloc((size_t)c->n + 1, sizeof *c->offset);
+    c->valid = calloc((size_t)c->n / 8 + 1, 1);
+    if (c->offset == NULL || c->valid == NULL)
+        goto no_memory;
+    for (int64_t i = 0; i < c->n; i++)
+    {
+        PyObject *item = PyList_GetItem(list, i);
+        size = 0;
+        if (item != Py_None && PyBytes_AsStringAndSize(item, &text, &size) != 0)
+            return -1;
+        c->valid[i >> 3] |= (uint8_t)((item != Py_None) << (i & 7));
+        c->offset[i + 1] = c->offset[i] + size;
+    }
+    c->bytes = malloc((size_t)c->offset[c->n] + 1);
+    if (c->bytes == NULL)
+        goto no_memory;
+    for (int64_t i = 0; i < c->n; i++)
+    {
+        PyObject *item = PyList_GetItem(list, i);
+        if (item != Py_None && PyBytes_AsStringAndSize(item, &text, &size) == 0)
+            memcpy(c->bytes + c->offset[i], text, (size_t)size);
+    }
+    return 0;
+no_memory:
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* from_wkb(list of bytes and None, settings) */
+static PyObject *from_wkb(PyObject *module, PyObject *args)
+{
+    struct ArrowSchema schema = {
+        .format = "Z", .flags = ARROW_FLAG_NULLABLE, .release = keep_schema};
+    struct wkb_column c = {0};
+    const void *buffers[3];
+    struct ArrowArray array = {.null_count = -1,
+                               .n_buffers = 3,
+                               .buffers = buffers,
+                               .release = keep_array};
+    struct import_work w = {.schema = &schema, .array = &array};
+    PyObject *list, *settings, *out = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &list, &PyDict_Type,
+                          &settings))
+        return NULL;
+    if (fill_wkb(list, &c) == 0)
+    {
+        buffers[0] = c.valid;
+        buffers[1] = c.offset;
+        buffers[2] = c.bytes;
+        array.length = c.n;
+        out = make_layer(&w, settings);
+    }
+    free_wkb(&c);
+    return out;
+}
+
+static PyObject *count(PyObject *module, PyObject *capsule)
+{
+    struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
+    (void)module;
+    return self != NULL ? PyLong_FromLongLong(ogrjoin_layer_count(self->layer))
+                        : NULL;
+}
+
+/* --- an index --------------------------------------------------------------
+ */
+
+#define INDEX "ogrjoin.index"
+
+struct index_handle
+{
+    struct ogrjoin_index *index;
+    PyObject *layer; /* which may borrow buffers */
+    int cancel;      /* how many of those who wait want an end */
+};
+
+static void free_index(struct index_handle *self)
+{
+    ogrjoin_index_free(self->index);
+    Py_DECREF(self->layer);
+    free(self);
+}
+
+static void drop_index(PyObject *capsule)
+{
+    free_index(PyCapsule_GetPointer(capsule, INDEX));
+}
+
+struct index_work
+{
+    struct ogrjoin_layer *layer;
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_index *index;
+};
+
+static int make_index(void *data, struct ogrjoin_error *err)
+{
+    struct index_work *w = data;
+    return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
+}
+
+/* index(layer, settings) */
+static PyObject *new_index(PyObject *module, PyObject *args)
+{
+    struct index_work w = {0};
+    struct index_handle *self;
+    struct layer_handle *layer;
+    PyObject *capsule, *settings, *out = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO!", &capsule, &PyDict_Type, &settings) ||
+        (layer = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    Py_INCREF(capsule);
+    self->layer = capsule;
+    w.layer = layer->layer;
+    w.settings = make_settings(settings, &self->cancel);
+    if (w.settings != NULL && do_work(make_index, &w, &self->cancel) == 0)
+        out = PyCapsule_New(self, INDEX, drop_index);
+    self->index = w.index;
+    ogrjoin_settings_free(w.settings);
+    if (out == NULL)
+        free_index(self);
+    return out;
+}
+
+/* backend(index) */
+static PyObject *backend(PyObject *module, PyObject *capsule)
+{
+    struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
+    const char *name;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS name = ogrjoin_index_backend(self->index);
+    Py_END_ALLOW_THREADS return PyUnicode_FromString(name);
+}
+
+/* --- pairs -----------------------------------------------------------------
+ */
+
+#define PAIRS "ogrjoin.pairs"
+
+/* An array of the library as a buffer, which keeps its owner. */
+struct array_object
+{
+    PyObject_HEAD PyObject *owner;
+    const void *values;
+    Py_ssize_t n, size;
+    char format[2];
+};
+
+static PyTypeObject *array_type;
+
+static int get_buffer(PyObject *object, Py_buffer *view, int flags)
+{
+    struct array_object *self = (struct array_object *)object;
+    int code = PyBuffer_FillInfo(view, object, (void *)(uintptr_t)self->values,
+                                 self->n * self->size, 0, flags);
+    if (code == 0 && (flags & PyBUF_FORMAT) != 0)
+    {
+        view->format = self->format;
+        view->itemsize = self->size;
+    }
+    if (code == 0 && (flags & PyBUF_ND) != 0)
+        view->shape = &self->n;
+    if (code == 0 && (flags & PyBUF_STRIDES) == PyBUF_STRIDES)
+        view->strides = &self->size;
+    return code;
+}
+
+static void free_array(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(((struct array_object *)object)->owner);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
+                           char format)
+{
+    struct array_object *self = PyObject_New(struct array_object, array_type);
+    if (self == NULL)
+        return NULL;
+    Py_INCREF(owner);
+    self->owner = owner;
+    self->values = values;
+    self->n = (Py_ssize_t)n;
+    self->size = 8;
+    self->format[0] = format;
+    self->format[1] = '\0';
+    return (PyObject *)self;
+}
+
+static void drop_pairs(PyObject *capsule)
+{
+    ogrjoin_pairs_free(PyCapsule_GetPointer(capsule, PAIRS));
+}
+
+struct pairs_work
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_layer *input;
+    struct ogrjoin_pairs *pairs;
+};
+
+static int make_pairs(void *data, struct ogrjoin_error *err)
+{
+    struct pairs_work *w = data;
+    return ogrjoin_join(w->index, w->input, &w->pairs, err);
+}
+
+/* join(index, layer) -> buffers of left, right, measure */
+static PyObject *join(PyObject *module, PyObject *args)
+{
+    struct pairs_work w = {0};
+    struct index_handle *index;
+    struct layer_handle *input;
+    PyObject *one, *two, *owner, *out;
+    int64_t n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
+        (index = PyCapsule_GetPointer(one, INDEX)) == NULL ||
+        (input = PyCapsule_GetPointer(two, LAYER)) == NULL)
+        return NULL;
+    w.index = index->index;
+    w.input = input->layer;
+    owner = do_work(make_pairs, &w, &index->cancel) == 0
+                ? PyCapsule_New(w.pairs, PAIRS, drop_pairs)
+                : NULL;
+    if (owner == NULL)
+    {
+        ogrjoin_pairs_free(w.pairs);
+        return NULL;
+    }
+    n = ogrjoin_pairs_count(w.pairs);
+    out = Py_BuildValue(
+        "NNN", new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
+        new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
+        new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'));
+    Py_DECREF(owner);
+    return out;
+}
+
+struct validation_work
+{
+    struct ogrjoin_index *index;
+    struct ogrjoin_layer *input;
+    const char *reference;
+    struct ogrjoin_validation out;
+};
+
+static int compare(void *data, struct ogrjoin_error *err)
+{
+    struct validation_work *w = data;
+    return ogrjoin_validate(w->index, w->input, w->reference, &w->out, err);
+}
+
+/* validate(index, layer, reference or None) -> (rows, pairs, differences, rows
+ * proved, rows undecided, pairs undecided, left, right, kind or None) */
+static PyObject *validate(PyObject *module, PyObject *args)
+{
+    struct validation_work w = {.out.size = sizeof w.out};
+    struct index_handle *index;
+    struct layer_handle *input;
+    PyObject *one, *two;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOz", &one, &two, &w.reference) ||
+        (index = PyCapsule_GetPointer(one, INDEX)) == NULL ||
+        (input = PyCapsule_GetPointer(two, LAYER)) == NULL)
+        return NULL;
+    w.index = index->index;
+    w.input = input->layer;
+    if (do_work(compare, &w, &index->cancel) != 0)
+        return NULL;
+    return Py_BuildValue(
+        "LLLLLLLLz", (long long)w.out.n_rows, (long long)w.out.n_pairs,
+        (long long)w.out.n_differences, (long long)w.out.n_rows_proved,
+        (long long)w.out.n_rows_undecided, (long long)w.out.n_pairs_undecided,
+        (long long)w.out.left, (long long)w.out.right, w.out.kind);
+}
+
+/* --- the module ------------------------------------------------------------
+ */
+
+/* settings() -> {name: help} */
+static PyObject *settings(PyObject *module, PyObject *none)
+{
+    PyObject *out = PyDict_New();
+    const char *name;
+    (void)module;
+    (void)none;
+    for (int i = 0; out != NULL && (name = ogrjoin_setting_name(i)) != NULL;
+         i++)
+    {
+        PyObject *help = PyUnicode_FromString(ogrjoin_setting_help(i));
+        if (help == NULL || PyDict_SetItemString(out, name, help) != 0)
+        {
+            Py_DECREF(out);
+            out = NULL;
+        }
+        Py_XDECREF(help);
+    }
+    return out;
+}
+
+static PyMethodDef methods[] = {
+    {"arrays", arrays, METH_VARARGS, NULL},
+    {"from_stream", from_stream, METH_VARARGS, NULL},
+    {"from_array", from_array, METH_VARARGS, NULL},
+    {"from_wkb", from_wkb, METH_VARARGS, NULL},
+    {"set_columns", set_columns, METH_VARARGS, NULL},
+    {"count", count, METH_O, NULL},
+    {"index", new_index, METH_VARARGS, NULL},
+    {"backend", backend, METH_O, NULL},
+    {"join", join, METH_VARARGS, NULL},
+    {"validate", validate, METH_VARARGS, NULL},
+    {"settings", settings, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static int start_module(PyObject *module)
+{
+    static PyType_Slot slots[] = {
+        {Py_bf_getbuffer, get_buffer}, {Py_tp_dealloc, free_array}, {0, NULL}};
+    static PyType_Spec spec = {"ogrjoin._core.Array",
+                               (int)sizeof(struct array_object), 0,
+                               Py_TPFLAGS_DEFAULT, slots};
+    PyObject *errors = PyImport_ImportModule("ogrjoin._errors");
+    if (errors == NULL)
+        return -1;
+    make_error = PyObject_GetAttrString(errors, "make");
+    Py_DECREF(errors);
+    array_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    if (make_error == NULL || array_type == NULL)
+        return -1;
+    return PyModule_AddStringConstant(module, "version", ogrjoin_version());
+}
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start_module},
+                                       {0, NULL}};
+    static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                            "_core",
+                                            NULL,
+                                            0,
+                                            methods,
+                                            slots,
+                                            NULL,
+                                            NULL,
+                                            NULL};
+    return PyModuleDef_Init(&definition);
+}

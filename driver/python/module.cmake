@@ -1,0 +1,30 @@
+# The Python module ogrjoin._core, with the library inside: one for CPython 3.11
+# and all later ones (limited API), which shows PyInit__core alone.
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+add_library(ogrjoin_python MODULE driver/python/core.c
+            $<TARGET_OBJECTS:ogrjoin_core> ${OJ_TREE_REFERENCES})
+set_target_properties(ogrjoin_python PROPERTIES
+  PREFIX "" OUTPUT_NAME _core SUFFIX .abi3.so
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/ogrjoin)
+target_compile_definitions(ogrjoin_python PRIVATE Py_LIMITED_API=0x030b0000)
+target_include_directories(ogrjoin_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
+target_link_libraries(ogrjoin_python PRIVATE oj_flags Threads::Threads
+                                             PkgConfig::GEOS m ${CMAKE_DL_LIBS})
+if(NOT APPLE)
+  target_link_options(ogrjoin_python PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/core.map)
+else()
+  target_link_options(ogrjoin_python PRIVATE -undefined dynamic_lookup)
+endif()
+install(TARGETS ogrjoin_python LIBRARY DESTINATION ogrjoin COMPONENT python
+        EXCLUDE_FROM_ALL)
+
+# The package as it is in the tree, beside the module: for the tests.
+file(GLOB OJ_PYTHON_FILES CONFIGURE_DEPENDS
+     ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/*.py*)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python/ogrjoin)
+foreach(file IN LISTS OJ_PYTHON_FILES)
+  get_filename_component(name ${file} NAME)
+  file(CREATE_LINK ${file} ${PROJECT_BINARY_DIR}/python/ogrjoin/${name} SYMBOLIC)
+endforeach()

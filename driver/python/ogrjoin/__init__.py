@@ -1,0 +1,69 @@
+"""Joins of two layers by place: GeoDataFrames, Arrow tables, arrays.
+
+    import ogrjoin
+    joined = ogrjoin.sjoin(points, lots)
+    pairs = ogrjoin.pairs((x, y), lots, "nearest", max_distance=100)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._core import settings, version as __version__
+from ._errors import (
+    Error,
+    InputError,
+    InvalidError,
+    NoMemoryError,
+    Status,
+    UnsupportedError,
+)
+from ._pairs import Index, Pairs, Validation, pairs, validate
+
+if TYPE_CHECKING:
+    from . import geopandas
+    from ._join import Joined, Scan, join, scan
+    from .geopandas import sjoin, sjoin_nearest
+
+__all__ = [
+    "Error",
+    "Index",
+    "InputError",
+    "InvalidError",
+    "Joined",
+    "NoMemoryError",
+    "Pairs",
+    "Scan",
+    "Status",
+    "UnsupportedError",
+    "Validation",
+    "__version__",
+    "geopandas",
+    "join",
+    "pairs",
+    "scan",
+    "settings",
+    "sjoin",
+    "sjoin_nearest",
+    "validate",
+]
+
+_LATER = {
+    "Joined": "_join",
+    "Scan": "_join",
+    "geopandas": "",
+    "join": "_join",
+    "scan": "_join",
+    "sjoin": "geopandas",
+    "sjoin_nearest": "geopandas",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # What needs GeoPandas or pyarrow is loaded when it is asked for.
+    if name not in _LATER:
+        raise AttributeError(f"module 'ogrjoin' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"ogrjoin.{_LATER[name] or name}")
+    return getattr(module, name) if _LATER[name] else module

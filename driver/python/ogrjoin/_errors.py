@@ -1,0 +1,58 @@
+"""What can go wrong, as exceptions that are also Python's own."""
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """enum ogrjoin_status of the C library."""
+
+    ARGUMENT = 1
+    NO_MEMORY = 2
+    LIMIT = 3
+    DATA = 4
+    IO = 5
+    UNSUPPORTED = 6
+    NO_DEVICE = 7
+    CANCELLED = 8
+    INTERNAL = 9
+    TOO_MANY = 10
+
+
+class Error(Exception):
+    """A join could not be made; status says why."""
+
+    status = Status.INTERNAL
+
+
+class InvalidError(Error, ValueError):
+    """Something meaningless was asked, or the data are broken or too large."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Meaningful, but not built."""
+
+
+class NoMemoryError(Error, MemoryError):
+    """An allocation failed."""
+
+
+class InputError(Error, OSError):
+    """A stream could not be read."""
+
+
+_CLASSES: dict[Status, type[Error]] = {
+    Status.ARGUMENT: InvalidError,
+    Status.NO_MEMORY: NoMemoryError,
+    Status.LIMIT: InvalidError,
+    Status.DATA: InvalidError,
+    Status.IO: InputError,
+    Status.UNSUPPORTED: UnsupportedError,
+    Status.TOO_MANY: InvalidError,
+}
+
+
+def make(status: int, message: str) -> Error:
+    """The exception of a status of the C library."""
+    error = _CLASSES.get(Status(status), Error)(message)
+    error.status = Status(status)
+    return error

@@ -1,0 +1,273 @@
+"""pairs() and Index: who is paired with whom, as arrays of numpy."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from . import _core, _crs, _sides
+from ._errors import InvalidError
+
+_WITH_DISTANCE = ("nearest", "dwithin")
+
+
+class Pairs:
+    """Pairs of rows, sorted by left; those of one left row by (distance, right)
+    where op is nearest, or else by right.
+
+    left, right  row numbers, int64
+    distance     float64, or None where op measures nothing
+    """
+
+    __slots__ = ("left", "right", "distance", "n_left")
+
+    def __init__(self, left: Any, right: Any, distance: Any, n_left: int) -> None:
+        self.left = left
+        self.right = right
+        self.distance = distance
+        self.n_left = n_left
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def offsets(self) -> Any:
+        """[n_left + 1]: row i has the pairs offsets[i] to offsets[i + 1]."""
+        return np.searchsorted(self.left, np.arange(self.n_left + 1))
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
+
+
+def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
+    """left, sorted, and its columns with an entry for each row without a pair,
+    too: there columns have -1, or NaN where they are float; None stays None."""
+    n_pairs = np.bincount(left, minlength=n_left)
+    rows = np.maximum(n_pairs, 1)
+    has_pair = np.repeat(n_pairs > 0, rows)
+    padded: list[Any] = [np.repeat(np.arange(n_left), rows)]
+    for column in columns:
+        if column is not None:
+            none = np.nan if column.dtype.kind == "f" else -1
+            filled = np.full(len(has_pair), none, dtype=column.dtype)
+            filled[has_pair] = column
+            column = filled
+        padded.append(column)
+    return tuple(padded)
+
+
+_PROGRESS_ROWS = 65536
+
+Progress = Callable[[int, int], object]
+
+
+def count_threads(threads: int | None) -> int:
+    """threads, else OGRJOIN_NUM_THREADS, else 0: what the process may use."""
+    if threads is None:
+        threads = int(os.environ.get("OGRJOIN_NUM_THREADS") or 0)
+    return threads
+
+
+def _is_missing(values: Any) -> Any:
+    if values.dtype == object:
+        return np.array([v is None or v != v for v in values], dtype=bool)
+    return values != values
+
+
+class Index:
+    """A join side that is kept, and indexed once for each kind of join.
+
+    on  a value for each row: only pairs of equal values count
+
+    Several threads may join with it at once.
+    """
+
+    def __init__(
+        self,
+        right: Any,
+        *,
+        column: str | None = None,
+        on: Any = None,
+        threads: int | None = None,
+        backend: str | None = None,
+    ) -> None:
+        self._settings = {"threads": count_threads(threads), "backend": backend}
+        self._layer = _sides.make_layer(right, self._reading, column)
+        self._crs = _crs.of_side(right)
+        self._indexes: dict[Any, Any] = {}
+        self._values: Any = None
+        if on is not None:
+            self._values = np.unique(np.asarray(on)[~_is_missing(np.asarray(on))])
+            _core.set_columns(self._layer, None, self._classes(on))
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        return {"threads": self._settings["threads"]}
+
+    def __len__(self) -> int:
+        return _core.count(self._layer)
+
+    def _classes(self, on: Any) -> Any:
+        """Their places among the values of this side, or -1."""
+        on = np.asarray(on)
+        missing = _is_missing(on)
+        place = np.full(len(on), -1, dtype=np.int32)
+        at = np.searchsorted(self._values, on[~missing])
+        found = at < len(self._values)
+        found[found] = self._values[at[found]] == on[~missing][found]
+        place[~missing] = np.where(found, at, -1)
+        return place
+
+    def _index(self, settings: dict[str, Any]) -> Any:
+        key = tuple(sorted((k, v) for k, v in settings.items() if v is not None))
+        index = self._indexes.get(key)
+        if index is None:
+            index = _core.index(self._layer, {**self._settings, **settings})
+            self._indexes[key] = index
+        return index
+
+    def _join(
+        self, index: Any, left: Any, column: str | None, distance: Any, on: Any
+    ) -> tuple[Any, Any, Any, int]:
+        layer = _sides.make_layer(left, self._reading, column)
+        if distance is not None or on is not None:
+            _core.set_columns(layer, distance, on)
+        a, b, measure = (
+            np.frombuffer(array, dtype=dtype)
+            for array, dtype in zip(_core.join(index, layer), "qqd")
+        )
+        return a, b, measure, _core.count(layer)
+
+    def pairs(
+        self,
+        left: Any,
+        op: str = "intersects",
+        *,
+        column: str | None = None,
+        max_distance: Any = None,
+        on: Any = None,
+        progress: Progress | None = None,
+        crs: str = "check",
+        **settings: Any,
+    ) -> Pairs:
+        """All pairs of left with this side: see ogrjoin.pairs()."""
+        settings["op"] = op
+        if isinstance(max_distance, str):
+            settings["max_distance"] = max_distance
+        _crs.check(_crs.of_side(left), self._crs, crs, settings)
+        max_distance = settings.get("max_distance", max_distance)
+        if max_distance is not None and np.ndim(max_distance) > 0:
+            max_distance = np.ascontiguousarray(max_distance, dtype=np.float64)
+        else:
+            settings["max_distance"], max_distance = max_distance, None
+        if (on is None) != (self._values is None):
+            raise InvalidError("on takes the values of both sides")
+        classes = None if on is None else self._classes(on)
+        index = self._index(settings)
+        pieces = [(0, left)]
+        if progress is not None:
+            pieces = _sides.slices(left, _PROGRESS_ROWS)
+        made = []
+        for i, (first, piece) in enumerate(pieces):
+            # of all but the last piece the number of rows is known
+            rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
+            a, b, measure, n = self._join(
+                index,
+                piece,
+                column,
+                None if max_distance is None else max_distance[rows],
+                None if classes is None else classes[rows],
+            )
+            made.append((a + first if first else a, b, measure))
+            n += first
+            if progress is not None:
+                progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
+        a, b, measure = (
+            made[0] if len(made) == 1 else map(np.concatenate, zip(*made))
+        )
+        has_distance = op.lower() in _WITH_DISTANCE
+        return Pairs(a, b, measure if has_distance else None, n)
+
+
+class Validation(NamedTuple):
+    """How two backends compare; left, right, kind: of the first difference."""
+
+    n_rows: int
+    n_pairs: int
+    n_differences: int
+    n_rows_proved: int  # that differ where exact arithmetic confirms ours
+    n_rows_undecided: int  # left out, without an exact word
+    n_pairs_undecided: int
+    left: int
+    right: int
+    kind: str | None
+
+
+def validate(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    reference: str | None = None,
+    left_column: str | None = None,
+    right_column: str | None = None,
+    crs: str = "check",
+    threads: int | None = None,
+    backend: str | None = None,
+    **settings: Any,
+) -> Validation:
+    """Joins twice, as ogrjoin.pairs() and with a reference (None: GEOS), on one
+    thread, and compares the sets of pairs and their distances."""
+    index = Index(right, column=right_column, threads=threads, backend=backend)
+    settings["op"] = op
+    _crs.check(_crs.of_side(left), index._crs, crs, settings)
+    layer = _sides.make_layer(left, index._reading, left_column)
+    return Validation(*_core.validate(index._index(settings), layer, reference))
+
+
+def pairs(
+    left: Any,
+    right: Any,
+    op: str = "intersects",
+    *,
+    left_column: str | None = None,
+    right_column: str | None = None,
+    on: tuple[Any, Any] | None = None,
+    crs: str = "check",
+    threads: int | None = None,
+    backend: str | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Pairs:
+    """All pairs of left with right for which op holds.
+
+    op        nearest, dwithin, intersects, within, contains, covers, coveredby,
+              contains_properly, touches, crosses, overlaps, equals, disjoint,
+              relate, bbox
+    settings  those of the C library, by name: max_distance (dwithin: of each
+              left row, too), k, ties, metric, mask, exclude_self ...;
+              ogrjoin.settings() lists them
+    columns   the one with the geometries, where Arrow does not tell
+    on        values of the left and of the right rows: only pairs of equal ones
+    crs       "check": two CRS, or distances in degrees, are errors; "ignore"
+    threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
+    progress  called with (left rows done, of all); if it raises, that is all
+    """
+    index = Index(
+        right,
+        column=right_column,
+        on=None if on is None else on[1],
+        threads=threads,
+        backend=backend,
+    )
+    return index.pairs(
+        left,
+        op,
+        column=left_column,
+        on=None if on is None else on[0],
+        crs=crs,
+        progress=progress,
+        **settings,
+    )

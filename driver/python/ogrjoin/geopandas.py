@@ -1,0 +1,279 @@
+"""GeoPandas' spatial joins, made here: sjoin(), sjoin_nearest(), enable().
+
+Frames, warnings and errors are GeoPandas' own: its checks and its assembly of
+the frame run as they are, and between them pairs come from this package, not
+from shapely's tree.  What is not built here, exclusive=True of other than
+points, is left to GeoPandas altogether.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+import geopandas.tools
+import numpy as np
+
+from ._errors import UnsupportedError
+from ._pairs import pad, pairs
+from ._sides import is_points, shapely_array
+
+__all__ = ["disable", "enable", "sjoin", "sjoin_nearest"]
+
+# geopandas.tools.sjoin is the function, which hides its module.
+_frames: Any = sys.modules["geopandas.tools.sjoin"]
+_their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
+_their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
+_their_adjust = _frames._adjust_indexers
+
+_OPS = {
+    "contains": "contains",
+    "contains_properly": "contains_properly",
+    "covered_by": "coveredby",
+    "covers": "covers",
+    "crosses": "crosses",
+    "dwithin": "dwithin",
+    "intersects": "intersects",
+    "overlaps": "overlaps",
+    "touches": "touches",
+    "within": "within",
+    None: "bbox",
+}
+
+
+def _filter_attributes(
+    left_df: Any, right_df: Any, left: Any, right: Any, on_attribute: Any
+) -> tuple[Any, Any]:
+    for name in on_attribute or ():
+        (left, right), _ = _frames._filter_shared_attribute(
+            left_df, right_df, left, right, name
+        )
+    return left, right
+
+
+def _query(
+    left_df: Any,
+    right_df: Any,
+    predicate: str | None,
+    distance: Any,
+    on_attribute: Any = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """Row numbers of the pairs, sorted by left, right."""
+    if predicate not in _OPS or (distance is None) != (predicate != "dwithin"):
+        # theirs has the words for it
+        return _their_query(left_df, right_df, predicate, distance, on_attribute)
+    settings = dict(options)
+    if distance is not None:
+        distance = np.asarray(distance, dtype=np.float64)
+        if distance.shape not in ((), (len(left_df),)) or not (distance >= 0).all():
+            return _their_query(left_df, right_df, predicate, distance, on_attribute)
+        settings["max_distance"] = distance if distance.ndim else distance.item()
+    found = pairs(
+        shapely_array(left_df), shapely_array(right_df), _OPS[predicate], **settings
+    )
+    return _filter_attributes(
+        left_df, right_df, found.left, found.right, on_attribute
+    )
+
+
+def _nearest(
+    left_df: Any,
+    right_df: Any,
+    max_distance: float | None,
+    how: str,
+    return_distance: bool,
+    exclusive: bool,
+    on_attribute: Any = None,
+    *,
+    k: int = 1,
+    ties: str = "all",
+    **options: Any,
+) -> tuple[tuple[Any, Any], Any]:
+    """Row numbers of the pairs, sorted by left, and their distances."""
+    sides = shapely_array(left_df), shapely_array(right_df)
+    is_theirs = max_distance is not None and not max_distance > 0
+    if exclusive and not (is_points(sides[0]) and is_points(sides[1])):
+        if (k, ties) != (1, "all"):
+            raise UnsupportedError("exclusive with k or ties takes points only")
+        is_theirs = True
+    if is_theirs or on_attribute:
+        return _their_nearest(
+            left_df,
+            right_df,
+            max_distance,
+            how,
+            return_distance,
+            exclusive,
+            on_attribute,
+        )
+    found = pairs(
+        *(sides[::-1] if how == "right" else sides),
+        "nearest",
+        max_distance=max_distance,
+        k=k,
+        ties=ties,
+        exclude_same_geometry=bool(exclusive),
+        **options,
+    )
+    left, right, distance = found.left, found.right, found.distance
+    if how == "right":
+        order = np.argsort(right, kind="stable")
+        left, right, distance = right[order], left[order], distance[order]
+    return (left, right), distance if return_distance else None
+
+
+def _adjust(
+    indices: Any, distances: Any, n_rows: int, how: str, predicate: Any
+) -> tuple[Any, Any]:
+    """Adds what has no pair, with -1: _adjust_indexers() in one pass."""
+    if how == "inner":
+        return indices, distances
+    keep, other = indices if how == "left" else indices[::-1]
+    if how == "right":
+        order = np.lexsort((other, keep))
+        keep, other = keep[order], other[order]
+        distances = distances[order] if distances is not None else None
+    keep, other, distances = pad(keep, n_rows, other, distances)
+    return ((keep, other) if how == "left" else (other, keep)), distances
+
+
+def _join_frames(
+    left_df: Any,
+    right_df: Any,
+    indices: Any,
+    distances: Any,
+    how: str,
+    *names: Any,
+    **more: Any,
+) -> tuple[Any, Any]:
+    # With rows without pairs already in it, a left join is an inner one.
+    if how == "left":
+        indices, distances = _adjust(indices, distances, len(left_df), how, None)
+        how = "inner"
+    joined, distances = _frames._frame_join(
+        left_df, right_df, indices, distances, how, *names, **more
+    )
+    return joined, distances
+
+
+def sjoin(
+    left_df: Any,
+    right_df: Any,
+    how: str = "inner",
+    predicate: str | None = "intersects",
+    lsuffix: str = "left",
+    rsuffix: str = "right",
+    distance: Any = None,
+    on_attribute: Any = None,
+    *,
+    threads: int | None = None,
+    backend: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Any:
+    """geopandas.sjoin(): its arguments, its frame.
+
+    threads, backend, progress: as in ogrjoin.pairs()
+    """
+    on_attribute = _frames._maybe_make_list(on_attribute)
+    _frames._basic_checks(
+        left_df, right_df, how, lsuffix, rsuffix, on_attribute=on_attribute
+    )
+    indices = _query(
+        left_df,
+        right_df,
+        predicate,
+        distance,
+        on_attribute,
+        threads=threads,
+        backend=backend,
+        progress=progress,
+    )
+    return _join_frames(
+        left_df,
+        right_df,
+        indices,
+        None,
+        how,
+        lsuffix,
+        rsuffix,
+        predicate,
+        on_attribute=on_attribute,
+    )[0]
+
+
+def sjoin_nearest(
+    left_df: Any,
+    right_df: Any,
+    how: str = "inner",
+    max_distance: float | None = None,
+    lsuffix: str = "left",
+    rsuffix: str = "right",
+    distance_col: str | None = None,
+    exclusive: bool = False,
+    *,
+    k: int = 1,
+    ties: str = "all",
+    metric: str = "planar",
+    threads: int | None = None,
+    backend: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Any:
+    """geopandas.sjoin_nearest(): its arguments, its frame, and
+
+    k         so many nearest of each row
+    ties      "all", or "first" of those that are as near, by row
+    metric    "sphere": longitude and latitude in, metres out
+    threads, backend, progress: as in ogrjoin.pairs()
+    """
+    _frames._basic_checks(left_df, right_df, how, lsuffix, rsuffix)
+    if metric == "planar":
+        left_df.geometry.values.check_geographic_crs(stacklevel=1)
+        right_df.geometry.values.check_geographic_crs(stacklevel=1)
+    indices, distances = _nearest(
+        left_df,
+        right_df,
+        max_distance,
+        how,
+        distance_col is not None,
+        exclusive,
+        k=k,
+        ties=ties,
+        metric=metric,
+        threads=threads,
+        backend=backend,
+        progress=progress,
+    )
+    joined, distances = _join_frames(
+        left_df, right_df, indices, distances, how, lsuffix, rsuffix, None
+    )
+    if distance_col is not None:
+        joined[distance_col] = distances
+    return joined
+
+
+class _Enabled:
+    """What enable() gives: as a context manager it ends with its block."""
+
+    def __enter__(self) -> _Enabled:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        disable()
+
+
+def enable() -> _Enabled:
+    """From now on geopandas.sjoin(), sjoin_nearest() and the methods of these
+    names run here, in all threads, until disable() or the end of a block:
+    with ogrjoin.geopandas.enable(): ..."""
+    _frames._geom_predicate_query = _query
+    _frames._nearest_query = _nearest
+    _frames._adjust_indexers = _adjust
+    return _Enabled()
+
+
+def disable() -> None:
+    """GeoPandas' spatial joins are its own again."""
+    _frames._geom_predicate_query = _their_query
+    _frames._nearest_query = _their_nearest
+    _frames._adjust_indexers = _their_adjust

@@ -1,0 +1,176 @@
+"""join() and scan(): rows, columns, CRS, files, from every kind of side."""
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+gpd = pytest.importorskip("geopandas")
+import pyarrow.parquet as pq
+import shapely
+
+rng = np.random.default_rng(5)
+POINTS = gpd.GeoDataFrame(
+    {"id": np.arange(1000), "name": rng.choice(["a", "b", None], 1000)},
+    geometry=gpd.points_from_xy(*rng.random((2, 1000)) * 10),
+    crs=2263,
+)
+LOTS = gpd.GeoDataFrame(
+    {"lot": np.arange(50), "name": [f"lot {i}" for i in range(50)]},
+    geometry=shapely.buffer(shapely.points(rng.random((50, 2)) * 10), 0.5),
+    crs=2263,
+)
+
+
+def expect(how="left", **named):
+    if "max_distance" in named:
+        joined = gpd.sjoin_nearest(
+            POINTS, LOTS, how=how, distance_col="join_distance", **named
+        )
+    else:
+        joined = gpd.sjoin(POINTS, LOTS, how=how)
+    return joined.sort_values(["id", "index_right"])
+
+
+def rows_of(table):
+    return list(zip(table["id"].to_pylist(), table["join_fid"].to_pylist()))
+
+
+def expected_rows(frame):
+    return [
+        (int(i), None if np.isnan(j) else int(j))
+        for i, j in zip(frame["id"], frame["index_right"])
+    ]
+
+
+@pytest.mark.parametrize("how", ["left", "inner"])
+def test_columns_and_rows(how):
+    table = ogrjoin.join(POINTS, LOTS, how=how).read_all()
+    frame = expect(how)
+    assert table.schema.names == [
+        "id",
+        "name",
+        "geometry",
+        "join_fid",
+        "lot",
+        "join_name",
+    ]
+    assert rows_of(table) == expected_rows(frame)
+    lots = [None if np.isnan(v) else v for v in frame["lot"]]
+    assert table["lot"].to_pylist() == lots
+    names = [f"lot {int(i)}" if i is not None else None for i in lots]
+    assert table["join_name"].to_pylist() == names
+    assert table["geometry"].to_pylist() == list(frame.geometry.to_wkb())
+
+
+def test_nearest():
+    table = ogrjoin.join(
+        POINTS, LOTS, "nearest", how="inner", max_distance="0.5us-ft", ties="all"
+    ).read_all()
+    frame = expect("inner", max_distance=0.5)
+    assert rows_of(table) == expected_rows(frame)
+    assert np.allclose(table["join_distance"], frame["join_distance"], rtol=1e-14)
+    first = np.r_[True, np.diff(table["id"].to_numpy()) > 0]
+    assert (table["join_rank"].to_numpy()[first] == 1).all()
+    assert table["join_rank"].to_numpy().max() > 1
+    ranked = ogrjoin.join(POINTS, LOTS, "nearest", k=3).read_all()
+    assert ranked["join_rank"].to_pylist() == [1, 2, 3] * 1000
+    far = ranked["join_distance"].to_numpy().reshape(-1, 3)
+    assert (np.diff(far) >= 0).all()
+
+
+def test_semi_and_anti():
+    frame = expect("inner")
+    for how, matched in (("semi", True), ("anti", False)):
+        table = ogrjoin.join(POINTS, LOTS, how=how).read_all()
+        assert table.schema.names == ["id", "name", "geometry"]
+        has = POINTS["id"].isin(frame["id"])
+        assert table["id"].to_pylist() == list(POINTS["id"][has == matched])
+
+
+def test_every_kind_of_side():
+    polars = pytest.importorskip("polars")
+    duckdb = pytest.importorskip("duckdb")
+    points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
+    rows = expected_rows(expect())
+    batches = pa.RecordBatchReader.from_batches(points.schema, points.to_batches(99))
+    native = pa.table(POINTS.to_arrow(geometry_encoding="geoarrow"))
+    for side in (points, batches, native, polars.from_arrow(points)):
+        joined = ogrjoin.join(side, polars.from_arrow(lots))
+        schema = joined.schema
+        table = joined.read_all()
+        assert rows_of(table) == rows and table.schema == schema
+    joined = ogrjoin.join(points, lots)
+    counted = duckdb.connect().sql("select count(join_fid), count(*) from joined")
+    n_matched = sum(j is not None for _, j in rows)
+    assert counted.fetchall()[0] == (n_matched, len(rows))
+    again = polars.DataFrame(ogrjoin.join(polars.from_arrow(points), lots))
+    assert again["join_fid"].to_list() == [j for _, j in rows]
+
+
+def test_files(tmp_path):
+    rows = expected_rows(expect())
+    POINTS.to_parquet(tmp_path / "points.parquet")
+    LOTS.to_parquet(tmp_path / "lots.parquet")
+    out = tmp_path / "out.parquet"
+    joined = ogrjoin.join(
+        tmp_path / "points.parquet", ogrjoin.scan(tmp_path / "lots.parquet")
+    )
+    joined.to_parquet(out)
+    assert rows_of(pq.read_table(out)) == rows
+    frame = gpd.read_parquet(out)
+    assert frame.crs == POINTS.crs and frame.geometry.notna().all()
+    ogrjoin.join(POINTS, LOTS, geometry="join").to_parquet(out)
+    frame = gpd.read_parquet(out)
+    assert set(frame.geometry.dropna().geom_type) == {"Polygon"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "lots.parquet",
+        "out.parquet",
+        "points.parquet",
+    ]
+    pytest.importorskip("pyogrio")
+    LOTS.to_file(tmp_path / "lots.gpkg")
+    assert rows_of(ogrjoin.join(POINTS, tmp_path / "lots.gpkg").read_all()) == rows
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    out = tmp_path / "out.parquet"
+    out.write_text("old")
+    schema = pa.schema({"id": pa.int64(), "wkb": pa.binary()})
+
+    def broken():
+        yield pa.record_batch([[1], [shapely.to_wkb(shapely.Point(1, 1))]], schema)
+        raise RuntimeError("torn off")
+
+    reader = pa.RecordBatchReader.from_batches(schema, broken())
+    with pytest.raises(Exception, match="torn off"):
+        ogrjoin.join(reader, LOTS).to_parquet(out)
+    assert out.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_crs():
+    with pytest.raises(ogrjoin.InvalidError, match="two CRS"):
+        ogrjoin.join(POINTS, LOTS.to_crs(4326))
+    with pytest.raises(ogrjoin.InvalidError, match="two CRS"):
+        ogrjoin.pairs(POINTS, LOTS.to_crs(4326))
+    assert len(ogrjoin.pairs(POINTS, LOTS.to_crs(4326), crs="ignore")) == 0
+    degrees = POINTS.set_crs(4326, allow_override=True)
+    with pytest.raises(ogrjoin.InvalidError, match="metric="):
+        ogrjoin.pairs(degrees, degrees, "nearest")
+    assert len(ogrjoin.pairs(degrees, degrees, "nearest", crs="ignore")) == 1000
+    metres = ogrjoin.pairs(degrees, degrees, "nearest", k=2, metric="sphere")
+    assert metres.distance.max() > 1000
+    feet = ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance="0.3048006096012192m")
+    assert len(feet) == len(ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance=1))
+    for wrong in ("1 mile", "x", "1deg"):
+        with pytest.raises(ValueError, match="is no distance"):
+            ogrjoin.pairs(POINTS, LOTS, "dwithin", max_distance=wrong)
+
+
+def test_errors():
+    for named in ({"how": "outer"}, {"op": "nowhere"}, {"pick": "first"}):
+        with pytest.raises(ogrjoin.Error):
+            ogrjoin.join(POINTS, LOTS, **named).read_all()
+    with pytest.raises(ogrjoin.InvalidError, match="no column"):
+        ogrjoin.join(pa.table({"a": [1]}), LOTS)
