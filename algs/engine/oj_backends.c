@@ -2,13 +2,11 @@
 
 #include <strings.h>
 
-static const struct oj_engine *const on_cpu[] = {&oj_cpu_nearest_points,
-                                                 &oj_cpu_points_in_polygons,
-                                                 &oj_cpu_near_points,
-                                                 &oj_cpu_distance,
-                                                 &oj_cpu_sphere,
-                                                 &oj_cpu_predicate,
-                                                 NULL};
+static const struct oj_engine *const on_cpu[] = {
+    &oj_cpu_nearest_points, &oj_cpu_points_in_polygons,
+    &oj_cpu_near_points,    &oj_cpu_distance,
+    &oj_cpu_sphere,         &oj_cpu_predicate,
+    &oj_cpu_similar,        NULL};
 
 _Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
                "a join has room for so many");
@@ -56,6 +54,10 @@ static const struct oj_backend backends[] = {
      "reference for -metric sphere: spherical trigonometry, every edge of "
      "every feature in reach, one thread",
      1, 0, OJ_NO_DEVICE, ONLY(oj_sphere_engine)},
+    {"lists",
+     "reference for similar texts, and the papers' method: inverted lists, all "
+     "common tokens counted, one thread",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_lists_engine)},
 };
 
 const struct oj_backend oj_auto_backend = {

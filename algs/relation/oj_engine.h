@@ -107,6 +107,8 @@ extern const struct oj_engine oj_cpu_distance;
 extern const struct oj_engine oj_cpu_sphere;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
+/** similar: texts. */
+extern const struct oj_engine oj_cpu_similar;
 
 /* References: any join, also on the sphere (tree_reference.c), and the papers'
  * method. */
@@ -115,6 +117,7 @@ extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;
 extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
+extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;
 

@@ -56,6 +56,11 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
      .needs_text = "-relate MASK, nine of the letters T F * 0 1 2"},
     {"bbox", "their envelopes have a point in common", SHAPES(BBOX),
      .synonyms = "envelope"},
+    {"similar", "texts are similar: the pairs of -similar, best first",
+     .synonyms = "fuzzy", .measure = "join_similarity", .measure_is_negated = 1,
+     .takes = OJ_TAKES_TEXTS | OJ_TAKES_K, .transposed = OJ_OP_SIMILAR,
+     .needs = "similar",
+     .needs_text = "fields of texts: -similar FIELD[=JOIN_FIELD]:T"},
 };
 
 #define VALUE(type, field)                                                     \
@@ -79,11 +84,13 @@ static const struct oj_parameter parameters[] = {
      "distances in the plane of the CRS (default), or along great circles, in "
      "metres, where the CRS of the join is in degrees",
      VALUE(CHOICE, metric)},
-    {"k", "K", "nearest", "the K nearest instead of one",
-     "the K nearest instead of one; adds the column join_rank", VALUE(COUNT, k),
-     .least = 1, .most = INT32_MAX},
-    {"ties", "first|all", "nearest",
-     "of equally near join features, the ones with the smallest FID (default), "
+    {"k", "K", "nearest|similar", "the K nearest, or most similar",
+     "the K nearest instead of one, or the K most similar instead of all; adds "
+     "the column join_rank",
+     VALUE(COUNT, k), .least = 1, .most = INT32_MAX},
+    {"ties", "first|all", "nearest|similar",
+     "of equally near or similar join features, the ones with the smallest FID "
+     "(default), "
      "or all",
      VALUE(CHOICE, ties)},
     {"distance_to", "interior|boundary", "nearest",
@@ -220,6 +227,8 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "a join has at most %d conditions on texts",
                        (int)OJ_MOST_TEXTS);
+    if (r->op == OJ_OP_SIMILAR && r->n_similar == 0)
+        return oj_fail(err, OJ_ERR_ARG, "-op similar needs texts to compare");
     for (int i = 0; i < r->n_similar; i++)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     if (r->op == OJ_OP_RELATE)

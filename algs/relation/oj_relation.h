@@ -29,8 +29,9 @@ enum oj_op
     OJ_OP_OVERLAPS,
     OJ_OP_EQUALS,
     OJ_OP_DISJOINT,
-    OJ_OP_RELATE, /**< the DE-9IM pattern in struct oj_relation.mask */
-    OJ_OP_BBOX,   /**< envelopes intersect */
+    OJ_OP_RELATE,  /**< the DE-9IM pattern in struct oj_relation.mask */
+    OJ_OP_BBOX,    /**< envelopes intersect */
+    OJ_OP_SIMILAR, /**< similar texts */
     OJ_N_OPS
 };
 
@@ -53,6 +54,9 @@ enum oj_metric
                                in degrees; input side: points */
 };
 
+/** k of a join that takes all pairs that count. */
+#define OJ_EVERY_PAIR INT32_MAX
+
 /** One join, asked. Plain values; owns nothing. A pair counts when the join
  *  holds and none of the exclusions does; the k nearest are chosen among the
  *  pairs that count. */
@@ -62,7 +66,8 @@ struct oj_relation
     double max_distance; /**< nearest, dwithin: CRS units, >= 0; INFINITY:
                               unbounded; features may have their own
                               (struct oj_flat.max_distance) */
-    int64_t k;           /**< nearest: join features per input feature, >= 1 */
+    int64_t k;           /**< nearest, similar: join features per input
+                              feature, >= 1 */
     enum oj_ties ties;
     enum oj_distance_to distance_to;
     double min_distance; /**< nearest, dwithin: only pairs at least so far */
@@ -88,8 +93,10 @@ enum oj_op_takes
     OJ_TAKES_DISTANCE = 1, /**< distances of features, which are its measure and
                                 can be bounded */
     OJ_TAKES_K = 2,        /**< of a row's pairs the first k by measure */
-    OJ_TAKES_SHAPES = 4    /**< what features or their envelopes have in
+    OJ_TAKES_SHAPES = 4,   /**< what features or their envelopes have in
                                 common */
+    OJ_TAKES_TEXTS = 8     /**< their texts: the first of the conditions on
+                                them is its measure; geometries do not matter */
 };
 
 /** A row of the table of joins. Texts that are not named may be NULL. */
@@ -98,6 +105,8 @@ struct oj_op_info
     const char *name;        /**< value of -op; never NULL */
     const char *description; /**< one line for --help; never NULL */
     const char *measure;     /**< the column that holds it */
+    int measure_is_negated;  /**< 1: pairs hold it negated, so that the best is
+                                  the least, as with distances */
     unsigned takes;          /**< enum oj_op_takes or'ed */
     enum oj_op transposed;   /**< the join with its sides exchanged (see
                                   oj_relation_transpose) */
@@ -187,18 +196,18 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
             ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
 }
 
-/** 1 when an input row can have more than one pair. */
-static inline int oj_relation_gives_lists(const struct oj_relation *relation)
-{
-    return relation->op != OJ_OP_NEAREST || relation->k > 1 ||
-           relation->ties == OJ_TIES_ALL;
-}
-
 /** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are
  *  taken, 0: all, by tie rank. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
-    return r->op == OJ_OP_NEAREST;
+    return r->op == OJ_OP_NEAREST || r->op == OJ_OP_SIMILAR;
+}
+
+/** 1 when an input row can have more than one pair. */
+static inline int oj_relation_gives_lists(const struct oj_relation *relation)
+{
+    return !oj_relation_sorts_by_measure(relation) || relation->k > 1 ||
+           relation->ties == OJ_TIES_ALL;
 }
 
 #ifdef __cplusplus

@@ -32,7 +32,7 @@ static const char *const masks[] = {"T********", "FF*FF****", "0********",
 static struct oj_relation pick_relation(const struct scene *s)
 {
     struct oj_relation r = oj_relation_default();
-    r.op = (enum oj_op)pick(OJ_N_OPS);
+    r.op = (enum oj_op)pick(OJ_OP_SIMILAR);
     snprintf(r.mask, sizeof r.mask, "%s", masks[pick(9)]);
     r.max_distance = s->scale * pick(1 + s->extent / 2);
     if (r.op == OJ_OP_NEAREST)

@@ -1,0 +1,301 @@
+/* Kind: property, memory, degenerate. Similar texts: the engine against the
+ * plain reference, and against answers that other programs agree on. */
+#include "../join_trial.h"
+#include "../memory_trial.h"
+#include "../run_tests.h"
+#include "../text/text_layers.h"
+
+/* A layer of n features without geometry. */
+static void add_features_of(struct oj_flat_buf *buf, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        must(oj_flat_buf_add_null(buf, i, &error));
+}
+
+static struct oj_text_condition pick_condition(void)
+{
+    struct oj_text_condition condition = {(enum oj_text_measure)pick(4),
+                                          pick(6), 5 + pick(6)};
+    return condition;
+}
+
+/* Sets whose tokens are common and rare ones, with many near copies, so that
+ * many pairs are exactly at the threshold. */
+static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
+{
+    s->n_rows = n;
+    s->offset = oj_calloc(n + 1, sizeof *s->offset);
+    s->token = oj_malloc(40 * n + 1, sizeof *s->token);
+    s->size = oj_malloc(n + 1, sizeof *s->size);
+    s->bits = oj_calloc(n + 1, sizeof *s->bits);
+    ck_assert(s->offset != NULL && s->token != NULL && s->size != NULL &&
+              s->bits != NULL);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t at = s->offset[i];
+        int rarity = 2 + pick(6), is_empty = one_in(20);
+        random_state = one_in(3) ? (uint64_t)pick(9) : random_state;
+        for (uint32_t t = 0; t < n_tokens && at < s->offset[i] + 40; t++)
+        {
+            if (is_empty || (!one_in(rarity) && !one_in(1 + (int)(t % 5))))
+                continue;
+            s->token[at++] = t;
+            s->bits[i].word[t * 7 % 2] ^= UINT64_C(1) << (t * 11 % 64);
+        }
+        random_state += (uint64_t)i * 977;
+        s->size[i] = (int32_t)(at - s->offset[i]);
+        if (s->size[i] > 0 && one_in(4)) /* not in the dictionary */
+            s->size[i] += pick(3);
+        s->offset[i + 1] = at;
+    }
+}
+
+static void check_same(const struct join_trial *t, const struct oj_matches *a,
+                       const struct oj_matches *b)
+{
+    ck_assert_int_eq(a->n_rows, b->n_rows);
+    ck_assert_int_eq(a->n_pairs, b->n_pairs);
+    ck_assert_int_eq(a->n_matched, b->n_matched);
+    for (int64_t row = 0; row < a->n_rows; row++)
+    {
+        int64_t i = oj_matches_first(a, row), j = oj_matches_first(b, row);
+        int64_t n = oj_matches_end(a, row) - i;
+        expect(n == oj_matches_end(b, row) - j, "row %d: %d and %d pairs",
+               (int)row, (int)n, (int)(oj_matches_end(b, row) - j));
+        for (int64_t p = 0; p < n; p++)
+            expect(a->join_row[i + p] == b->join_row[j + p] &&
+                       bits_of(a->measure[i + p]) == bits_of(b->measure[j + p]),
+                   "row %d, pair %d of %d", (int)row, (int)p, (int)n);
+    }
+    (void)t;
+}
+
+static int64_t n_pairs_seen, n_exact_seen;
+
+static void count_exact(const struct join_trial *t, const struct oj_matches *m)
+{
+    const struct oj_text_condition *c = &t->relation.similar[0];
+    n_pairs_seen += m->n_pairs;
+    for (int64_t i = 0; i < m->n_entries; i++)
+        n_exact_seen +=
+            m->join_row[i] >= 0 &&
+            m->measure[i] == -(double)c->numerator / (double)c->denominator;
+}
+
+TEST(property_prefixes_and_lists)
+{
+    for (int i = 0; i < 400; i++)
+    {
+        struct join_trial t = {0};
+        struct columns *c = &t.columns;
+        MATCHES plain = {0}, fast = {0}, batch = {0};
+        uint32_t n_tokens = 4 + (uint32_t)pick(60);
+        int64_t n_join = pick(120), n_input = pick(120), first;
+        random_state = (uint64_t)i * 31 + 1;
+        add_features_of(&t.join_buf, n_join);
+        add_features_of(&t.input_buf, n_input);
+        trial_view(&t);
+        t.relation = oj_relation_default();
+        t.relation.op = OJ_OP_SIMILAR;
+        t.relation.k = one_in(2) ? OJ_EVERY_PAIR : 1 + pick(4);
+        t.relation.ties = one_in(2) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+        pick_columns(c, &t.join, &t.input, &t.relation, 1.0, 5);
+        t.relation.exclude_same_geometry = 0;
+        t.relation.n_similar = 1 + one_in(4);
+        for (int s = 0; s < t.relation.n_similar; s++)
+        {
+            t.relation.similar[s] = pick_condition();
+            pick_sets(n_join, n_tokens, &c->text[0][s]);
+            pick_sets(n_input, n_tokens + (uint32_t)pick(5), &c->text[1][s]);
+            c->texts[0][s] = oj_token_sets_view(&c->text[0][s]);
+            c->texts[1][s] = oj_token_sets_view(&c->text[1][s]);
+        }
+        t.join.texts = c->texts[0];
+        t.input.texts = c->texts[1];
+        t.join.n_texts = t.input.n_texts = t.relation.n_similar;
+        trial_answer(&t, "lists", 1, &plain);
+        trial_answer(&t, "cpu", 1 + pick(3), &fast);
+        check_same(&t, &fast, &plain);
+        count_exact(&t, &plain);
+        /* part of it is the answer of a slice */
+        first = n_input > 0 ? pick((int)n_input) : 0;
+        if (plain.offset != NULL)
+        {
+            struct join_trial part = t;
+            struct oj_flat_slice slice = {0};
+            must(oj_flat_slice_make(&t.input, first, n_input - first, &slice,
+                                    &error));
+            part.input = slice.flat;
+            trial_answer(&part, "auto", 1, &batch);
+            for (int64_t r = first; r < n_input; r++)
+                expect(batch.offset[r - first + 1] - batch.offset[r - first] ==
+                           plain.offset[r + 1] - plain.offset[r],
+                       "trial %d: row %d of a slice", i, (int)r);
+            oj_flat_slice_free(&slice);
+        }
+        trial_free(&t);
+    }
+    printf("%lld pairs, %lld of them at the threshold\n",
+           (long long)n_pairs_seen, (long long)n_exact_seen);
+    ck_assert_int_gt(n_pairs_seen, 10000);
+    ck_assert_int_gt(n_exact_seen, 300);
+}
+
+/* --- names of places ------------------------------------------------------ */
+
+/* One layer of texts as both sides. */
+static int open_names(struct join_trial *t, struct text_column *names,
+                      struct oj_dictionary **dictionary)
+{
+    struct oj_token_rules rules = {0};
+    memset(t, 0, sizeof *t);
+    if (!read_column("geonames_cities.csv", "name", 1, INT32_MAX, names))
+        return 0;
+    add_features_of(&t->join_buf, names->view.n);
+    t->join = oj_flat_buf_view(&t->join_buf);
+    must(oj_dictionary_make(&names->view, NULL, &rules, 0, NULL, dictionary,
+                            &t->columns.text[0][0], &error));
+    t->columns.texts[0][0] = oj_token_sets_view(&t->columns.text[0][0]);
+    t->join.texts = t->columns.texts[0];
+    t->join.n_texts = 1;
+    t->input = t->join;
+    t->relation = oj_relation_default();
+    t->relation.op = OJ_OP_SIMILAR;
+    t->relation.k = OJ_EVERY_PAIR;
+    t->relation.unordered_pairs = 1;
+    t->relation.n_similar = 1;
+    t->relation.similar[0] = (struct oj_text_condition){OJ_TEXT_JACCARD, 8, 10};
+    return 1;
+}
+
+static void close_names(struct join_trial *t, struct text_column *names,
+                        struct oj_dictionary *dictionary)
+{
+    oj_dictionary_free(dictionary);
+    free_column(names);
+    trial_free(t);
+}
+
+TEST(real_names)
+{
+    static const struct
+    {
+        int64_t tenths, n_pairs;
+        const char *sum;
+    } want[] = {{8, 22478, "22369.679955"},
+                {6, 44684, "36747.230074"},
+                {4, 383686, "189588.531121"}};
+    struct join_trial t;
+    struct text_column names;
+    struct oj_dictionary *dictionary = NULL;
+    if (!open_names(&t, &names, &dictionary))
+        return;
+    for (int i = 0; i < 3; i++)
+    {
+        MATCHES one = {0}, three = {0};
+        double sum = 0;
+        char text[40];
+        t.relation.similar[0].numerator = want[i].tenths;
+        trial_answer(&t, "cpu", 1, &one);
+        trial_answer(&t, "cpu", 3, &three);
+        check_same(&t, &one, &three);
+        for (int64_t p = 0; p < one.n_entries; p++)
+            sum -= one.measure[p];
+        snprintf(text, sizeof text, "%.6f", sum);
+        ck_assert_int_eq(one.n_pairs, want[i].n_pairs);
+        ck_assert_str_eq(text, want[i].sum);
+    }
+    close_names(&t, &names, dictionary);
+}
+
+/* Without a threshold, by rounds. */
+TEST(real_most_similar)
+{
+    struct join_trial t;
+    struct text_column names;
+    struct oj_dictionary *dictionary = NULL;
+    struct oj_flat_slice slice = {0};
+    MATCHES plain = {0}, fast = {0};
+    if (!open_names(&t, &names, &dictionary))
+        return;
+    must(oj_flat_slice_make(&t.input, 70000, 500, &slice, &error));
+    t.input = slice.flat;
+    t.relation.unordered_pairs = 0;
+    t.relation.exclude_self = 1;
+    t.relation.k = 3;
+    t.relation.ties = OJ_TIES_ALL;
+    t.relation.similar[0].numerator = 0;
+    trial_answer(&t, "cpu", 2, &fast);
+    trial_answer(&t, "lists", 1, &plain);
+    check_same(&t, &fast, &plain);
+    ck_assert_int_ge(plain.n_pairs, 1400);
+    oj_flat_slice_free(&slice);
+    close_names(&t, &names, dictionary);
+}
+
+/* --- the rest ------------------------------------------------------------- */
+
+TEST(degenerate_sides)
+{
+    struct join_trial t = {0};
+    struct columns *c = &t.columns;
+    MATCHES out = {0};
+    add_features_of(&t.join_buf, 3);
+    trial_view(&t);
+    t.relation = oj_relation_default();
+    t.relation.op = OJ_OP_SIMILAR;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    t.relation.n_similar = 1;
+    t.relation.similar[0] = (struct oj_text_condition){OJ_TEXT_COSINE, 1, 2};
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_ask(&t, "lists", NULL, NULL, &out), OJ_ERR_ARG);
+    pick_sets(3, 9, &c->text[0][0]);
+    c->texts[0][0] = oj_token_sets_view(&c->text[0][0]);
+    t.join.texts = c->texts[0];
+    t.join.n_texts = 1;
+    trial_answer(&t, "cpu", 1, &out); /* no input */
+    ck_assert_int_eq(out.n_rows, 0);
+    t.input = t.join;
+    t.join = (struct oj_flat){0};
+    trial_answer(&t, "cpu", 1, &out);
+    ck_assert(out.n_rows == 3 && out.n_pairs == 0);
+    trial_answer(&t, "lists", 1, &out);
+    ck_assert(out.n_rows == 3 && out.n_pairs == 0);
+    t.join = t.input;
+    t.input.n_texts = 0;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    t.relation.similar[0].denominator = 0;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_ask(&t, "geos", NULL, NULL, &out), OJ_ERR_ARG);
+    t.relation.similar[0].denominator = 2;
+    ck_assert_int_eq(trial_ask(&t, "geos", NULL, NULL, &out),
+                     OJ_ERR_UNSUPPORTED);
+    trial_free(&t);
+}
+
+TEST_LOOP(memory_every_allocation_fails, 0, 2)
+{
+    struct join_trial t = {0};
+    struct columns *c = &t.columns;
+    struct memory_join trial = {.backend = _i == 0 ? "cpu" : "lists"};
+    random_state = 3;
+    add_features_of(&t.join_buf, 60);
+    add_features_of(&t.input_buf, 70);
+    trial_view(&t);
+    t.relation = oj_relation_default();
+    t.relation.op = OJ_OP_SIMILAR;
+    t.relation.k = 4;
+    pick_texts(c, &t.join, &t.input, &t.relation);
+    t.relation.similar[0] = (struct oj_text_condition){OJ_TEXT_DICE, 1, 3};
+    trial.join = &t.join;
+    trial.input = &t.input;
+    trial.relation = t.relation;
+    try_without_memory(&trial, 5);
+    trial_free(&t);
+}
+
+int main(void)
+{
+    tests_open("similar texts");
+    return tests_run();
+}
