@@ -13,6 +13,7 @@ ALGORITHMS = (
     "joinbylocation",
     "joinbylocationsummary",
     "joinbynearest",
+    "joinbysimilartext",
     "joinwithindistance",
     "savelivelayer",
     "validatejoin",

@@ -24,14 +24,14 @@ enum
     N_ROWS = sizeof places / sizeof *places
 };
 
-struct places
+struct place_rows
 {
     GDALDatasetH dataset;
     struct oj_flat_buf flat;
     struct oj_table *table;
 };
 
-static struct places read_places(void)
+static struct place_rows read_places(void)
 {
     static const int fields[2] = {0, 1};
     static const struct
@@ -40,7 +40,7 @@ static struct places read_places(void)
         OGRFieldType type;
     } made[2] = {{"name", OFTString}, {"number", OFTInteger}};
     GDALDriverH driver = GDALGetDriverByName("Memory");
-    struct places p = {0};
+    struct place_rows p = {0};
     struct oj_read_options options = {0};
     struct oj_read_counts counts;
     OGRLayerH layer;
@@ -72,7 +72,7 @@ static struct places read_places(void)
     return p;
 }
 
-static void free_places(struct places *p)
+static void free_places(struct place_rows *p)
 {
     oj_table_free(p->table);
     oj_flat_buf_free(&p->flat);
@@ -92,7 +92,7 @@ static oj_status new_texts(const char *word_map, struct oj_row_texts **out,
 }
 
 static oj_status make(struct oj_row_texts *texts, int insert,
-                      const struct places *p, struct oj_row_sets *sets,
+                      const struct place_rows *p, struct oj_row_sets *sets,
                       struct oj_flat *flat, int64_t *n_without,
                       struct oj_error *err)
 {
@@ -113,7 +113,7 @@ static int64_t common(const struct oj_flat *a, int64_t i,
 /* Both sides by one dictionary, and by another user of it. */
 TEST(unit_sets_of_both_sides)
 {
-    struct places p = read_places();
+    struct place_rows p = read_places();
     struct oj_row_texts *texts, *later;
     struct oj_dictionaries *held;
     struct oj_row_sets of_join = {0}, of_input = {0};
@@ -150,7 +150,7 @@ TEST(unit_sets_of_both_sides)
     free_places(&p);
 }
 
-static oj_status once(const struct places *p, struct oj_error *err)
+static oj_status once(const struct place_rows *p, struct oj_error *err)
 {
     struct oj_row_texts *texts = NULL;
     struct oj_row_sets of_join = {0}, of_input = {0};
@@ -169,7 +169,7 @@ static oj_status once(const struct places *p, struct oj_error *err)
 
 TEST(memory_every_allocation_fails_in_turn)
 {
-    struct places p = read_places();
+    struct place_rows p = read_places();
     oj_status status = OJ_ERR_NOMEM;
     int64_t n = 0;
     while (status != OJ_OK)
