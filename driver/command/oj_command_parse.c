@@ -111,6 +111,9 @@ int oj_command_needs_shapes(const struct oj_command *command)
                        "max_distance|min_distance|overlap|bearing_field|"
                        "nearest_point_fields|geometry|centroid_of|"
                        "point_on_surface_of") != NULL ||
+           (command->pick != NULL &&
+            oj_words_find("nearest|largest_overlap|smallest_area|largest_area",
+                          command->pick) >= 0) ||
            CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
 }
 
@@ -146,7 +149,7 @@ static oj_status choose_op(struct oj_command *command, struct oj_error *err)
             return read_op(command, op, err);
         of_several = of_several != NULL ? of_several : option;
     }
-    if (command->similar != NULL && oj_op_find("similar") >= 0)
+    if (command->similar != NULL)
         return read_op(command, "similar", err);
     command->relation.op = OJ_OP_INTERSECTS;
     return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
@@ -176,8 +179,10 @@ static oj_status settle_op(struct oj_command *command, struct oj_error *err)
         !command->in_place)
         command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
-        command->validate =
-            command->relation.metric == OJ_METRIC_SPHERE ? sphere : "geos";
+        command->validate = command->relation.op == OJ_OP_SIMILAR ? "lists"
+                            : command->relation.metric == OJ_METRIC_SPHERE
+                                ? sphere
+                                : "geos";
     return check_needs(command, err);
 }
 
@@ -491,6 +496,8 @@ static oj_status settle_similar(struct oj_command *command,
 {
     struct oj_relation *relation = &command->relation;
     struct oj_similar all = {0};
+    if (relation->op == OJ_OP_SIMILAR && !oj_command_given(command, "k"))
+        relation->k = OJ_EVERY_PAIR;
     if (command->min_similarity != NULL)
         OJ_TRY(oj_threshold_parse("min_similarity", command->min_similarity,
                                   &all.numerator, &all.denominator, err));
@@ -522,6 +529,7 @@ static oj_status settle_similar(struct oj_command *command,
 static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
+    const struct oj_op_info *op = oj_op_get(command->relation.op);
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(check_excludes(command, err));
     OJ_TRY(check_ops(command, err));
@@ -529,7 +537,7 @@ static oj_status check_all(const struct oj_command *command,
     OJ_TRY(check_apart(command, err));
     OJ_TRY(check_points(command, err));
     OJ_TRY(check_in_place(command, err));
-    if (oj_op_get(command->relation.op)->measure == NULL &&
+    if ((op->takes & OJ_TAKES_DISTANCE) == 0 &&
         command->name_distance != NULL && command->name_distance[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_distance: -op %s has no distance",

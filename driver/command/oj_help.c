@@ -119,6 +119,9 @@ static const struct
     {"shops within 500 m of another one of the same chain, each pair once",
      "ogrjoin -op dwithin -max_distance 500m -on chain -unordered_pairs \\\n"
      "      -how inner out.gpkg shops.gpkg shops.gpkg"},
+    {"places with a similar name within 200 m, the most similar one of each",
+     "ogrjoin -op dwithin -max_distance 200m -similar name=NAME:0.6 \\\n"
+     "      -pick most_similar out.gpkg osm.gpkg other.fgb"},
     {"the join as a dataset that GDAL and QGIS read",
      "ogrinfo -al -so 'JOIN:-op nearest pickups.gpkg lots.gpkg'\n"
      "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg lots.gpkg"},
@@ -137,8 +140,10 @@ void oj_help_print(void)
         "\n"
         "The output has the input's rows in their order, one per pair, with "
         "geometry and\nfields, then join_fid (NULL where nothing matches), "
-        "join_distance and join_rank\nwhere the join has them, then the join "
-        "layer's fields. -pick and -agg make one\nrow per input row.\n");
+        "join_distance,\njoin_similarity and join_rank where the join has "
+        "them, "
+        "then the join layer's\nfields. -pick and -agg make one row per input "
+        "row.\n");
     printf("\nJoins (-op):\n");
     print_joins(print_entry);
     print_options();

@@ -34,7 +34,8 @@ static const struct oj_option options[] = {
     {join, "op", "NAME",
      "the join, one of those listed above; default: intersects, but relate "
      "with -relate, window with -window, nearest with -k, -ties or "
-     "-distance_to, dwithin with a field of distances",
+     "-distance_to, dwithin with a field of distances, similar with -similar "
+     "and none of these",
      VALUE(OP, relation.op)},
     {join, "window", "XMIN YMIN XMAX YMAX",
      "a box of -op window, in the CRS of the join; may be repeated; the boxes "
@@ -293,9 +294,9 @@ static const struct oj_option options[] = {
      VALUE(FLAG, explain), .not_read = own_run},
 
     {proof, "validate", "[BACKEND]",
-     "join again with geos (default; sphere with -metric sphere) or another "
-     "reference and compare every pair and distance; exit code 3 if any "
-     "differs",
+     "join again with geos (default; sphere with -metric sphere, lists with "
+     "-op similar) or another reference and compare every pair and distance; "
+     "exit code 3 if any differs",
      VALUE(REFERENCE, validate), .not_read = own_run},
     {proof, "validate_report", "FILE",
      "with -validate: write the differing rows here, as a layer or CSV by the "

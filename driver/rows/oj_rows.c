@@ -166,12 +166,14 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
     const struct oj_command *c = rows->job->command;
     const struct oj_relation *relation = &rows->job->relation;
-    int is_ranked = oj_relation_sorts_by_measure(relation) &&
-                    rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
-                    oj_relation_gives_lists(relation);
+    int is_ranked =
+        oj_relation_sorts_by_measure(relation) &&
+        (relation->op == OJ_OP_NEAREST || relation->k < OJ_EVERY_PAIR) &&
+        rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
+        oj_relation_gives_lists(relation);
     add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
             "name_fid");
-    if (oj_op_get(relation->op)->measure != NULL)
+    if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0)
         add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
                 oj_op_get(relation->op)->measure, c->name_distance,
                 "name_distance");
@@ -181,8 +183,9 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
                 "name_rank");
     else if (c->name_rank != NULL && c->name_rank[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
-                       "-name_rank: there is a rank only with -op nearest and "
-                       "several join features to an input row (-k, -ties all), "
+                       "-name_rank: there is a rank only with -op nearest or "
+                       "similar, and several join features to an input row "
+                       "(-k, -ties all), "
                        "of which none is picked");
     if (c->name_count != NULL)
         add_own(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "", c->name_count,

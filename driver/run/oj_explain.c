@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +92,9 @@ static void print_parameters(const struct oj_relation *relation)
     for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
     {
         if (parameter->kind == OJ_PARAMETER_DISTANCE ||
-            oj_words_find(parameter->ops, op) < 0)
+            oj_words_find(parameter->ops, op) < 0 ||
+            (relation->k == OJ_EVERY_PAIR &&
+             parameter->offset == offsetof(struct oj_relation, k)))
             continue;
         oj_parameter_put(parameter, relation, value, sizeof value);
         oj_append(text, sizeof text, "%s-%s %s", text[0] != '\0' ? ", " : "",

@@ -13,6 +13,7 @@ ALGORITHMS = (
     "joinbylocation",
     "joinbylocationsummary",
     "joinbynearest",
+    "joinbysimilartext",
     "joinwithindistance",
     "savelivelayer",
     "validatejoin",
@@ -93,6 +94,7 @@ def check_algorithms_are_the_command():
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
     near, loc = "ogrjoin:joinbynearest", "ogrjoin:joinbylocation"
     dist, total = "ogrjoin:joinwithindistance", "ogrjoin:joinbylocationsummary"
+    text, streets = "ogrjoin:joinbysimilartext", "city/streets.gpkg"
     cases = [
         (near, {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest", p, lots]),
         (near, {"INPUT": p, "INPUT_2": lots, "NEIGHBORS": 3, "MAX_DISTANCE": 80,
@@ -124,6 +126,14 @@ def check_algorithms_are_the_command():
           "lot fid", p, lots]),
         (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 3},
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
+        (text, {"INPUT": zones, "FIELD": "name", "JOIN": zones, "FIELD_2": "name",
+                "SIMILARITY": 0.3, "MEASURE": "dice", "DISCARD_NONMATCHING": True},
+         ["-op", "similar", "-similar", "name:0.3", "-measure", "dice", "-how", "inner", zones,
+          zones]),
+        (text, {"INPUT": streets, "FIELD": "name", "JOIN": streets, "FIELD_2": "name",
+                "SIMILARITY": 0.25, "MAX_DISTANCE": 2000, "BEST": True},
+         ["-op", "dwithin", "-max_distance", 2000, "-similar", "name=name:1/4", "-pick",
+          "most_similar", streets, streets]),
         (total, {"INPUT": zones, "JOIN": p, "PREDICATE": 1, "JOIN_FIELDS": ["fare"],
                  "SUMMARIES": ["sum", "mean"]},
          ["-op", "contains", "-agg",

@@ -70,7 +70,8 @@ def layer(path, rows, srs=CRS):
     if path.endswith(".csv"):
         rows = [(None, row[1]) for row in rows]
         return make(path, rows, FIELDS, None, ogr.wkbNone)
-    return make(path, rows, FIELDS, srs, ogr.wkbPoint)
+    lco = ["SPATIAL_INDEX=NO"] if path.endswith(".fgb") else []  # which reorders rows
+    return make(path, rows, FIELDS, srs, ogr.wkbPoint, lco=lco)
 
 
 class Two:
@@ -262,6 +263,91 @@ def check_rules():
         true("../map.csv" in file.read(), "the word map's path is seen from the file's folder")
 
 
+# --- texts alone -------------------------------------------------------------------
+
+
+def most_similar(two, least):
+    """Of each input row its pairs, as (similarity, id), best first, then by id."""
+    found = {}
+    for x, y in itertools.product(two.a_rows, two.b_rows):
+        value = similarity(x[1]["name"], y[1]["name"])
+        if value is not None and value >= Fraction(least):
+            found.setdefault(x[1]["id"], []).append((-value, y[1]["id"]))
+    return {i: [(-v, j) for v, j in sorted(list_)] for i, list_ in found.items()}
+
+
+def check_alone():
+    """Every pair, downwards; the k best, and what ties with them."""
+    for extension, join_extension, out in ((".gpkg", ".fgb", "o.gpkg"), (".fgb", ".csv", "o.fgb"),
+                                           (".csv", ".gpkg", "o.csv"), (".csv", ".csv", "t.gpkg")):
+        two = Two(extension, join=join_extension)
+        for least in ("0.3", "2/3", "1"):
+            digits = 15 if out == "o.csv" else 17  # of CSV
+            wanted = [(i, j, float(f"{float(v):.{digits}g}")) for i, list_ in sorted(most_similar(two, least).items())
+                      for v, j in list_]
+            true(len(wanted) > 5, f"{len(wanted)} pairs to find")
+            for how in [()] if least == "1" else [("-threads", 1), ("-batch", 7), ("-backend", "lists")]:
+                lco = ["-lco", "SPATIAL_INDEX=NO"] if out == "o.fgb" else []
+                r = succeeds("-similar", f"name:{least}", "-how", "inner", "-overwrite", *lco, *how, out, two.a, two.b)
+                found = [(int(v["id"]), int(v["join_id"]), float(v["join_similarity"])) for _, _, v in rows(out)]
+                same(found, wanted, f"{extension} {join_extension} {least} {how}: {r}")
+        best = most_similar(two, "0.000001")
+        for k in (1, 3):
+            for ties in ("first", "all"):
+                wanted = set()
+                for i, list_ in best.items():
+                    n = k
+                    while ties == "all" and n < len(list_) and list_[n][0] == list_[k - 1][0]:
+                        n += 1
+                    wanted |= {(i, j, rank + 1) for rank, (_, j) in enumerate(list_[:n])}
+                succeeds("-similar", "name", "-k", k, "-ties", ties, "-how", "inner", "-overwrite", out, two.a, two.b)
+                has_rank = k > 1 or ties == "all"
+                found = {(int(v["id"]), int(v["join_id"]), int(v["join_rank"]) if has_rank else 1)
+                         for _, _, v in rows(out)}
+                same(found, wanted, f"the {k} best, -ties {ties}")
+        r = run("-similar", "name:0.4", "-validate", "-overwrite", out, two.a, two.b)
+        true(r.rc == 0 and "no difference" in r.err, f"-validate: {r}")
+        for path in (two.a, two.b):
+            os.remove(path)
+
+
+def check_around_texts_alone():
+    two = Two(".csv")
+    wanted = {(i, j) for i, list_ in most_similar(two, "0.4").items() for _, j in list_}
+    base = ("-similar", "name:0.4")
+    succeeds(*base, "-how", "full", "-unmatched_layer", "a_only", "o.gpkg", two.a, two.b)
+    same({(int(v["id"]), int(v["join_id"])) for _, _, v in Layer("o.gpkg", "a").rows
+          if v["id"] is not None and v["join_id"] is not None}, wanted, "-how full")
+    same({int(v["id"]) for _, _, v in Layer("o.gpkg", "a_only").rows},
+         {r[1]["id"] for r in two.a_rows} - {i for i, _ in wanted}, "a_only")
+    succeeds(*base, "-agg", "count as n", "p.csv", two.a, two.b)
+    same({int(v["id"]): int(v["n"]) for _, _, v in rows("p.csv")},
+         {r[1]["id"]: sum(i == r[1]["id"] for i, _ in wanted) for r in two.a_rows}, "-agg")
+    layer("much.csv", two.b_rows * 12)
+    succeeds(*base, "-agg", "count as n", "q.csv", two.a, "much.csv")
+    same({int(v["id"]): int(v["n"]) // 12 for _, _, v in rows("q.csv")},
+         {r[1]["id"]: sum(i == r[1]["id"] for i, _ in wanted) for r in two.a_rows}, "-agg, the other way")
+    succeeds(*base, "-unordered_pairs", "-how", "inner", "r.csv", two.a, two.a)
+    both = {(i, j) for i, j in itertools.combinations(range(len(two.a_rows)), 2)
+            if names(two.a_rows[i], two.a_rows[j], "0.4")}
+    same(ids_of("r.csv"), both, "each pair once")
+    succeeds(*base, "-on", "street", "-how", "inner", "s.csv", two.a, two.b)
+    same(ids_of("s.csv"), {(i, j) for i, j in wanted if two.a_rows[i][1]["street"] is not None and
+                           two.a_rows[i][1]["street"] == two.b_rows[j][1]["street"]} |
+         {(i, j) for i, j in wanted if not two.a_rows[i][1]["street"] and not two.b_rows[j][1]["street"]},
+         "-on: in CSV nothing is a text without letters")
+    r = succeeds(*base, "-json_summary", "s.json", "t.csv", two.a, two.b)
+    same(summary("s.json")["input"]["skipped"]["null"], 0, "geometry does not matter")
+    r = run(*base, "-explain", "u.csv", two.a, two.b)
+    true(r.rc == 0 and "2147483647" not in r.out, f"-explain: {r}")
+    fails(*base, "u.fgb", two.a, two.b, says="cannot be without geometry", op=False)
+    for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
+        fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
+    fails("-op", "similar", "u.csv", two.a, two.b, says="-similar", op=False)
+    fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says=("-op nearest or dwithin",), op=False)
+    fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)
+
+
 # --- wrong words -----------------------------------------------------------------
 
 
@@ -318,6 +404,25 @@ def check_cities_by_name_and_place():
                  f"name:{least}", "-unordered_pairs", "-how", "inner", "-json_summary", "s.json",
                  "-overwrite", "o.fgb", path, path)
         same(summary("s.json")["pairs"], n, f"cities within 50 km, {least}")
+
+
+def check_restaurants():
+    a, b = (need_data(f"text_fodors_zagats_{x}.csv") for x in "ab")
+    for least, n in (("0.3", 503), ("0.5", 131), ("0.6", 106), ("0.7", 95), ("0.8", 89)):
+        succeeds("-similar", f"name:{least}", "-how", "inner", "-json_summary", "s.json",
+                 "-overwrite", "o.csv", a, b)
+        same(summary("s.json")["pairs"], n, f"restaurants by name, {least}")
+        same(len(rows("o.csv")), n, "rows")
+
+
+def check_cities_by_name():
+    path = need_data("geonames_cities.vrt")
+    for least, n, total in (("0.8", 22478, 22369.679955), ("0.6", 44684, 36747.230074)):
+        succeeds("-similar", f"name:{least}", "-unordered_pairs", "-how", "inner", "-lco",
+                 "SPATIAL_INDEX=NO", "-overwrite", "o.fgb", path, path)
+        found = Layer("o.fgb").column("join_similarity")
+        same(len(found), n, f"cities by name, {least}")
+        near(math.fsum(found), total, 1e-6, "their similarities")
 
 
 if __name__ == "__main__":

@@ -246,6 +246,48 @@ class JoinWithinDistance(JoinAlgorithm):
     OP = "dwithin"
 
 
+class JoinBySimilarText(JoinAlgorithm):
+    NAME = "joinbysimilartext"
+    TITLE = "Join by similar text"
+    TAGS = ("fuzzy", "similarity", "name", "string", "trigram", "conflate", "duplicates")
+    HELP = (
+        "Gives each feature of the input layer the attributes of the features of "
+        "a second layer whose text, say a name, is similar: with a maximum "
+        "distance only of those near by. Layers without geometry will do where "
+        "no distance is given."
+        "<p>A similarity is between 0 and 1. Usually it counts the pieces of three "
+        "letters that both texts have, of all that one of them has, as pg_trgm does: "
+        "Café Müller and CAFE MULLER are equal, 0.6 is a good beginning for "
+        "names.</p>"
+        "<p>The output has the input's fields, then <b>join_fid</b> (the FID of the "
+        "feature found), <b>join_similarity</b>, and <b>join_distance</b> where a "
+        "distance is given; then the second layer's fields. Without a distance the "
+        "most similar come first.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer", True),
+        shared.field("FIELD", "INPUT", "Text"),
+        shared.layer("JOIN", "Input layer 2", True),
+        shared.field("FIELD_2", "JOIN", "Text of layer 2"),
+        shared.SIMILARITY,
+        shared.distance("MAX_DISTANCE", "Maximum distance", True, None),
+        shared.fields(
+            "JOIN_FIELDS",
+            "JOIN",
+            "Layer 2 fields to copy (leave empty to copy all fields)",
+        ),
+        shared.flag("BEST", "Keep the most similar one only", ("-pick", "most_similar")),
+        shared.DISCARD,
+        shared.PREFIX,
+        shared.of_table("TOKENS", "Pieces of a text", "-tokens"),
+        shared.of_table("MEASURE", "Measure of similarity", "-measure"),
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+
+
 # The usual one is geos, or sphere with distances on the globe.
 USUAL = "the usual one"
 REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
@@ -402,6 +444,7 @@ ALGORITHMS = (
     JoinByLocation,
     JoinByLocationSummary,
     JoinWithinDistance,
+    JoinBySimilarText,
     ValidateJoin,
     SaveLiveLayer,
 )

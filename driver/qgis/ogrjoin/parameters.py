@@ -65,7 +65,7 @@ OPERATIONS = (
 
 def operations():
     """Those, and other joins that the command has."""
-    known = {op for _, op in OPERATIONS} | {"window"}
+    known = {op for _, op in OPERATIONS} | {"window", "similar"}
     more = [op for op in command.words_after("-op") if op not in known]
     return (*OPERATIONS, *((op.replace("_", " "), op) for op in more))
 
@@ -200,12 +200,12 @@ def chosen(algorithm, parameters, name, context, choices):
 # --- layers ------------------------------------------------------------------
 
 
-def layer(name, title):
+def layer(name, title, or_table=False):
     return row(
         QgsProcessingParameterFeatureSource,
         name,
         title,
-        [QgsProcessing.TypeVectorAnyGeometry],
+        [QgsProcessing.TypeVector if or_table else QgsProcessing.TypeVectorAnyGeometry],
     )
 
 
@@ -357,6 +357,61 @@ OPERATION = (
 )
 
 
+# --- similar texts -----------------------------------------------------------
+
+
+def similar_words(algorithm, parameters, context):
+    names = [
+        algorithm.parameterAsString(parameters, name, context).replace('"', '""')
+        for name in ("FIELD", "FIELD_2")
+    ]
+    least = algorithm.parameterAsDouble(parameters, "SIMILARITY", context)
+    words = ["-similar", '"{}"="{}":{:.9f}'.format(*names, least)]
+    if parameters.get("MAX_DISTANCE") is None:
+        return ["-op", "similar", *words]
+    found = distance_words(algorithm, parameters, "MAX_DISTANCE", context)
+    return ["-op", "dwithin", *found, *words]
+
+
+SIMILARITY = row(
+    QgsProcessingParameterNumber,
+    "SIMILARITY",
+    "At least so similar (1: equal)",
+    QgsProcessingParameterNumber.Double,
+    0.6,
+    False,
+    1e-9,
+    1,
+    part=JOIN,
+    words=similar_words,
+)
+
+
+def of_table(name, title, option):
+    """An option with choices, the first of which is the usual one."""
+
+    def choices():
+        return command.words_after(option)
+
+    def words(algorithm, parameters, context):
+        found = algorithm.parameterAsEnumString(parameters, name, context)
+        return [option, found] if found else []
+
+    return row(
+        QgsProcessingParameterEnum,
+        name,
+        title,
+        choices,
+        False,
+        lambda: next(iter(choices()), None),
+        False,
+        True,
+        part=JOIN,
+        words=words,
+        is_advanced=True,
+    )
+
+
 # --- fields and rows ---------------------------------------------------------
 
 
@@ -391,6 +446,10 @@ def fields(name, layer_name, title, part=ROWS):
         part=part,
         words=words,
     )
+
+
+def field(name, layer_name, title):
+    return row(QgsProcessingParameterField, name, title, None, layer_name)
 
 
 def pick_words(algorithm, parameters, context):

@@ -501,7 +501,8 @@ TEST(no_option_is_without_effect)
          "join_sql join_dialect joo crs s_srs join_srs t_srs threads gpu "
          "gpu_memory gpu_batch quadrant_size benchmark benchmark_csv "
          "benchmark_seconds q validate_report in_place_unsafe help "
-         "similar min_similarity measure tokens fold word_map"},
+         "similar min_similarity measure tokens fold word_map "
+         "name_similarity"},
         {"-in_place -pick first",
          "op on exclude unordered_pairs centroid_of point_on_surface_of "
          "invalid how "

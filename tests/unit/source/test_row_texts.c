@@ -1,0 +1,206 @@
+/* Kinds: unit, memory. Fields of rows put together, and their sets: of one side
+ * that makes the dictionary and of batches that are looked up, by a second user
+ * of it, too; and every allocation failing in its turn. */
+#include "../run_tests.h"
+
+#include "../../../driver/source/oj_row_texts.h"
+#include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/read/oj_layer_read.h"
+
+#include <gdal.h>
+#include <ogr_api.h>
+
+#include <string.h>
+
+static const struct
+{
+    const char *name; /* NULL: none */
+    int number;
+} places[] = {{"Elm Cafe", 12}, {"elm café", 12}, {NULL, 7}, {"--", 12},
+              {"Mill", 7},      {"The Mill", 7},  {"", 12}};
+
+enum
+{
+    N_ROWS = sizeof places / sizeof *places
+};
+
+struct place_rows
+{
+    GDALDatasetH dataset;
+    struct oj_flat_buf flat;
+    struct oj_table *table;
+};
+
+static struct place_rows read_places(void)
+{
+    static const int fields[2] = {0, 1};
+    static const struct
+    {
+        const char *name;
+        OGRFieldType type;
+    } made[2] = {{"name", OFTString}, {"number", OFTInteger}};
+    GDALDriverH driver = GDALGetDriverByName("Memory");
+    struct place_rows p = {0};
+    struct oj_read_options options = {0};
+    struct oj_read_counts counts;
+    OGRLayerH layer;
+    p.dataset = GDALCreate(driver != NULL ? driver : GDALGetDriverByName("MEM"),
+                           "", 0, 0, 0, GDT_Unknown, NULL);
+    layer = GDALDatasetCreateLayer(p.dataset, "rows", NULL, wkbNone, NULL);
+    for (int i = 0; i < 2; i++)
+    {
+        OGRFieldDefnH field = OGR_Fld_Create(made[i].name, made[i].type);
+        OGR_L_CreateField(layer, field, 1);
+        OGR_Fld_Destroy(field);
+    }
+    for (int i = 0; i < N_ROWS; i++)
+    {
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+        if (places[i].name != NULL)
+            OGR_F_SetFieldString(feature, 0, places[i].name);
+        OGR_F_SetFieldInteger(feature, 1, places[i].number);
+        ck_assert_int_eq(OGR_L_CreateFeature(layer, feature), OGRERR_NONE);
+        OGR_F_Destroy(feature);
+    }
+    options.batch_rows = N_ROWS;
+    options.limit = -1;
+    options.fields = fields;
+    options.n_fields = 2;
+    ck_assert_int_eq(oj_layer_read_all(layer, &options, &p.flat, &p.table,
+                                       &counts, NULL, NULL, NULL),
+                     OJ_OK);
+    return p;
+}
+
+static void free_places(struct place_rows *p)
+{
+    oj_table_free(p->table);
+    oj_flat_buf_free(&p->flat);
+    GDALClose(p->dataset);
+}
+
+/* The name alone, and name and number; words. */
+static oj_status new_texts(const char *word_map, struct oj_row_texts **out,
+                           struct oj_error *err)
+{
+    static const struct oj_class_field name = {0, OFTString, OFSTNone},
+                                       number = {1, OFTInteger, OFSTNone};
+    const struct oj_text_fields fields[2][2] = {
+        {{1, {name}}, {1, {name}}}, {{2, {name, number}}, {2, {name, number}}}};
+    const struct oj_token_rules words = {0, 1, NULL};
+    return oj_row_texts_new(fields, 2, &words, word_map, 1, NULL, out, err);
+}
+
+static oj_status make(struct oj_row_texts *texts, int insert,
+                      const struct place_rows *p, struct oj_row_sets *sets,
+                      struct oj_flat *flat, int64_t *n_without,
+                      struct oj_error *err)
+{
+    const struct oj_row_values values = {p->table, NULL};
+    *flat = oj_flat_buf_view(&p->flat);
+    flat->n_features = N_ROWS;
+    return oj_row_texts_make(texts, insert, insert, &values, sets, flat,
+                             n_without, err);
+}
+
+static int64_t common(const struct oj_flat *a, int64_t i,
+                      const struct oj_flat *b, int64_t j, int condition)
+{
+    return oj_token_sets_common(&a->texts[condition], i, &b->texts[condition],
+                                j);
+}
+
+/* Both sides by one dictionary, and by another user of it. */
+TEST(unit_sets_of_both_sides)
+{
+    struct place_rows p = read_places();
+    struct oj_row_texts *texts, *later;
+    struct oj_dictionaries *held;
+    struct oj_row_sets of_join = {0}, of_input = {0};
+    struct oj_flat join, input;
+    int64_t n_without;
+    ck_assert_int_eq(new_texts("the,\ncafe,bar", &texts, NULL), OJ_OK);
+    ck_assert_int_eq(make(texts, 1, &p, &of_join, &join, &n_without, NULL),
+                     OJ_OK);
+    ck_assert_int_eq(n_without, 3);
+    ck_assert_int_eq(join.n_texts, 2);
+    held = oj_row_texts_hold(texts);
+    ck_assert_int_gt(oj_dictionaries_bytes(held), 0);
+    oj_row_texts_free(texts);
+    ck_assert_int_eq(new_texts("the,\ncafe,bar", &later, NULL), OJ_OK);
+    oj_row_texts_use(later, held);
+    oj_dictionaries_free(held);
+    for (int round = 0; round < 2; round++)
+    {
+        ck_assert_int_eq(
+            make(later, 0, &p, &of_input, &input, &n_without, NULL), OJ_OK);
+        ck_assert_int_eq(n_without, 3);
+        ck_assert_int_eq(common(&input, 0, &join, 1, 0), 2);
+        ck_assert_int_eq(common(&input, 0, &join, 1, 1), 3);
+        ck_assert_int_eq(common(&input, 4, &join, 5, 0), 1);
+        ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is nothing */
+        ck_assert_int_eq(input.texts[1].size[2], 1); /* NULL adds nothing */
+        ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
+        ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
+    }
+    ck_assert_int_gt(oj_row_sets_bytes(&of_join), 0);
+    oj_row_texts_free(later);
+    oj_row_sets_free(&of_join);
+    oj_row_sets_free(&of_input);
+    free_places(&p);
+}
+
+static oj_status once(const struct place_rows *p, struct oj_error *err)
+{
+    struct oj_row_texts *texts = NULL;
+    struct oj_row_sets of_join = {0}, of_input = {0};
+    struct oj_flat flat;
+    int64_t n_without;
+    oj_status status = new_texts("the,\ncafe,bar", &texts, err);
+    if (status == OJ_OK)
+        status = make(texts, 1, p, &of_join, &flat, &n_without, err);
+    if (status == OJ_OK)
+        status = make(texts, 0, p, &of_input, &flat, &n_without, err);
+    oj_row_texts_free(texts);
+    oj_row_sets_free(&of_join);
+    oj_row_sets_free(&of_input);
+    return status;
+}
+
+TEST(memory_every_allocation_fails_in_turn)
+{
+    struct place_rows p = read_places();
+    oj_status status = OJ_ERR_NOMEM;
+    int64_t n = 0;
+    while (status != OJ_OK)
+    {
+        struct oj_error err = {0};
+        oj_alloc_fail_at(++n);
+        status = once(&p, &err);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        ck_assert(status == OJ_OK || err.message[0] != '\0');
+    }
+    ck_assert_int_gt(n, 10);
+    free_places(&p);
+}
+
+/* Accepts what is not there. */
+TEST(unit_nothing)
+{
+    struct oj_row_texts *texts;
+    struct oj_error err;
+    ck_assert_ptr_null(oj_row_texts_hold(NULL));
+    oj_row_texts_use(NULL, NULL);
+    ck_assert_int_eq(oj_dictionaries_bytes(NULL), 0);
+    oj_dictionaries_free(NULL);
+    oj_row_texts_free(NULL);
+    ck_assert_int_eq(new_texts("no comma", &texts, &err), OJ_ERR_DATA);
+}
+
+int main(void)
+{
+    tests_open("row_texts");
+    GDALAllRegister();
+    return tests_run();
+}
