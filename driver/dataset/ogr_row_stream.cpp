@@ -60,8 +60,9 @@ oj_status RowStream::OpenCursor(oj_error *err)
     options.columns = schema->columns;
     options.n_columns = static_cast<int>(schema->n_fields);
     options.keep_fids = schema->keep_fids;
-    options.crs = OGR_GFld_GetSpatialRef(
-        OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
+    if (defn->GetGeomFieldCount() > 0)
+        options.crs = OGR_GFld_GetSpatialRef(
+            OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
     options.cancel = nullptr; /* rows are made when they are asked for */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));

@@ -90,6 +90,33 @@ def check_predicates():
     compare(("-op", "window", *pair))
 
 
+def check_similar():
+    """Conditions on texts, and texts alone: of layers without geometry, too."""
+    r = random.Random(5)
+    words = "old mill house park inn north star café".split()
+    for path, n in (("a.gpkg", 60), ("b.gpkg", 50)):
+        make(path, [(f"POINT ({980000 + r.randint(0, 20)} {200000 + r.randint(0, 20)})",
+                     {"id": i, "name": " ".join(r.sample(words, r.randint(0, 3)))}) for i in range(n)],
+             (("id", ogr.OFTInteger), ("name", ogr.OFTString)), "EPSG:2263", ogr.wkbPoint)
+    for case in (("-op", "dwithin", "-max_distance", 9, "-similar", "name:0.4"),
+                 ("-op", "nearest", "-similar", "name=name:0.3", "-tokens", "words"),
+                 ("-similar", "name:0.4"), ("-similar", "name", "-k", 2), ("-similar", "name:1", "-how", "anti"),
+                 ("-similar", "name:0.4", "-agg", "count"),
+                 ("-similar", "name:0.4", "-pick", "most_similar"),
+                 ("-similar", "name:0.4", "-similar", "id+name:0.1", "-tokens", "2grams", "-how", "inner")):
+        compare((*case, "a.gpkg", "b.gpkg"))
+    for path in ("a", "b"):
+        gdal.VectorTranslate(f"{path}.csv", f"{path}.gpkg", format="CSV")
+    compare(("-similar", "name:0.4", "-how", "inner", "a.csv", "b.csv"), "csv", ())
+    compare(("-similar", "name:0.4", "a.csv", "b.gpkg"), "csv", ())
+    # Two readers of one join side have one dictionary.
+    one, other = opened("-similar", "name:0.4", "a.gpkg", "b.gpkg"), opened("-similar", "name:0.4", "a.gpkg", "b.gpkg")
+    found = [[(f["id"], f["join_id"], f["join_similarity"]) for f in d.GetLayer(0)] for d in (one, other, one)]
+    true(len(found[0]) > 60, f"{len(found[0])} rows")
+    same(found[1], found[0])
+    same(found[2], found[0])
+
+
 def check_how():
     pair = sides()
     cases = [("-op", op, "-how", how)
