@@ -79,23 +79,14 @@ oj_status oj_choice_finish(struct oj_choice *choice,
 
 /* ---- its rows ------------------------------------------------------------ */
 
-/* Fetches the join features of an answer out of the tiles: join_row becomes
- * their places there. */
+/* Fetches the join features of an answer out of the tiles, by found. */
 static oj_status fetch(struct oj_choice *choice, struct oj_job *job, int answer,
                        struct oj_matches *out, struct oj_error *err)
 {
     const int64_t n = out->n_pairs;
-    struct oj_keyed *found;
-    int64_t n_found = 0;
-    OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
+    const struct oj_keyed *found =
+        oj_radix_sort(choice->found, choice->found + n, n);
     OJ_ROOM(choice->found_place, 0, n, choice->cap_found_place, err);
-    for (int64_t row = 0; row < out->n_rows; row++)
-    {
-        if (out->join_row[row] >= 0)
-            choice->found[n_found++] = (struct oj_keyed){
-                (uint64_t)choice->place[out->join_row[row]], row};
-    }
-    found = oj_radix_sort(choice->found, choice->found + n, n);
     for (int64_t i = 0; i < n; i++)
     {
         choice->found_place[i] = (int64_t)found[i].key;
@@ -110,20 +101,31 @@ oj_status oj_choice_answer(struct oj_choice *choice, struct oj_job *job,
                            struct oj_matches *out, struct oj_error *err)
 {
     const struct oj_flat *flat = part->flat;
+    const int64_t n = flat->n_features;
     if (first == 0)
         choice->seen[1] = 0;
     see(&choice->seen[1], flat);
-    OJ_TRY(oj_matches_reserve(out, flat->n_features, flat->n_features, 0, err));
-    for (int64_t i = 0; i < flat->n_features; i++)
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    if (choice->place != NULL)
+        OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
+    for (int64_t i = 0; i < n; i++)
     {
         const struct oj_one_pair *pair = oj_one_to_one_find(
             choice->pairs, choice->by_fid ? flat->fid[i] : first + i,
             &choice->hint);
-        out->join_row[i] = pair != NULL ? (int32_t)pair->join : -1;
-        out->measure[i] = pair != NULL ? pair->measure : (double)NAN;
-        out->n_matched += pair != NULL;
+        out->join_row[i] = -1;
+        out->measure[i] = (double)NAN;
+        if (pair == NULL)
+            continue;
+        out->measure[i] = pair->measure;
+        if (choice->place == NULL)
+            out->join_row[i] = (int32_t)pair->join;
+        else
+            choice->found[out->n_pairs] =
+                (struct oj_keyed){(uint64_t)choice->place[pair->join], i};
+        out->n_pairs++;
     }
-    out->n_pairs = out->n_matched;
+    out->n_matched = out->n_pairs;
     return choice->place == NULL ? OJ_OK
                                  : fetch(choice, job, part->answer, out, err);
 }

@@ -24,11 +24,11 @@ struct oj_choice
     int64_t *place; /**< [join features] of their records in tiles; or NULL */
     struct oj_pipeline_counts counts; /**< of the join, before the choice */
 
-    /* Of the rows at hand, on the join thread. */
+    /* Of the rows at hand. */
     uint64_t seen[2]; /**< a sum over FIDs and coordinates: of the first
                          reading, of the second so far */
     int64_t hint;
-    struct oj_keyed *found; /**< pairs in the order of tiles */
+    struct oj_keyed *found; /**< places in tiles, and rows */
     int64_t *found_place;
     int64_t cap_found, cap_found_place;
 };

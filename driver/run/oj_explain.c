@@ -402,6 +402,8 @@ static void print_output(const struct explanation *e)
          command->pick != NULL ? command->pick : "",
          command->aggregates != NULL ? "; one per input row, with " : "",
          command->aggregates != NULL ? command->aggregates : "");
+    if (command->one_to_one)
+        line("", "the input is read twice: for all pairs, then for the rows");
     if (command->in_place)
         line("output", "columns of the input layer itself");
     else
