@@ -334,6 +334,30 @@ struct leash_row
     int64_t first, last;
 };
 
+/* The square of a leash that is long enough: that of always taking the step
+ * after which the two are nearest. */
+static double enough_leash2(int64_t n_a, const double *ax, const double *ay,
+                            int64_t n_b, const double *bx, const double *by)
+{
+    double most = vertex_distance2(ax[0], ay[0], bx[0], by[0]);
+    int64_t i = 0, j = 0;
+    while (i + 1 < n_a || j + 1 < n_b)
+    {
+        int has_a = i + 1 < n_a, has_b = j + 1 < n_b;
+        double a = INFINITY, b = INFINITY, both = INFINITY;
+        if (has_a)
+            a = vertex_distance2(ax[i + 1], ay[i + 1], bx[j], by[j]);
+        if (has_b)
+            b = vertex_distance2(ax[i], ay[i], bx[j + 1], by[j + 1]);
+        if (has_a && has_b)
+            both = vertex_distance2(ax[i + 1], ay[i + 1], bx[j + 1], by[j + 1]);
+        i += has_a && (both <= b || a <= b);
+        j += has_b && (both <= a || b < a);
+        most = oj_larger(most, vertex_distance2(ax[i], ay[i], bx[j], by[j]));
+    }
+    return most;
+}
+
 /* The next row, for the vertex (px, py), over the n columns x, y. */
 static void step(struct leash_row *row, double px, double py, int64_t n,
                  const double *x, const double *y, double limit2)
@@ -369,6 +393,7 @@ oj_status oj_shape_frechet2(const struct oj_flat *a, int64_t feature_a,
     struct leash_row row = {NULL, 0, -1};
     int64_t first_a, end_a, first_b, end_b, n;
     const double *x, *y;
+    double most2;
     oj_flat_vertices(a, feature_a, &first_a, &end_a);
     oj_flat_vertices(b, feature_b, &first_b, &end_b);
     n = end_b - first_b;
@@ -378,6 +403,9 @@ oj_status oj_shape_frechet2(const struct oj_flat *a, int64_t feature_a,
     if (vertex_distance2(a->x[end_a - 1], a->y[end_a - 1], x[n - 1], y[n - 1]) >
         limit2)
         return OJ_OK;
+    most2 =
+        enough_leash2(end_a - first_a, a->x + first_a, a->y + first_a, n, x, y);
+    limit2 = most2 < limit2 ? most2 : limit2;
     OJ_ROOM(scratch->leash, 0, n, scratch->cap_leash, err);
     row.leash = scratch->leash;
     for (int64_t j = 0; j < n; j++)

@@ -1,0 +1,286 @@
+/* nearest and dwithin by distances of shapes, features of all kinds, with
+ * everything that a join by distance can ask for: the engine against all pairs
+ * by GEOS, and against its two halves by the plain way, bit for bit.
+ * Kind: property, large, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../references.h"
+
+#include "../join_trial.h"
+#include "../memory_trial.h"
+#include "../plain_pairs.h"
+#include "../run_tests.h"
+
+#include "../../../algs/geos/geos_pairs.h"
+#include "../../../algs/reference/plain_shapes.h"
+
+#define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
+
+static int64_t n_pairs_of_geos, n_pairs_found;
+
+static int has_parts(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    return first < end;
+}
+
+/* What has no function in GEOS by the plain way; else both, which agree. */
+static double shape_distance(struct oj_geos_pairs *geos,
+                             const struct oj_flat *f, int64_t a,
+                             const struct oj_flat *g, int64_t b,
+                             enum oj_distance_kind kind)
+{
+    int of_segments = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
+    double there = oj_plain_shapes_directed(f, a, g, b, of_segments);
+    double back = oj_plain_shapes_directed(g, b, f, a, of_segments);
+    double plain = fmax(there, back), d = NAN;
+    if (kind == OJ_DISTANCE_DIRECTED_HAUSDORFF)
+        return there;
+    if (kind == OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        return back;
+    if (kind == OJ_DISTANCE_FRECHET)
+        must(oj_plain_shapes_frechet(f, a, g, b, &plain, &error));
+    ck_assert_int_eq(oj_geos_pairs_shape_distance(geos, a, b, &d), OJ_GEOS_YES);
+    expect(d == plain, "seed %llu: %d and %d: GEOS says %.17g, not %.17g",
+           (unsigned long long)seed, (int)a, (int)b, d, plain);
+    n_pairs_of_geos++;
+    return d;
+}
+
+static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
+                            const struct oj_relation *relation)
+{
+    int64_t n = g->n_features;
+    double *matrix = oj_malloc(f->n_features * n, sizeof *matrix);
+    struct oj_geos_pairs *geos;
+    ck_assert_ptr_nonnull(matrix);
+    must(oj_geos_pairs_open(relation, g, 0, &geos, &error));
+    oj_geos_pairs_set_input(geos, f);
+    for (int64_t a = 0; a < f->n_features; a++)
+    {
+        for (int64_t b = 0; b < n; b++)
+            matrix[a * n + b] =
+                has_parts(f, a) && has_parts(g, b)
+                    ? shape_distance(geos, f, a, g, b, relation->distance)
+                    : INFINITY;
+    }
+    oj_geos_pairs_close(geos);
+    return matrix;
+}
+
+/* --- random layers -------------------------------------------------------- */
+
+static void ask(struct oj_relation *r, const struct scene *s)
+{
+    r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+    r->max_distance = s->scale * pick(s->extent);
+    if (r->op == OJ_OP_NEAREST && pick(2))
+        r->max_distance = INFINITY;
+    if (one_in(3))
+        r->min_distance = fmin(r->max_distance, s->scale * pick(6));
+    if (r->op == OJ_OP_NEAREST)
+    {
+        r->k = one_in(3) ? 1 + pick(40) : 1;
+        r->ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    }
+}
+
+/* The same whatever the threads and the batches; and with sides exchanged.
+ * The references' windows do not know of squares that underflow. */
+static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
+                       const struct oj_matches *truth)
+{
+    const struct oj_options options = {.n_threads = 2};
+    MATCHES m = {0};
+    int64_t n_rows = t->input.n_features, n = t->join.n_features;
+    for (int n_threads = 1; n_threads <= 4; n_threads++)
+    {
+        trial_answer(t, "cpu", n_threads, &m);
+        same_matches("threads", &m, truth);
+    }
+    trial_check_batches(t, &options, 1 + pick(5), 4, truth);
+    if (!is_tiny)
+    {
+        trial_answer(t, one_in(2) ? "geos" : "spatialindex", 1, &m);
+        same_matches("GEOS", &m, truth);
+    }
+    if (t->relation.op != OJ_OP_NEAREST)
+    {
+        struct join_trial other = {.join = t->input, .input = t->join};
+        double *turned = oj_malloc(n_rows * n, sizeof *turned);
+        ck_assert_ptr_nonnull(turned);
+        other.relation = oj_relation_transpose(&t->relation);
+        for (int64_t i = 0; i < n_rows * n; i++)
+            turned[i % n * n_rows + i / n] = matrix[i];
+        trial_answer(&other, "cpu", 2, &m);
+        check_answer("exchanged", &other.relation, &other.input, &other.join,
+                     turned, &m);
+        oj_free(turned);
+    }
+}
+
+static unsigned pick_kinds(void)
+{
+    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                     OJ_PART_POLYGON, 7, 7};
+    return kinds[pick(5)];
+}
+
+static void check_layers(enum oj_distance_kind kind)
+{
+    struct join_trial t = {0};
+    struct scene scene = pick_scene();
+    int64_t *fid;
+    double *matrix;
+    int is_tiny = one_in(6);
+    MATCHES m = {0};
+    if (is_tiny) /* squares are numbers of few digits, or 0 */
+    {
+        scene = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
+        scene.scale = ldexp(0.5 + unit() / 2, -522 - pick(20));
+    }
+    add_join_features(&t.input_buf, &scene, 1 + pick(12), pick_kinds(), 1);
+    add_join_features(&t.join_buf, &scene, 1 + pick(25), pick_kinds(), 1);
+    trial_view(&t);
+    t.fid = pick_fids(t.join.n_features);
+    fid = pick_fids(t.input.n_features);
+    t.join.fid = t.fid;
+    t.input.fid = fid;
+    t.relation = oj_relation_default();
+    t.relation.distance = kind;
+    matrix = shape_matrix(&t.input, &t.join, &t.relation);
+    for (int i = 0; i < 4; i++)
+    {
+        const struct oj_flat plain[2] = {t.join, t.input};
+        t.relation = oj_relation_default();
+        t.relation.distance = kind;
+        ask(&t.relation, &scene);
+        pick_columns(&t.columns, &t.join, &t.input, &t.relation, scene.scale,
+                     4);
+        trial_answer(&t, "cpu", 2, &m);
+        check_answer("cpu", &t.relation, &t.input, &t.join, matrix, &m);
+        check_ways(&t, is_tiny, matrix, &m);
+        n_pairs_found += m.n_pairs;
+        columns_free(&t.columns);
+        memset(&t.columns, 0, sizeof t.columns);
+        t.join = plain[0];
+        t.input = plain[1];
+    }
+    oj_free(matrix);
+    oj_free(fid);
+    trial_free(&t);
+}
+
+TEST_LOOP(as_geos, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
+{
+    n_pairs_of_geos = n_pairs_found = 0;
+    EACH_ROUND(40)
+    {
+        check_layers((enum oj_distance_kind)_i);
+    }
+    printf("distance %d: %lld pairs, %lld measured by GEOS\n", _i,
+           (long long)n_pairs_found, (long long)n_pairs_of_geos);
+    ck_assert_int_gt(n_pairs_found, 1000);
+    ck_assert(n_pairs_of_geos > 1000 || _i == OJ_DISTANCE_DIRECTED_HAUSDORFF ||
+              _i == OJ_DISTANCE_DIRECTED_FROM_JOIN);
+}
+
+/* --- large features ------------------------------------------------------- */
+
+#define N_LARGE 200000
+
+/* A walk to the right that goes up and down. */
+static void add_walk(struct oj_flat_buf *buf, int64_t n, double aside)
+{
+    double *x, *y;
+    begin(buf);
+    add_part(buf, OJ_PART_LINE);
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = (double)i * 3.0 + unit();
+        y[i] = 50.0 * sin((double)i * 0.01) + unit() + aside;
+    }
+    end(buf);
+}
+
+/* Large features against small ones are as the plain way has them; against
+ * copies of theirs, moved aside, they are that far away. */
+TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
+{
+    struct join_trial t = {0};
+    double *matrix;
+    MATCHES m = {0};
+    random_state = 5;
+    add_walk(&t.input_buf, N_LARGE, 0.0);
+    random_state = 5;
+    add_walk(&t.join_buf, N_LARGE, 8.0);
+    random_state = 5;
+    add_walk(&t.join_buf, N_LARGE, 0.0);
+    for (int i = 0; i < 20; i++)
+        add_walk(&t.join_buf, 20 + i, 10.0 * i);
+    trial_view(&t);
+    t.relation.distance = (enum oj_distance_kind)_i;
+    t.relation.op = OJ_OP_NEAREST;
+    t.relation.max_distance = INFINITY;
+    t.relation.k = 30;
+    trial_answer(&t, "cpu", 2, &m);
+    ck_assert_int_eq(m.n_pairs, t.join.n_features);
+    matrix = oj_malloc(t.join.n_features, sizeof *matrix);
+    ck_assert_ptr_nonnull(matrix);
+    for (int64_t i = 0; i < m.n_pairs; i++)
+    {
+        int32_t b = m.join_row[i];
+        double d = 0.0, back;
+        if (b == 0)
+            expect(m.measure[i] <= 8.0 + 1e-9 && m.measure[i] > 0.5,
+                   "8 aside: %.17g", m.measure[i]);
+        if (b == 1)
+            ck_assert(m.measure[i] == 0.0);
+        matrix[b] = m.measure[i];
+        if (b < 2)
+            continue;
+        if (_i == OJ_DISTANCE_FRECHET)
+            must(oj_plain_shapes_frechet(&t.input, 0, &t.join, b, &d, &error));
+        else if (_i != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+            d = oj_plain_shapes_directed(&t.input, 0, &t.join, b,
+                                         _i != OJ_DISTANCE_HAUSDORFF_POINTS);
+        back = oj_plain_shapes_directed(&t.join, b, &t.input, 0,
+                                        _i != OJ_DISTANCE_HAUSDORFF_POINTS);
+        if (_i != OJ_DISTANCE_DIRECTED_HAUSDORFF && _i != OJ_DISTANCE_FRECHET)
+            d = fmax(d, back);
+        matrix[b] = d;
+    }
+    check_answer("large", &t.relation, &t.input, &t.join, matrix, &m);
+    oj_free(matrix);
+    trial_free(&t);
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+TEST_LOOP(without_memory, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
+{
+    struct scene scene = {0.0, 0.0, 1.0, 60, 1, 0.0};
+    LAYER join_buf = {0}, input_buf = {0};
+    struct oj_flat join, input;
+    struct memory_join t = {.join = &join, .input = &input, .n_each = 40};
+    random_state = 11;
+    add_join_features(&join_buf, &scene, 90, 7, 0);
+    add_join_features(&input_buf, &scene, 30, 7, 0);
+    join = oj_flat_buf_view(&join_buf);
+    input = oj_flat_buf_view(&input_buf);
+    t.relation = oj_relation_default();
+    t.relation.distance = (enum oj_distance_kind)_i;
+    t.relation.k = 3;
+    t.backend = "cpu";
+    try_without_memory(&t, 10);
+    t.backend = "geos";
+    try_without_memory(&t, 10);
+}
+
+int main(void)
+{
+    tests_open("similar shapes");
+    return tests_run();
+}
