@@ -1,9 +1,6 @@
 #include "oj_hilbert.h"
 
-#include "../base/oj_array.h"
-
 #include <math.h>
-#include <string.h>
 
 /* Quadrant by quadrant. */
 static uint32_t code_of_cell(uint32_t x, uint32_t y)
@@ -40,36 +37,26 @@ uint32_t oj_hilbert_code(const double box[4], const double extent[4])
         cell_of(box[1], box[3], extent[1], extent[3] - extent[1]));
 }
 
-/* Two passes of 16 bits. */
-oj_status oj_hilbert_sort(uint64_t *numbers, int64_t n, struct oj_error *err)
+/* 11 bits at a time. */
+void oj_hilbert_sort(uint64_t *order[2], int64_t n)
 {
-    uint64_t *from = numbers, *to = oj_malloc(n, sizeof *to), *swap;
-    int64_t *start = oj_malloc(65536, sizeof *start);
-    if (to == NULL || start == NULL)
+    for (int shift = 32; shift < 64; shift += 11)
     {
-        oj_free(to);
-        oj_free(start);
-        return oj_fail_nomem(err, n, sizeof *to);
-    }
-    for (int shift = 32; shift < 64; shift += 16)
-    {
-        int64_t n_before = 0;
-        memset(start, 0, 65536 * sizeof *start);
+        int64_t start[2048] = {0}, sum = 0;
+        uint64_t *from = order[0];
         for (int64_t i = 0; i < n; i++)
-            start[from[i] >> shift & 65535]++;
-        for (int d = 0; d < 65536; d++)
+            start[from[i] >> shift & 2047]++;
+        if (n > 0 && start[from[0] >> shift & 2047] == n)
+            continue; /* all are equal */
+        for (int d = 0; d < 2048; d++)
         {
             int64_t n_digit = start[d];
-            start[d] = n_before;
-            n_before += n_digit;
+            start[d] = sum;
+            sum += n_digit;
         }
         for (int64_t i = 0; i < n; i++)
-            to[start[from[i] >> shift & 65535]++] = from[i];
-        swap = from;
-        from = to;
-        to = swap;
+            order[1][start[from[i] >> shift & 2047]++] = from[i];
+        order[0] = order[1];
+        order[1] = from;
     }
-    oj_free(to); /* twice swapped: not numbers */
-    oj_free(start);
-    return OJ_OK;
 }

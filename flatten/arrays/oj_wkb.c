@@ -279,6 +279,59 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
 
 /* Points, and multipoints of one point, without a way over parts and rings.
  * *is_point is 0 for anything else, and then nothing has been added. */
+/* n of them, of so many ordinates. */
+static void pass_vertices(struct oj_wkb_walk *walk, int64_t n, int n_ordinates,
+                          int has_z)
+{
+    const uint8_t *at = walk->at;
+    walk->n_vertices += n;
+    walk->at += 8 * n_ordinates * n;
+    for (int64_t i = 0; walk->box != NULL && i < n; i++, at += 8 * n_ordinates)
+    {
+        for (int k = 0; k < 2 + has_z; k++)
+        {
+            double value = oj_wkb_double(at + 8 * k), *box = walk->box + 2 * k;
+            box[0] = value < box[0] ? value : box[0];
+            box[1] = value > box[1] ? value : box[1];
+            walk->doubt += value * 0.0;
+        }
+    }
+}
+
+void oj_wkb_pass(struct oj_wkb_walk *walk)
+{
+    uint32_t code = get_u32(walk->at + 1, 0), type = code % 1000, n;
+    int has_z = code / 1000 % 2 == 1, has_m = code / 1000 >= 2;
+    int n_ordinates = 2 + has_z + has_m;
+    walk->has_curves |= type > WKB_COLLECTION;
+    walk->at += 5;
+    if (type == WKB_POINT)
+    {
+        int is_empty = isnan(oj_wkb_double(walk->at)) &&
+                       isnan(oj_wkb_double(walk->at + 8));
+        pass_vertices(walk, 1, n_ordinates, has_z);
+        walk->n_vertices -= is_empty;
+        return;
+    }
+    n = get_u32(walk->at, 0);
+    walk->at += 4;
+    if (type == WKB_LINE || type == WKB_FIRST_UNSUPPORTED)
+    {
+        pass_vertices(walk, n, n_ordinates, has_z);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+    {
+        if (type != WKB_POLYGON && type != WKB_LAST_UNSUPPORTED)
+        {
+            oj_wkb_pass(walk);
+            continue;
+        }
+        walk->at += 4;
+        pass_vertices(walk, get_u32(walk->at - 4, 0), n_ordinates, has_z);
+    }
+}
+
 static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
                                   const uint8_t *wkb, size_t n, int *is_point,
                                   struct oj_error *err)

@@ -36,6 +36,23 @@ OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
  *  nothing empty, and nothing but the geometry. The bytes are not trusted. */
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
+/** A way through geometries of ISO WKB, little-endian and whole, as OGR and
+ *  oj_wkb_write() write them: all types. */
+struct oj_wkb_walk
+{
+    const uint8_t *at;  /**< of the next geometry */
+    int64_t n_vertices; /**< so far; empty points have none */
+    int has_curves;     /**< 1: one is a curve, a surface or a triangle */
+
+    /** NULL, or least and greatest x, y and z so far; doubt is then NaN where a
+     *  coordinate is not finite. */
+    double *box;
+    double doubt;
+};
+
+/** Goes behind a geometry. O(1) for each run of vertices without a box. */
+void oj_wkb_pass(struct oj_wkb_walk *walk);
+
 /** Bytes of a feature as ISO WKB; 0: it has no parts. One part gives a point, a
  *  line string or a polygon, or with multi its multi type; several of one kind
  *  give that, of several kinds a collection. */

@@ -1,5 +1,6 @@
 #include "oj_flatgeobuf_encode.h"
 
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
@@ -103,45 +104,13 @@ static int has_parts(int type)
            type != OJ_FGB_TIN && type != OJ_FGB_TRIANGLE;
 }
 
-static double double_at(const uint8_t *at)
-{
-    double value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
 /* Vertices of the geometry at wkb, which goes behind it. */
 static int64_t skip(struct wkb_place *wkb)
 {
-    int64_t n = 0, n_members = 1;
-    struct wkb_place member;
-    enter(wkb);
-    if (wkb->type == OJ_FGB_POINT)
-    {
-        n = !isnan(double_at(wkb->at)) || !isnan(double_at(wkb->at + 8));
-        wkb->at += 8 * wkb->n_values;
-        return n;
-    }
-    n_members = take_count(wkb);
-    if (wkb->type == OJ_FGB_LINE || wkb->type == OJ_FGB_CIRCULAR)
-    {
-        wkb->at += 8 * wkb->n_values * n_members;
-        return n_members;
-    }
-    for (int64_t i = 0; i < n_members; i++)
-    {
-        if (wkb->type == OJ_FGB_POLYGON || wkb->type == OJ_FGB_TRIANGLE)
-        {
-            int64_t n_ring = take_count(wkb);
-            wkb->at += 8 * wkb->n_values * n_ring;
-            n += n_ring;
-            continue;
-        }
-        member.at = wkb->at;
-        n += skip(&member);
-        wkb->at = member.at;
-    }
-    return n;
+    struct oj_wkb_walk walk = {.at = wkb->at};
+    oj_wkb_pass(&walk);
+    wkb->at = walk.at;
+    return walk.n_vertices;
 }
 
 static int64_t n_vertices_of(const uint8_t *at)
@@ -200,7 +169,7 @@ static void put_vertices(struct vertex_target *v, struct wkb_place *wkb,
     double *box = v->encoder->latest.box;
     for (int64_t i = 0; i < n; i++)
     {
-        double x = double_at(wkb->at), y = double_at(wkb->at + 8);
+        double x = oj_wkb_double(wkb->at), y = oj_wkb_double(wkb->at + 8);
         box[0] = x < box[0] ? x : box[0];
         box[1] = y < box[1] ? y : box[1];
         box[2] = x > box[2] ? x : box[2];
@@ -397,8 +366,8 @@ static int is_plain_point(const struct oj_fgb_encoder *encoder,
 {
     return encoder->has_vertices && encoder->properties.n > 0 &&
            oj_fgb_wkb_type(wkb) == OJ_FGB_POINT && !encoder->layout.has_z &&
-           !encoder->layout.has_m && !isnan(double_at(wkb + 5)) &&
-           !isnan(double_at(wkb + 13));
+           !encoder->layout.has_m && !isnan(oj_wkb_double(wkb + 5)) &&
+           !isnan(oj_wkb_double(wkb + 13));
 }
 
 static oj_status encode_any(struct oj_fgb_encoder *encoder, const uint8_t *wkb,

@@ -392,31 +392,6 @@ static oj_status spread_block(int64_t b, int thread, void *user,
 /* ---- the rows of a bucket --------------------------------------------------
  */
 
-/* Sorts by the upper halves, 11 bits at a time; equal ones keep their order.
- * The result is in order[0]. */
-static void sort_order(uint64_t **order, int64_t n)
-{
-    for (int shift = 32; shift < 64; shift += 11)
-    {
-        int64_t start[2048] = {0}, sum = 0;
-        uint64_t *swap = order[0];
-        for (int64_t i = 0; i < n; i++)
-            start[swap[i] >> shift & 2047]++;
-        if (n > 0 && start[swap[0] >> shift & 2047] == n)
-            continue; /* all are equal */
-        for (int d = 0; d < 2048; d++)
-        {
-            int64_t n_digit = start[d];
-            start[d] = sum;
-            sum += n_digit;
-        }
-        for (int64_t i = 0; i < n; i++)
-            order[1][start[swap[i] >> shift & 2047]++] = swap[i];
-        order[0] = order[1];
-        order[1] = swap;
-    }
-}
-
 static void sort_run(struct row_run *run, int64_t n, int64_t offset)
 {
     uint8_t *to = run->bytes[1];
@@ -424,7 +399,7 @@ static void sort_run(struct row_run *run, int64_t n, int64_t offset)
     for (int64_t i = 0; i < n; i++)
         run->order[0][i] =
             (run->node[0][i].offset & ~(uint64_t)UINT32_MAX) | (uint64_t)i;
-    sort_order(run->order, n);
+    oj_hilbert_sort(run->order, n);
     from = (int64_t *)run->order[1]; /* where rows begin */
     for (int64_t i = 0; i < n; i++)
     {

@@ -102,27 +102,32 @@ static oj_status sort_rows(const struct oj_rtree *tree, uint64_t **out,
 {
     float all[4];
     double extent[4];
-    uint64_t *order;
-    oj_status status;
+    uint64_t *order[2];
     set_nothing(all);
     for (int64_t i = 0; i < tree->n; i++)
         grow(all, row_at(tree, i)->box);
     for (int i = 0; i < 4; i++)
         extent[i] = (double)all[i / 2 + i % 2 * 2]; /* x y x y */
-    OJ_NEW(order, tree->n, err);
+    order[0] = oj_malloc(tree->n, sizeof *order[0]);
+    order[1] = oj_malloc(tree->n, sizeof *order[1]);
+    if (order[0] == NULL || order[1] == NULL)
+    {
+        oj_free(order[0]);
+        oj_free(order[1]);
+        return oj_fail_nomem(err, 2 * tree->n, sizeof *order[0]);
+    }
     for (int64_t i = 0; i < tree->n; i++)
     {
         const float *b = row_at(tree, i)->box;
         const double box[4] = {(double)b[0], (double)b[2], (double)b[1],
                                (double)b[3]};
-        order[i] = (uint64_t)oj_hilbert_code(box, extent) << 32 | (uint64_t)i;
+        order[0][i] =
+            (uint64_t)oj_hilbert_code(box, extent) << 32 | (uint64_t)i;
     }
-    status = oj_hilbert_sort(order, tree->n, err);
-    if (status == OJ_OK)
-        *out = order;
-    else
-        oj_free(order);
-    return status;
+    oj_hilbert_sort(order, tree->n);
+    oj_free(order[1]);
+    *out = order[0];
+    return OJ_OK;
 }
 
 /* ---- nodes --------------------------------------------------------------- */

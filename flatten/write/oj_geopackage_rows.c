@@ -85,34 +85,32 @@ static int is_ascii(const char *text, int64_t n)
     return (seen & 0x8080808080808080u) == 0;
 }
 
-/* The bytes of a text as OGR has it: up to the first zero. */
-static const char *text_of(const struct oj_value *value, int64_t *n)
-{
-    const char *text = oj_value_bytes(value, OFTString, n);
-    *n = (int64_t)strnlen(text, (size_t)*n);
-    return text;
-}
-
 /* OGR looks at texts that can be too long, or are no UTF-8. */
-static int is_odd_text(const struct row_column *column,
-                       const struct oj_value *value)
+static int is_odd_text(const struct row_column *column, const char *text,
+                       int64_t n)
 {
-    int64_t n;
-    const char *text = text_of(value, &n);
     return (column->width > 0 && n > column->width) ||
            (!is_ascii(text, n) &&
             (column->width > 0 || !CPLIsUTF8(text, (int)n)));
 }
 
-static oj_status keep_text(struct row_column *column, struct oj_value *value,
+/* As OGR has it: up to the first zero. Sets its length. */
+static oj_status take_text(struct oj_geopackage_rows *rows,
+                           struct row_column *column, struct oj_value *value,
                            struct oj_error *err)
 {
     int64_t n;
-    const char *text = text_of(value, &n);
-    OJ_ROOM(column->copy, 0, n + 1, column->cap_copy, err);
-    memcpy(column->copy, text, (size_t)n);
-    value->raw.String = column->copy;
+    const char *text = oj_value_bytes(value, OFTString, &n);
+    if (value->n_text >= 0)
+        n = (int64_t)strnlen(text, (size_t)n);
     value->n_text = n;
+    if (column->is_fleeting)
+    {
+        OJ_ROOM(column->copy, 0, n + 1, column->cap_copy, err);
+        memcpy(column->copy, text, (size_t)n);
+        value->raw.String = column->copy;
+    }
+    rows->is_odd |= is_odd_text(column, text, n);
     return OJ_OK;
 }
 
@@ -129,11 +127,8 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
         if (!oj_value_is_there(value))
             continue;
         rows->is_left |= column->is_whose != OURS;
-        if (column->type != OFTString)
-            continue;
-        if (column->is_fleeting)
-            OJ_TRY(keep_text(column, value, err));
-        rows->is_odd |= is_odd_text(column, value);
+        if (column->type == OFTString)
+            OJ_TRY(take_text(rows, column, value, err));
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
@@ -143,17 +138,13 @@ static void give_bytes(const struct row_column *column,
                        const struct oj_value *value, sqlite3_context *to)
 {
     int64_t n;
-    const char *bytes;
+    const char *bytes = oj_value_bytes(value, column->type, &n);
     if (column->type == OFTString)
-    {
-        bytes = text_of(value, &n);
         sqlite3_result_text64(to, bytes, (sqlite3_uint64)n, SQLITE_STATIC,
                               SQLITE_UTF8);
-        return;
-    }
-    bytes = oj_value_bytes(value, OFTBinary, &n);
-    sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n,
-                          SQLITE_STATIC);
+    else
+        sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n,
+                              SQLITE_STATIC);
 }
 
 static void give_time(const struct row_column *column,
@@ -204,6 +195,7 @@ static oj_status next_row(void *user, struct oj_gpkg_row *row, int *there,
     rows->is_left = 0;
     if (oj_row_cursor_take(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
+    oj_row_cursor_fetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place,
                            &rows->row.wkb, &rows->row.n_wkb, err));
     oj_gpkg_look(rows->row.wkb, &rows->row.shape);
