@@ -33,7 +33,7 @@ struct shape_search
                                   first */
 };
 
-struct similar_index
+struct shape_index
 {
     struct oj_distance_index shared;
     int n_dims;
@@ -50,9 +50,9 @@ struct similar_index
     struct shape_search *search; /* [n_threads] */
 };
 
-static struct similar_index *own(struct oj_distance_index *shared)
+static struct shape_index *own(struct oj_distance_index *shared)
 {
-    return (struct similar_index *)(void *)shared;
+    return (struct shape_index *)(void *)shared;
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static void put_sides(const struct oj_flat *flat, int64_t feature, int n_dims,
     }
 }
 
-static oj_status build_entries(struct similar_index *self,
+static oj_status build_entries(struct shape_index *self,
                                const struct oj_order *order,
                                struct oj_error *err)
 {
@@ -136,7 +136,7 @@ static oj_status build_side(const struct oj_distance_index *index,
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct similar_index *self = own(shared);
+    struct shape_index *self = own(shared);
     enum oj_distance_kind kind = shared->relation.distance;
     struct oj_order order = {0};
     oj_status status;
@@ -161,7 +161,7 @@ static oj_status build_index(struct oj_distance_index *shared,
 
 static void free_side(struct oj_index *wrapped)
 {
-    struct similar_index *self = (void *)wrapped;
+    struct shape_index *self = (void *)wrapped;
     oj_shape_blocks_free(&self->side);
     oj_free(self->feature);
     oj_free(self->box);
@@ -181,7 +181,7 @@ static double gap(int n_dims, const double *a, const double *b)
     return most > 1e-150 ? most : 0.0;
 }
 
-static oj_status push(const struct similar_index *self,
+static oj_status push(const struct shape_index *self,
                       struct shape_search *search, int level, int64_t node,
                       double most, struct oj_error *err)
 {
@@ -219,10 +219,9 @@ static struct oj_box_child pop(struct shape_search *search)
 }
 
 /* The square of the distance of a pair, or anything above limit2. */
-static oj_status measure2(struct similar_index *self,
-                          struct shape_search *search, int64_t row,
-                          int64_t feature, double limit2, double *out,
-                          struct oj_error *err)
+static oj_status measure2(struct shape_index *self, struct shape_search *search,
+                          int64_t row, int64_t feature, double limit2,
+                          double *out, struct oj_error *err)
 {
     struct oj_shape_scratch *scratch = &search->scratch;
     double d2 = 0.0;
@@ -249,7 +248,7 @@ static void tighten(struct oj_ranking *ranking)
         oj_ranking_finish(ranking);
 }
 
-static oj_status try_feature(struct similar_index *self,
+static oj_status try_feature(struct shape_index *self,
                              struct oj_distance_worker *worker,
                              struct shape_search *search, int64_t row,
                              int32_t feature, struct oj_error *err)
@@ -279,7 +278,7 @@ static oj_status try_feature(struct similar_index *self,
 }
 
 /* A directed distance does not mind sides by which the other one sticks out. */
-static void open_sides(const struct similar_index *self, double *around)
+static void open_sides(const struct shape_index *self, double *around)
 {
     for (int d = 0; d < 4; d++)
     {
@@ -290,7 +289,7 @@ static void open_sides(const struct similar_index *self, double *around)
     }
 }
 
-static double reach_of_row(const struct similar_index *self,
+static double reach_of_row(const struct shape_index *self,
                            const struct oj_distance_worker *worker, int64_t row)
 {
     const struct oj_distance_index *index = &self->shared;
@@ -308,7 +307,7 @@ static oj_status search_row(struct oj_distance_index *shared,
                             struct oj_distance_worker *worker, int64_t row,
                             struct oj_error *err)
 {
-    struct similar_index *self = own(shared);
+    struct shape_index *self = own(shared);
     struct shape_search *search = &self->search[worker->thread];
     const struct oj_box_levels *levels = &self->levels;
     put_sides(shared->input, row, self->n_dims, search->around);
@@ -341,7 +340,7 @@ static oj_status search_row(struct oj_distance_index *shared,
 static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct similar_index *self = own(shared);
+    struct shape_index *self = own(shared);
     int n_threads = shared->options.n_threads;
     OJ_NEW_ZEROED(self->search, n_threads, err);
     for (int t = 0; t < n_threads; t++)
@@ -353,7 +352,7 @@ static oj_status start_batch(struct oj_distance_index *shared,
 
 static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    struct similar_index *self = own(shared);
+    struct shape_index *self = own(shared);
     oj_shape_blocks_free(&self->input);
     for (int t = 0; self->search != NULL && t < shared->options.n_threads; t++)
     {
@@ -377,5 +376,5 @@ static oj_status build(struct oj_index *index, const struct oj_index_args *args,
 }
 
 const struct oj_engine oj_cpu_similar_shapes = {
-    "distances of shapes", takes,     sizeof(struct similar_index), build,
-    oj_distance_join,      free_side, oj_distance_batches_free,     NULL};
+    "distances of shapes", takes,     sizeof(struct shape_index), build,
+    oj_distance_join,      free_side, oj_distance_batches_free,   NULL};
