@@ -7,12 +7,19 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* What pairs are ordered by before their features; never NaN. */
+struct pair_rank
+{
+    double dissimilarity; /* the similarity, negated; 0 where none counts */
+    double measure;
+};
+
 /* Of a list: first the label of a row, then its pairs, best first. */
 struct listed_pair
 {
     union
     {
-        double measure;
+        struct pair_rank rank;
         int64_t label;
     };
     int64_t join; /* 2 * ordinal + 1 of the last pair of a row, 2 * ordinal of
@@ -22,7 +29,7 @@ struct listed_pair
 /* The best pair so far of a join feature. */
 struct taken
 {
-    double measure;
+    struct pair_rank rank;
     int64_t row;
     int64_t at; /* 1 + the place of its record; 0: it has none */
 };
@@ -30,8 +37,8 @@ struct taken
 /* A pair of the row at hand. */
 struct candidate
 {
-    double measure; /* never NaN; the first member: oj_compare.h */
-    int64_t entry;  /* of the matches, which are in tie order */
+    struct pair_rank rank;
+    int64_t entry; /* of the matches, which are in tie order */
 };
 
 enum
@@ -82,18 +89,25 @@ oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
 
 /* ---- the order of pairs -------------------------------------------------- */
 
-/* Whether a pair of row a comes before one of row b, of one join feature; the
- * pairs of one row are in this order by sort_candidates().  What else is to
- * rank pairs (a similarity) is compared in these two places. */
-static int comes_first(double measure_a, int64_t a, double measure_b, int64_t b)
+static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
 {
-    return measure_a < measure_b || (measure_a == measure_b && a < b);
+    int order = oj_compare_doubles(&a->dissimilarity, &b->dissimilarity);
+    return order != 0 ? order : oj_compare_doubles(&a->measure, &b->measure);
+}
+
+/* Whether a pair of row a comes before one of row b, of one join feature; the
+ * pairs of one row are in this order by sort_candidates(). */
+static int comes_first(const struct pair_rank *rank_a, int64_t a,
+                       const struct pair_rank *rank_b, int64_t b)
+{
+    int order = compare_ranks(rank_a, rank_b);
+    return order < 0 || (order == 0 && a < b);
 }
 
 static int compare_candidates(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
-    int order = oj_compare_doubles(&a->measure, &b->measure);
+    int order = compare_ranks(&a->rank, &b->rank);
     return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
 }
 
@@ -101,7 +115,7 @@ static int compare_candidates(const void *left, const void *right)
 static void sort_candidates(struct candidate *c, int64_t n)
 {
     int64_t i = 1;
-    while (i < n && c[i - 1].measure <= c[i].measure)
+    while (i < n && compare_ranks(&c[i - 1].rank, &c[i].rank) <= 0)
         i++;
     if (i < n)
         qsort(c, (size_t)n, sizeof *c, compare_candidates);
@@ -173,13 +187,13 @@ static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
         struct taken *taken, mine;
         OJ_TRY(get_record(choice, at, &record, err));
         taken = &choice->taken[record.join / 2];
-        mine = (struct taken){record.measure, row, at + 1};
+        mine = (struct taken){record.rank, row, at + 1};
         if (taken->at == 0)
         {
             *taken = mine;
             return OJ_OK;
         }
-        if (comes_first(record.measure, row, taken->measure, taken->row))
+        if (comes_first(&record.rank, row, &taken->rank, taken->row))
         {
             row = taken->row;
             at = taken->at - 1;
@@ -194,7 +208,8 @@ static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
 /* The pairs of a row, in their order, but for those that are worse than what
  * their join feature has. */
 static oj_status list_candidates(struct oj_one_to_one *choice,
-                                 const struct oj_matches *m, int64_t i,
+                                 const struct oj_matches *m,
+                                 const double *similarity, int64_t i,
                                  const int64_t *ordinal, int64_t *n,
                                  struct oj_error *err)
 {
@@ -204,13 +219,14 @@ static oj_status list_candidates(struct oj_one_to_one *choice,
     c = choice->candidate;
     for (int64_t p = first; p < end; p++)
     {
-        double measure =
-            isnan(m->measure[p]) ? (double)INFINITY : m->measure[p];
+        const struct pair_rank rank = {
+            similarity != NULL ? -similarity[p] : 0.0,
+            isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
         int64_t join = join_of(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
         if (taken->at == 0 ||
-            comes_first(measure, choice->n_rows, taken->measure, taken->row))
-            *c++ = (struct candidate){measure, p};
+            comes_first(&rank, choice->n_rows, &taken->rank, taken->row))
+            *c++ = (struct candidate){rank, p};
     }
     *n = c - choice->candidate;
     sort_candidates(choice->candidate, *n);
@@ -229,7 +245,7 @@ static oj_status add_row(struct oj_one_to_one *choice,
     at = choice->n_filed + choice->n_held;
     for (int64_t i = 0; i < n; i++)
     {
-        record.measure = c[i].measure;
+        record.rank = c[i].rank;
         record.join = 2 * join_of(matches, c[i].entry, ordinal) + (i == n - 1);
         OJ_TRY(put_record(choice, &record, err));
     }
@@ -238,13 +254,14 @@ static oj_status add_row(struct oj_one_to_one *choice,
 
 oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                             const struct oj_matches *matches,
-                            const int64_t *ordinal, const int64_t *label,
-                            struct oj_error *err)
+                            const double *similarity, const int64_t *ordinal,
+                            const int64_t *label, struct oj_error *err)
 {
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t n;
-        OJ_TRY(list_candidates(choice, matches, i, ordinal, &n, err));
+        OJ_TRY(
+            list_candidates(choice, matches, similarity, i, ordinal, &n, err));
         if (n > 0)
             OJ_TRY(add_row(choice, matches, ordinal,
                            label != NULL ? label[i] : choice->n_rows, n, err));
@@ -268,7 +285,7 @@ static oj_status collect(struct oj_one_to_one *choice,
             *label = record[i].label;
         else if (choice->taken[join].at == at + i + 1)
         {
-            double measure = record[i].measure;
+            double measure = record[i].rank.measure;
             OJ_ROOM(choice->pair, choice->n_pairs, choice->n_pairs + 1,
                     choice->cap_pairs, err);
             choice->pair[choice->n_pairs++] = (struct oj_one_pair){

@@ -2,10 +2,10 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../../flatten/text/oj_token_sets.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_measures.h"
 #include "../pairs/oj_nearest_points.h"
+#include "../pairs/oj_pairs.h"
 #include "../relate/oj_overlapping_parts.h"
 #include "../sphere/sphere_points.h"
 #include "oj_pick.h"
@@ -494,12 +494,9 @@ static double similarity_of(const struct pair_stage_worker *worker,
                             int condition)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    const struct oj_token_sets *a = &stage->input.joined->texts[condition];
-    const struct oj_token_sets *b = &stage->join_side.joined->texts[condition];
-    return oj_text_similarity(
-        stage->request.relation.similar[condition].measure,
-        oj_token_sets_common(a, worker->row, b, worker->feature),
-        a->size[worker->row], b->size[worker->feature]);
+    return oj_pair_similarity(&stage->request.relation, condition,
+                              stage->input.joined, worker->row,
+                              stage->join_side.joined, worker->feature);
 }
 
 static oj_status visit_similarities(struct pair_stage_worker *worker,

@@ -114,3 +114,14 @@ int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(a, row, b, feature);
 }
+
+double oj_pair_similarity(const struct oj_relation *relation, int condition,
+                          const struct oj_flat *input, int64_t row,
+                          const struct oj_flat *join_side, int64_t feature)
+{
+    const struct oj_token_sets *a = &input->texts[condition];
+    const struct oj_token_sets *b = &join_side->texts[condition];
+    return oj_text_similarity(relation->similar[condition].measure,
+                              oj_token_sets_common(a, row, b, feature),
+                              a->size[row], b->size[feature]);
+}

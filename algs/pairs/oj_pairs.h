@@ -38,6 +38,11 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
 
+/** The similarity of the texts of a condition of relation; both have tokens. */
+double oj_pair_similarity(const struct oj_relation *relation, int condition,
+                          const struct oj_flat *input, int64_t row,
+                          const struct oj_flat *join_side, int64_t feature);
+
 /** 1 when the two features have the same parts, rings and vertices, in the same
  *  order and bit for bit (0 and -0 are equal). */
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,

@@ -1,6 +1,8 @@
 #include "oj_choice.h"
 
+#include "../../algs/pairs/oj_pairs.h"
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_threads.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,6 +10,9 @@
 /* Bytes of pairs that are held in memory; of -memory the share. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
+
+/* Rows that a thread takes at once. */
+#define ROWS_AT_ONCE 256
 
 oj_status oj_choice_open(const struct oj_job *job, int by_fid,
                          struct oj_choice *choice, struct oj_error *err)
@@ -55,15 +60,51 @@ int oj_choice_saw_its_rows(const struct oj_choice *choice)
 
 /* ---- the join ------------------------------------------------------------ */
 
+/* The similarities of the pairs of an answer. */
+struct similarities
+{
+    const struct oj_relation *relation;
+    const struct oj_flat *input, *join_side;
+    const struct oj_matches *matches;
+    double *similarity;
+};
+
+static void fill_similarities(int64_t first, int64_t end, void *user)
+{
+    const struct similarities *s = user;
+    for (int64_t row = first; row < end; row++)
+    {
+        for (int64_t p = oj_matches_first(s->matches, row);
+             p < oj_matches_end(s->matches, row); p++)
+            s->similarity[p] =
+                oj_pair_similarity(s->relation, 0, s->input, row, s->join_side,
+                                   s->matches->join_row[p]);
+    }
+}
+
 oj_status oj_choice_add(struct oj_choice *choice,
                         const struct oj_pipeline_part *part,
                         const struct oj_matches *matches,
-                        const struct oj_answer_side *side, struct oj_error *err)
+                        const struct oj_answer_side *side,
+                        const struct oj_relation *relation, int n_threads,
+                        struct oj_error *err)
 {
+    /* The measure of -op similar is the similarity. */
+    int is_ranked = relation->n_similar > 0 && relation->op != OJ_OP_SIMILAR;
+    struct similarities s = {relation, part->flat, &side->flat, matches, NULL};
+    if (is_ranked)
+    {
+        OJ_ROOM(choice->similarity, 0, matches->n_entries,
+                choice->cap_similarity, err);
+        s.similarity = choice->similarity;
+        oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE,
+                           fill_similarities, &s);
+    }
     see(&choice->seen[0], part->flat);
     for (int64_t i = 0; choice->place != NULL && i < side->flat.n_features; i++)
         choice->place[side->ordinal[i]] = side->place[i];
-    return oj_one_to_one_add(choice->pairs, matches, side->ordinal,
+    return oj_one_to_one_add(choice->pairs, matches, s.similarity,
+                             side->ordinal,
                              choice->by_fid ? part->flat->fid : NULL, err);
 }
 
@@ -134,6 +175,7 @@ void oj_choice_close(struct oj_choice *choice)
 {
     const struct oj_choice closed = {0};
     oj_one_to_one_close(choice->pairs);
+    oj_free(choice->similarity);
     oj_free(choice->place);
     oj_free(choice->found);
     oj_free(choice->found_place);

@@ -25,6 +25,8 @@ struct oj_choice
     struct oj_pipeline_counts counts; /**< of the join, before the choice */
 
     /* Of the rows at hand. */
+    double *similarity; /**< of the pairs of an answer, where it ranks them */
+    int64_t cap_similarity;
     uint64_t seen[2]; /**< a sum over FIDs and coordinates: of the first
                          reading, of the second so far */
     int64_t hint;
@@ -39,12 +41,14 @@ OJ_MUST_USE oj_status oj_choice_open(const struct oj_job *job, int by_fid,
                                      struct oj_choice *choice,
                                      struct oj_error *err);
 
-/** Adds an answer; side: what its join rows mean. */
+/** Adds an answer; side: what its join rows mean; n_threads: for similarities.
+ */
 OJ_MUST_USE oj_status oj_choice_add(struct oj_choice *choice,
                                     const struct oj_pipeline_part *part,
                                     const struct oj_matches *matches,
                                     const struct oj_answer_side *side,
-                                    struct oj_error *err);
+                                    const struct oj_relation *relation,
+                                    int n_threads, struct oj_error *err);
 
 /** No more pairs. counts: of the join */
 OJ_MUST_USE oj_status oj_choice_finish(struct oj_choice *choice,

@@ -597,7 +597,8 @@ static oj_status add_to_choice(void *user, const struct oj_pipeline_part *part,
     answer.side = oj_job_answer_side(&pass->job, part->answer);
     if (pass->watch != NULL)
         OJ_TRY(pass->watch(pass->watch_user, &answer, err));
-    return oj_choice_add(&pass->choice, part, matches, &answer.side, err);
+    return oj_choice_add(&pass->choice, part, matches, &answer.side,
+                         &pass->job.relation, oj_job_threads(&pass->job), err);
 }
 
 static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)

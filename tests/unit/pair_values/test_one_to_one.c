@@ -15,7 +15,7 @@ static struct oj_error error;
 /* A pair, as the plain choice sorts it. */
 struct ranked_pair
 {
-    double measure;
+    double similarity, measure;
     int64_t row, place, join;
 };
 
@@ -28,7 +28,9 @@ struct trial
     int64_t *first;    /* [n_rows + 1] */
     int32_t *join_row; /* [n_pairs] */
     double *measure;
-    int64_t *truth; /* [n_rows] ordinal, -1: none */
+    double *similarity; /* [n_pairs] */
+    int is_ranked;      /* 1: by similarity first */
+    int64_t *truth;     /* [n_rows] ordinal, -1: none */
     double *truth_measure;
     int64_t n_truth;
 };
@@ -50,6 +52,8 @@ static int compare_plain(const void *left, const void *right)
     const struct ranked_pair *a = left, *b = right;
     double da = isnan(a->measure) ? 0 : a->measure;
     double db = isnan(b->measure) ? 0 : b->measure;
+    if (a->similarity != b->similarity)
+        return a->similarity > b->similarity ? -1 : 1;
     if (da != db)
         return da < db ? -1 : 1;
     if (a->row != b->row)
@@ -67,8 +71,9 @@ static void choose_plainly(struct trial *t)
     {
         t->truth[row] = -1;
         for (int64_t p = t->first[row]; p < t->first[row + 1]; p++)
-            pair[n++] = (struct ranked_pair){t->measure[p], row, p,
-                                             t->ordinal[t->join_row[p]]};
+            pair[n++] = (struct ranked_pair){
+                t->is_ranked ? t->similarity[p] : 0, t->measure[p], row, p,
+                t->ordinal[t->join_row[p]]};
     }
     qsort(pair, (size_t)n, sizeof *pair, compare_plain);
     for (int64_t i = 0; i < n; i++)
@@ -96,6 +101,8 @@ static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
     t->ordinal = room(n_join, sizeof *t->ordinal);
     t->join_row = room((int64_t)n_rows * most_pairs, sizeof *t->join_row);
     t->measure = room((int64_t)n_rows * most_pairs, sizeof *t->measure);
+    t->similarity = room((int64_t)n_rows * most_pairs, sizeof *t->similarity);
+    t->is_ranked = one_in(2);
     t->truth = room(n_rows, sizeof *t->truth);
     t->truth_measure = room(n_rows, sizeof *t->truth_measure);
     for (int i = 0; i < n_join; i++)
@@ -112,6 +119,7 @@ static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
         {
             double measure = n_measures == 0 ? (double)NAN : pick(n_measures);
             t->join_row[t->n_pairs] = (from + i * step) % n_join;
+            t->similarity[t->n_pairs] = pick(4) / 4.0;
             t->measure[t->n_pairs++] = measure;
         }
         t->first[row + 1] = t->n_pairs;
@@ -126,6 +134,7 @@ static void free_trial(struct trial *t)
     free(t->first);
     free(t->join_row);
     free(t->measure);
+    free(t->similarity);
     free(t->truth);
     free(t->truth_measure);
 }
@@ -135,8 +144,10 @@ static oj_status add_all(const struct trial *t, int most_rows,
                          struct oj_one_to_one *choice)
 {
     MATCHES m = {0};
+    double *similarity = room(t->n_pairs + t->n_rows, sizeof *similarity);
+    oj_status status = OJ_OK;
     int64_t end;
-    for (int64_t row = 0; row < t->n_rows; row = end)
+    for (int64_t row = 0; row < t->n_rows && status == OJ_OK; row = end)
     {
         int64_t first = t->first[row], is_single = 1;
         end = row + 1 + pick(most_rows);
@@ -144,9 +155,11 @@ static oj_status add_all(const struct trial *t, int most_rows,
             end = t->n_rows;
         for (int64_t i = row; i < end; i++)
             is_single &= t->first[i + 1] - t->first[i] <= 1;
-        OJ_TRY(oj_matches_reserve(&m, end - row,
-                                  is_single ? end - row : t->first[end] - first,
-                                  !is_single, &error));
+        status = oj_matches_reserve(
+            &m, end - row, is_single ? end - row : t->first[end] - first,
+            !is_single, &error);
+        if (status != OJ_OK)
+            break;
         for (int64_t i = row; i <= end && !is_single; i++)
             m.offset[i - row] = t->first[i] - first;
         for (int64_t i = row; i < end; i++)
@@ -158,13 +171,15 @@ static oj_status add_all(const struct trial *t, int most_rows,
                 int64_t to = is_single ? i - row : p - first;
                 m.join_row[to] = t->join_row[p];
                 m.measure[to] = t->measure[p];
+                similarity[to] = t->similarity[p];
             }
         }
-        OJ_TRY(oj_one_to_one_add(choice, &m, t->ordinal,
-                                 t->label == NULL ? NULL : t->label + row,
-                                 &error));
+        status = oj_one_to_one_add(
+            choice, &m, t->is_ranked ? similarity : NULL, t->ordinal,
+            t->label == NULL ? NULL : t->label + row, &error);
     }
-    return oj_one_to_one_finish(choice, &error);
+    free(similarity);
+    return status != OJ_OK ? status : oj_one_to_one_finish(choice, &error);
 }
 
 static void compare(const struct trial *t, const struct oj_one_to_one *choice)

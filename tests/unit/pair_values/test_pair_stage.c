@@ -333,7 +333,7 @@ static void expect_same(const struct oj_pair_values *a,
         ck_assert_int_eq(memcmp(a->picked.join_row, b->picked.join_row,
                                 (size_t)a->n_entries * sizeof(int32_t)),
                          0);
-    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    for (int i = 0; i < OJ_PAIR_SIMILARITY; i++) /* no texts */
         ck_assert(same_doubles(a->value[i], b->value[i], a->n_entries));
     ck_assert_int_eq(x.n_features, a->n_entries);
     ck_assert_int_eq(x.n_features, y.n_features);
@@ -412,7 +412,7 @@ TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 5)
             int64_t b = oj_matches_first(&apart, row);
             int64_t count = oj_matches_end(&m, row) - a;
             ck_assert_int_eq(oj_matches_end(&apart, row) - b, count);
-            for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+            for (int i = 0; i < OJ_PAIR_SIMILARITY; i++)
                 ck_assert(same_doubles(of_lists.value[i] + a,
                                        of_apart.value[i] + b, count));
         }
