@@ -355,10 +355,10 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
 
 /* Puts all pairs of row by a condition. Tokens that the dictionary has not are
  * the rarest of all, and have no list. */
-OJ_CLONES static oj_status search_row(struct similar_batch *b, int thread,
-                                      int64_t row,
-                                      const struct similar_needs *needs,
-                                      struct oj_error *err)
+OJ_COUNT_CLONES static oj_status search_row(struct similar_batch *b, int thread,
+                                            int64_t row,
+                                            const struct similar_needs *needs,
+                                            struct oj_error *err)
 {
     const struct oj_token_sets *in = &b->rows.input;
     const uint32_t *token = in->token + in->offset[row];

@@ -76,8 +76,9 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
     {
         start = map->offset[place];
         if (map->offset[place + 1] - start != field[1].n ||
-            memcmp(map->code + start, field[1].code,
-                   (size_t)field[1].n * sizeof *map->code) != 0)
+            (field[1].n > 0 &&
+             memcmp(map->code + start, field[1].code,
+                    (size_t)field[1].n * sizeof *map->code) != 0))
             return bad_line(number,
                             "has a word that stood for something else "
                             "before",
