@@ -236,7 +236,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
 
 /* watch(rows read, job), unless NULL, stops it with OJ_ERR_CANCELLED when it
  * returns nonzero. */
-static oj_status read_side(struct oj_job *job, int side,
+static oj_status read_side(struct oj_job *job, int side, int insert,
                            struct oj_join_side *to,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
@@ -258,14 +258,14 @@ static oj_status read_side(struct oj_job *job, int side,
         oj_source_check_count(source, reading.limit, to->counts.n_rows, err));
     to->flat = oj_flat_buf_view(&to->buf);
     values.table = to->table;
-    return oj_sides_make(&job->sides, side, 1, &values, &to->work, &to->flat,
-                         err);
+    return oj_sides_make(&job->sides, side, insert, &values, &to->work,
+                         &to->flat, err);
 }
 
-oj_status oj_job_read_side(struct oj_job *job, int side,
+oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            struct oj_join_side *to, struct oj_error *err)
 {
-    return read_side(job, side, to, NULL, err);
+    return read_side(job, side, insert, to, NULL, err);
 }
 
 oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
@@ -476,8 +476,8 @@ static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
     oj_status status;
     if (is_bounded)
         return_memory();
-    status = read_side(job, 1, job->join_side, is_bounded ? is_too_large : NULL,
-                       err);
+    status = read_side(job, 1, 1, job->join_side,
+                       is_bounded ? is_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
         return prepare_tiles(job, err);
     return status != OJ_OK ? status : open_engine(job, oj_cancel_flag(), err);
@@ -714,7 +714,7 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     struct oj_job *job = user;
     job->join_side = side;
     job->sides.reshape[1].found = nothing; /* of a first attempt */
-    OJ_TRY(oj_job_read_side(job, 1, side, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, side, err));
     OJ_TRY(open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);

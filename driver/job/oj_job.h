@@ -57,8 +57,8 @@ OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command, int shares,
 
 /** Reads all rows of a side, 0: the input, 1: the join layer, into to, but for
  *  its engine: as they are, and what is joined of them. The fields of the input
- *  are read where the join asks for them. */
-OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side,
+ *  are read where the join asks for them. insert: see oj_sides_make(). */
+OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                                        struct oj_join_side *to,
                                        struct oj_error *err);
 

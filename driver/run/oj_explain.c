@@ -195,7 +195,7 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
 {
     struct oj_job *job = e->job;
     job->most_join_rows = MOST_JOIN_ROWS;
-    OJ_TRY(oj_job_read_side(job, 1, job->join_side, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, job->join_side, err));
     e->is_part = e->n_join < 0 ? job->join_side->counts.n_rows == MOST_JOIN_ROWS
                                : e->n_join > MOST_JOIN_ROWS;
     return OJ_OK;

@@ -340,6 +340,10 @@ def check_around_texts_alone():
     same(summary("s.json")["input"]["skipped"]["null"], 0, "geometry does not matter")
     r = run(*base, "-explain", "u.csv", two.a, two.b)
     true(r.rc == 0 and "2147483647" not in r.out, f"-explain: {r}")
+    r = run("-benchmark", "-benchmark_csv", "bench.csv", *base, two.a, two.b)
+    same(r.rc, 0, f"-benchmark: {r}")
+    with open("bench.csv", encoding="utf-8") as file:
+        true(f",{len(wanted)}," in file.read(), f"-benchmark finds the pairs: {r}")
     fails(*base, "u.fgb", two.a, two.b, says="cannot be without geometry", op=False)
     for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
         fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
