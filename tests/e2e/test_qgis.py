@@ -124,6 +124,8 @@ def check_algorithms_are_the_command():
           "lot fid", p, lots]),
         (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 3},
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
+        (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 8},
+         ["-op", "dwithin", "-max_distance", 60, "-one_to_one", p, lots]),
         (total, {"INPUT": zones, "JOIN": p, "PREDICATE": 1, "JOIN_FIELDS": ["fare"],
                  "SUMMARIES": ["sum", "mean"]},
          ["-op", "contains", "-agg",
