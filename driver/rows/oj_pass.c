@@ -755,7 +755,8 @@ static oj_status check_input(struct oj_pass *pass, oj_status status,
     if (pass->choice.is_made)
     {
         job->counts.read_s += pass->choice.counts.read_s;
-        job->counts.join_s += pass->choice.counts.join_s;
+        job->counts.join_s +=
+            pass->choice.counts.join_s + pass->choice.counts.write_s;
         if (status == OJ_OK && !oj_choice_saw_its_rows(&pass->choice))
             return fail_changed(&job->input,
                                 "has other rows, or another order, when it is "

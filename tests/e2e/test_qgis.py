@@ -126,6 +126,8 @@ def check_algorithms_are_the_command():
           "lot fid", p, lots]),
         (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 3},
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
+        (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 8},
+         ["-op", "dwithin", "-max_distance", 60, "-one_to_one", p, lots]),
         (text, {"INPUT": zones, "FIELD": "name", "JOIN": zones, "FIELD_2": "name",
                 "SIMILARITY": 0.3, "MEASURE": "dice", "DISCARD_NONMATCHING": True},
          ["-op", "similar", "-similar", "name:0.3", "-measure", "dice", "-how", "inner", zones,

@@ -88,6 +88,10 @@ METHODS = (
     ("Take attributes of the largest polygon only (one-to-one)", "largest_area"),
     ("Take attributes of the feature with the largest value (one-to-one)", "max"),
     ("Take attributes of the feature with the smallest value (one-to-one)", "min"),
+    (
+        "Pairs in which each feature of either layer is once at most, nearest first",
+        "one_to_one",
+    ),
 )
 
 METRICS = (
@@ -456,6 +460,8 @@ def pick_words(algorithm, parameters, context):
     rule = chosen(algorithm, parameters, "METHOD", context, METHODS)
     if rule is None:
         return []
+    if rule == "one_to_one":
+        return ["-one_to_one"]
     if rule in ("max", "min"):
         field = algorithm.parameterAsString(parameters, "PICK_FIELD", context)
         if not field:
