@@ -30,7 +30,7 @@ int oj_cuda_choose(const struct oj_relation *relation,
 {
     const struct oj_cuda_family *family;
     int columns = asks_columns(relation, join_side, input);
-    if (!are_points(relation, input) || oj_relation_compares_shapes(relation))
+    if (!are_points(relation, input) || relation->distance != OJ_DISTANCE_LEAST)
         return -1;
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
