@@ -124,5 +124,46 @@ def check_copies_are_not_self_joins():
     true(not any(i == j for i, j in got), "asked for")
 
 
+# --- distances of shapes ---------------------------------------------------------
+
+# Pairs, sum of join FIDs and of distances of the five most similar; of the
+# flights how many are within 10 km, each pair once.  Programs of their own,
+# which compare all pairs, found them.
+MOST_SIMILAR = {
+    ("nyc_trips", "EPSG:32618", "hausdorff_points"): (4980, 2509433, 25473531.836781),
+    ("nyc_trips", "EPSG:32618", "hausdorff"): (4980, 2512166, 25424806.175496),
+    ("nyc_trips", "EPSG:32618", "frechet"): (4980, 2568913, 26463928.099480),
+    ("flights_switzerland", "EPSG:2056", "hausdorff_points"): (6220, 3871807, 89314202.727337),
+    ("flights_switzerland", "EPSG:2056", "hausdorff"): (6220, 3870834, 89120104.281256),
+    ("flights_switzerland", "EPSG:2056", "frechet"): (6220, 3863535, 98895091.209033),
+}
+WITHIN_10_KM = {"hausdorff_points": 2405, "hausdorff": 2412, "frechet": 2341}
+
+
+def check_similar_trajectories():
+    path = need_data("traj.gpkg")
+    for (layer, to, distance), expected in MOST_SIMILAR.items():
+        both = ("-input_layer", layer, "-join_layer", layer, "-t_srs", to, "-distance", distance)
+        run("-overwrite", "-op", "nearest", "-k", 5, *both, "o.gpkg", path, path)
+        values = [v for _, _, v in Layer("o.gpkg").rows if v["join_distance"] is not None]
+        got = (len(values), sum(v["join_fid"] for v in values))
+        same(got, expected[:2], f"{layer} {distance}")
+        near(math.fsum(v["join_distance"] for v in values), expected[2], 2e-6, f"{layer} {distance}")
+        if layer.startswith("flights"):
+            run("-overwrite", "-how", "inner", "-op", "dwithin", "-max_distance", "10km", "-unordered_pairs", *both, "o.gpkg", path, path)
+            same(len(Layer("o.gpkg").rows), WITHIN_10_KM[distance], distance)
+
+
+def check_distances_of_shapes():
+    a, b = Side("a.gpkg", all_kinds(31), "id"), Side("b.gpkg", all_kinds(32), "jid")
+    for distance in ("hausdorff", "directed_hausdorff", "hausdorff_points", "frechet"):
+        for words in (("-op", "nearest", "-k", 3), ("-op", "dwithin", "-max_distance", 4)):
+            r = run(*words, "-distance", distance, "-validate", "-overwrite", "o.gpkg", a.path, b.path)
+            true("no difference" in r.err, f"{distance}: {r}")
+    for words in (("-distance_to", "boundary"), ("-nearest_point_fields",), ("-geometry", "connection"), ("-metric", "sphere")):
+        r = run("-op", "nearest", "-distance", "frechet", *words, "p.gpkg", a.path, b.path)
+        true(r.rc == 1 and "least" in r.err, f"{words}: {r}")
+
+
 if __name__ == "__main__":
     main(globals())

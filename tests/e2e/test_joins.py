@@ -375,7 +375,7 @@ def check_explain():
     true(r.rc == 0 and "columns of the input layer" in r.out, str(r))
     same(listing(), before)
     r = run("-explain", "-op", "nearest", "-k", 3, "o.gpkg", "a.gpkg", "b.gpkg")
-    true("-metric planar, -k 3, -ties first, -distance_to interior\n" in r.out, str(r))
+    true("-metric planar, -k 3, -ties first, -distance_to interior, -distance least\n" in r.out, str(r))
     r = run("-explain", "-relate", "t*f**f***", "o.gpkg", "a.gpkg", "b.gpkg")
     true("-relate T*F**F***\n" in r.out, str(r))
     r = run("-explain", "-op", "nearest", "-limit", 1, "o.gpkg", "a.gpkg", "b.gpkg")
