@@ -183,9 +183,9 @@ def test_arrays_outlive_all():
     kept = pairs.right[5:]
     del pairs
     gc.collect()
-    junk = [np.full(500, 7) for _ in range(50)]
+    others = [np.full(500, 7) for _ in range(50)]  # of freed memory
     assert np.array_equal(left, np.arange(500)) and np.array_equal(kept, right[5:])
-    assert not left.flags.writeable or junk
+    assert len(others) == 50
 
 
 def test_no_growth():
