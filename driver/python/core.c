@@ -20,6 +20,7 @@
  */
 
 static PyObject *make_error; /* ogrjoin._errors.make(status, message) */
+static unsigned long main_thread;
 
 static PyObject *raise_error(const struct ogrjoin_error *err)
 {
@@ -33,8 +34,8 @@ static PyObject *raise_error(const struct ogrjoin_error *err)
 
 /* --- work beside a caller who listens --------------------------------------
  *
- *  calling thread   start -- wait 50 ms -- signals? -- wait ... -- join
- *  its worker       the library's call, without the GIL --------/
+ *  main thread   start -- wait 50 ms -- signals? -- wait ... -- join
+ *  another       the library's call, without the GIL ---------/
  */
 
 #define LISTEN_NANOSECONDS 50000000
@@ -50,7 +51,7 @@ struct side_call
     int is_done;
 };
 
-static void *run_worker(void *at)
+static void *run_call(void *at)
 {
     struct side_call *w = at;
     w->status = w->work(w->data, &w->err);
@@ -100,27 +101,34 @@ static void listen(struct side_call *w, int *cancel)
         __atomic_fetch_sub(cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* Does the work on a thread of its own.  Others may raise *cancel, too, where
- * it is that of an index: what was not meant for this call is done again.
- * 0: done; -1: a Python exception is set. */
+/* On the main thread, which alone hears signals, the work is done by another.
+ */
+static void work_without_gil(struct side_call *w, int *cancel)
+{
+    pthread_t thread;
+    if (PyThread_get_thread_ident() == main_thread &&
+        pthread_create(&thread, NULL, run_call, w) == 0)
+    {
+        listen(w, cancel);
+        pthread_join(thread, NULL);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS run_call(w);
+    Py_END_ALLOW_THREADS
+}
+
+/* Others may raise *cancel, too, where it is that of an index: what was not
+ * meant for this call is done again. 0: done; -1: a Python exception is set. */
 static int do_work(int (*work)(void *, struct ogrjoin_error *), void *data,
                    int *cancel)
 {
     struct side_call w = {.work = work, .data = data};
-    pthread_t thread;
     do
     {
         w.is_done = 0;
-        w.status = OGRJOIN_ERR_NOMEM;
-        snprintf(w.err.message, sizeof w.err.message, "no thread can be made");
-        w.err.status = w.status;
         pthread_mutex_init(&w.lock, NULL);
         pthread_cond_init(&w.done, NULL);
-        if (pthread_create(&thread, NULL, run_worker, &w) == 0)
-        {
-            listen(&w, cancel);
-            pthread_join(thread, NULL);
-        }
+        work_without_gil(&w, cancel);
         pthread_cond_destroy(&w.done);
         pthread_mutex_destroy(&w.lock);
     } while (w.status == OGRJOIN_ERR_CANCELLED && PyErr_Occurred() == NULL);
@@ -743,9 +751,15 @@ static int start_module(PyObject *module)
                                (int)sizeof(struct array_object), 0,
                                Py_TPFLAGS_DEFAULT, slots};
     PyObject *errors = PyImport_ImportModule("ogrjoin._errors");
+    PyObject *number;
     if (errors == NULL)
         return -1;
-    make_error = PyObject_GetAttrString(errors, "make");
+    number = PyObject_GetAttrString(errors, "MAIN_THREAD");
+    if (number != NULL)
+        main_thread = PyLong_AsUnsignedLong(number);
+    Py_XDECREF(number);
+    if (PyErr_Occurred() == NULL)
+        make_error = PyObject_GetAttrString(errors, "make");
     Py_DECREF(errors);
     array_type = (PyTypeObject *)PyType_FromSpec(&spec);
     if (make_error == NULL || array_type == NULL)

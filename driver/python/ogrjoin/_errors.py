@@ -1,6 +1,9 @@
 """What can go wrong, as exceptions that are also Python's own."""
 
+import threading
 from enum import IntEnum
+
+MAIN_THREAD = threading.main_thread().ident  # the one that hears signals
 
 
 class Status(IntEnum):
