@@ -1,32 +1,26 @@
 #include "oj_hilbert.h"
 
-#include <math.h>
-
-/* Quadrant by quadrant. */
+/* Quadrant by quadrant, without branches: nobody could foresee them. */
 static uint32_t code_of_cell(uint32_t x, uint32_t y)
 {
     uint32_t code = 0;
-    for (uint32_t s = 1u << 15; s > 0; s >>= 1)
+    for (int k = 15; k >= 0; k--)
     {
-        uint32_t right = (x & s) != 0, up = (y & s) != 0, swap;
+        uint32_t right = x >> k & 1, up = y >> k & 1;
+        uint32_t swap = up - 1, turn = swap & (0 - right), change;
         code = code << 2 | ((3 * right) ^ up);
-        if (up)
-            continue;
-        if (right) /* the quadrant is turned over */
-        {
-            x = ~x;
-            y = ~y;
-        }
-        swap = x;
-        x = y;
-        y = swap;
+        x ^= turn;
+        y ^= turn;
+        change = (x ^ y) & swap;
+        x ^= change;
+        y ^= change;
     }
     return code;
 }
 
 static uint32_t cell_of(double low, double high, double first, double size)
 {
-    double cell = floor(65535.0 * ((low + high) / 2.0 - first) / size);
+    double cell = 65535.0 * ((low + high) / 2.0 - first) / size;
     return cell > 0.0 ? cell < 65535.0 ? (uint32_t)cell : 65535 : 0;
 }
 

@@ -10,8 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a block, and about those of a bucket. */
-#define BLOCK_BYTES (INT64_C(16) << 20)
+/* Of a block, and about those of a bucket: many rows make them large, so that
+ * there are not too many places to write to. */
+#define LEAST_BYTES (INT64_C(2) << 20)
+#define MOST_BYTES (INT64_C(16) << 20)
+#define BLOCKS 64
 
 /* All that threads hold at once, about. */
 #define MOST_HELD (INT64_C(400) << 20)
@@ -75,6 +78,12 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
+static int64_t block_bytes(const struct oj_fgb_unsorted *rows)
+{
+    int64_t n = rows->n_bytes / BLOCKS;
+    return n < LEAST_BYTES ? LEAST_BYTES : n < MOST_BYTES ? n : MOST_BYTES;
+}
+
 static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
 {
     const struct oj_fgb_block *block = &rows->block[rows->n_blocks];
@@ -132,7 +141,7 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
     block->n_rows += n;
     rows->n_bytes += n_bytes;
     rows->n_rows += n;
-    return block->n_bytes < BLOCK_BYTES ? OJ_OK : end_block(rows, err);
+    return block->n_bytes < block_bytes(rows) ? OJ_OK : end_block(rows, err);
 }
 
 void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
@@ -189,7 +198,8 @@ static int compare_keys(const void *a, const void *b)
 /* A key of which there is more than a bucket has one of its own. */
 static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 {
-    int64_t n = s->rows->n_samples, n_wanted = s->rows->n_bytes / BLOCK_BYTES;
+    int64_t n = s->rows->n_samples,
+            n_wanted = s->rows->n_bytes / block_bytes(s->rows);
     uint32_t *key, last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
