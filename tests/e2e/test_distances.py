@@ -144,14 +144,14 @@ def check_similar_trajectories():
     path = need_data("traj.gpkg")
     for (layer, to, distance), expected in MOST_SIMILAR.items():
         both = ("-input_layer", layer, "-join_layer", layer, "-t_srs", to, "-distance", distance)
-        run("-overwrite", "-op", "nearest", "-k", 5, *both, "o.gpkg", path, path)
-        values = [v for _, _, v in Layer("o.gpkg").rows if v["join_distance"] is not None]
+        run("-overwrite", "-op", "nearest", "-k", 5, *both, f"{layer}.gpkg", path, path)
+        values = [v for _, _, v in Layer(f"{layer}.gpkg").rows if v["join_distance"] is not None]
         got = (len(values), sum(v["join_fid"] for v in values))
         same(got, expected[:2], f"{layer} {distance}")
         near(math.fsum(v["join_distance"] for v in values), expected[2], 2e-6, f"{layer} {distance}")
         if layer.startswith("flights"):
-            run("-overwrite", "-how", "inner", "-op", "dwithin", "-max_distance", "10km", "-unordered_pairs", *both, "o.gpkg", path, path)
-            same(len(Layer("o.gpkg").rows), WITHIN_10_KM[distance], distance)
+            run("-overwrite", "-how", "inner", "-op", "dwithin", "-max_distance", "10km", "-unordered_pairs", *both, f"{layer}.gpkg", path, path)
+            same(len(Layer(f"{layer}.gpkg").rows), WITHIN_10_KM[distance], distance)
 
 
 def check_distances_of_shapes():
