@@ -5,7 +5,7 @@
 
 set(OJ_CUDA_SOURCES
   cuda/device/cuda_device.cu
-  cuda/device/cuda_threads.cu
+  cuda/device/cuda_host_threads.cu
   cuda/device/cuda_worker_status.cu
   cuda/device/cuda_stage.cu
   cuda/device/cuda_copy.cu
@@ -13,8 +13,8 @@ set(OJ_CUDA_SOURCES
   cuda/nearest/cuda_cells.cu
   cuda/nearest/cuda_near_segments.cu
   cuda/nearest/cuda_nearest.cu
-  cuda/rings/cuda_ring_start.cu
-  cuda/rings/cuda_ring_levels.cu
+  cuda/rings/cuda_small_polygons.cu
+  cuda/rings/cuda_polygon_cells_build.cu
   cuda/within/cuda_points_in_polygons.cu
   cuda/quadrant/cuda_quadrant.cu
   cuda/tree/cuda_tree.cu
@@ -30,7 +30,7 @@ set(OJ_CUDA_SOURCES
   cuda/points/cuda_near_points.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_batches.cu
-  cuda/index/cuda_feature_sums.cu
+  cuda/index/cuda_pair_sums.cu
   cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 

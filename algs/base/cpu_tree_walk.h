@@ -2,8 +2,8 @@
 #ifndef CPU_TREE_WALK_H
 #define CPU_TREE_WALK_H
 
+#include "cpu_lane_loops.h"
 #include "cpu_tree.h"
-#include "cpu_vector.h"
 
 struct oj_tree_child
 {

@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/cpu_order.h"
-#include "../base/cpu_vector.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "cpu_nearest.h"
+#include "cpu_group_search.h"
 
 #include "../../flatten/base/oj_clock.h"
 #include "cpu_patch.h"

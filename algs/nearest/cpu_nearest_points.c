@@ -2,7 +2,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadrants.h"
 #include "../relation/oj_engine.h"
-#include "cpu_nearest.h"
+#include "cpu_group_search.h"
 
 #include <string.h>
 

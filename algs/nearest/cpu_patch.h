@@ -25,7 +25,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"
-#include "cpu_nearest.h"
+#include "cpu_group_search.h"
 
 #define OJ_PATCH 512 /* points a patch has at most */
 

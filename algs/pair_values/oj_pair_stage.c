@@ -7,7 +7,7 @@
 #include "../pairs/oj_nearest_points.h"
 #include "../pairs/oj_pairs.h"
 #include "../relate/oj_overlapping_parts.h"
-#include "../sphere/sphere_points.h"
+#include "../sphere/sphere_nearest_points.h"
 #include "oj_pick.h"
 
 #include <math.h>

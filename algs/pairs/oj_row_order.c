@@ -1,7 +1,7 @@
 #include "oj_row_order.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 
 #include <string.h>
 

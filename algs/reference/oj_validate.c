@@ -182,7 +182,7 @@ static int has_distance(const struct oj_validation *v)
 
 /* Asked of planar joins of geometries whose layers are known: exact arithmetic
  * needs both, and does not know distances of shapes. */
-static int may_prove(const struct oj_validation *v)
+static int can_decide_exactly(const struct oj_validation *v)
 {
     return knows_layers(v) && !is_on_sphere(v) &&
            oj_relation_is_of_shapes(v->relation) &&
@@ -305,7 +305,7 @@ static oj_status prove_single(const struct oj_validation *v,
     double farthest = farthest_of(&v->ours);
     int holds, order, may = 1;
     *is_proved = 0;
-    if (!may_prove(v))
+    if (!can_decide_exactly(v))
         return OJ_OK;
     if (ours != NULL)
         OJ_TRY(may_count(v, feature, &may, err));
@@ -343,7 +343,7 @@ static oj_status prove_measure(const struct oj_validation *v,
                                int *is_proved, struct oj_error *err)
 {
     *is_proved = 0;
-    if (!may_prove(v) || !(ours->measure < INFINITY) ||
+    if (!can_decide_exactly(v) || !(ours->measure < INFINITY) ||
         !(reference->measure < INFINITY))
         return OJ_OK;
     return oj_exact_is_nearer(v->input, v->reference.row, v->join_side,
@@ -511,7 +511,8 @@ static oj_status check_left_out(struct oj_validation *v, struct oj_error *err)
         v->n_undecided_proved += is_proved;
         if (is_proved)
             continue;
-        if (!may_prove(v) || has_distance(v)) /* a rounded one, at a bound */
+        if (!can_decide_exactly(v) ||
+            has_distance(v)) /* a rounded one, at a bound */
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(

@@ -100,8 +100,9 @@ static oj_status look_at_feature(int64_t i, int thread, void *user,
     return look_at(s, &s->worker[thread], i, is_flat, err);
 }
 
-static oj_status run_search(struct overlap_search *s, int n_threads,
-                            struct oj_error *err)
+static oj_status search_overlapping_features(struct overlap_search *s,
+                                             int n_threads,
+                                             struct oj_error *err)
 {
     int64_t n = s->flat->n_features;
     OJ_NEW_ZEROED(s->mark, n, err);
@@ -117,7 +118,7 @@ oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,
     struct overlap_search s = {flat, flat_too, cancel, NULL, NULL};
     oj_status status = OJ_OK;
     if (!oj_flat_is_points(flat) && (flat->part_kinds & OJ_PART_POLYGON) != 0)
-        status = run_search(&s, n_threads, err);
+        status = search_overlapping_features(&s, n_threads, err);
     for (int t = 0; s.worker != NULL && t < n_threads; t++)
     {
         oj_figure_free(&s.worker[t].figure);

@@ -1,7 +1,7 @@
 #include "relate_figure.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/exact_integer.h"
 #include "../kernels/oj_cross.h"
 

@@ -98,7 +98,7 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 /** nearest and dwithin by distances of shapes; the others know the least
  *  distance only and stand behind it. */
 extern const struct oj_engine oj_cpu_similar_shapes;
-/** Nearest join features of points; nothing left out (cpu_nearest.h). */
+/** Nearest join features of points; nothing left out (cpu_group_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, covered by. */
 extern const struct oj_engine oj_cpu_points_in_polygons;

@@ -1,6 +1,6 @@
 #include "cpu_point_in_ring.h"
 
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 
 #include <stddef.h>
 

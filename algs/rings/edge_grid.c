@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/oj_boxes.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "edge_raster.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct drawing
     const double *x, *y;
 };
 
-static inline int32_t row_of(place p)
+static inline int32_t row_of_place(place p)
 {
     return (int32_t)(p >> 16);
 }
@@ -167,7 +167,8 @@ static oj_status flip_rows(const struct drawing *d, int64_t e, int32_t row,
 /* 1 when the two cells share a side: an edge between them is in no others. */
 static inline int are_neighbours(place a, place b)
 {
-    int columns = column_of(a) - column_of(b), rows = row_of(a) - row_of(b);
+    int columns = column_of(a) - column_of(b),
+        rows = row_of_place(a) - row_of_place(b);
     return columns * columns + rows * rows == 1;
 }
 
@@ -205,11 +206,11 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         {
             int32_t i = leaving.edge[k];
             place at = places[i], to = places[i + 1];
-            add_run(r, cell_at(r, row_of(at), column_of(at)), run,
+            add_run(r, cell_at(r, row_of_place(at), column_of(at)), run,
                     e + i + 1 - run);
             run = e + i;
             list_if(&far, i, !are_neighbours(at, to));
-            list_if(&across, i, row_of(at) != row_of(to));
+            list_if(&across, i, row_of_place(at) != row_of_place(to));
         }
         for (int32_t k = 0; k < far.n; k++)
         {
@@ -219,13 +220,13 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         for (int32_t k = 0; r->has_inside && k < across.n; k++)
         {
             int32_t i = across.edge[k];
-            OJ_TRY(flip_rows(d, e + i, row_of(places[i]), row_of(places[i + 1]),
-                             err));
+            OJ_TRY(flip_rows(d, e + i, row_of_place(places[i]),
+                             row_of_place(places[i + 1]), err));
         }
         last = places[n];
     }
     OJ_TRY(reserve_runs(r, 0, err));
-    add_run(r, cell_at(r, row_of(last), column_of(last)), run, end - run);
+    add_run(r, cell_at(r, row_of_place(last), column_of(last)), run, end - run);
     return OJ_OK;
 }
 

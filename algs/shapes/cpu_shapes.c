@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -190,7 +190,8 @@ static oj_status build_points(struct shapes_build *b, int n_threads,
 }
 
 /* Members of mixed shapes: counted, then filled. */
-static oj_status build_members(struct oj_shape_side *side, struct oj_error *err)
+static oj_status build_parts_of_mixed(struct oj_shape_side *side,
+                                      struct oj_error *err)
 {
     unsigned kinds = side->flat->part_kinds;
     int64_t n = 0;
@@ -225,7 +226,7 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     OJ_NEW(b->y, n, err);
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure, b);
     OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
-    OJ_TRY(build_members(side, err));
+    OJ_TRY(build_parts_of_mixed(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 

@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_box_tree.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/oj_boxes.h"
 #include "../kernels/oj_closest_point.h"
 

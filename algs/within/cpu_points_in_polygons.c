@@ -9,13 +9,13 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_point_rule.h"
-#include "cpu_known_cells.h"
+#include "cpu_covered_cells.h"
 #include "cpu_ring_cells.h"
 
 #include <stdatomic.h>

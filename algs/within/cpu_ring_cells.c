@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/oj_boxes.h"
 
 #include <math.h>
@@ -339,7 +339,8 @@ static inline uint32_t take_place(const struct ring_layer_build *b,
     return (*place)++;
 }
 
-static void count_cells(const struct ring_layer_build *b, const struct steps *s)
+static void count_in_cells(const struct ring_layer_build *b,
+                           const struct steps *s)
 {
     int32_t last_column = s->x1 / OJ_CELL_STEPS;
     int32_t last_row = s->y1 / OJ_CELL_STEPS;
@@ -350,7 +351,7 @@ static void count_cells(const struct ring_layer_build *b, const struct steps *s)
     }
 }
 
-static int64_t span_of(const struct steps *s)
+static int64_t count_covered_cells(const struct steps *s)
 {
     return (int64_t)(s->x1 / OJ_CELL_STEPS - s->x0 / OJ_CELL_STEPS + 1) *
            (s->y1 / OJ_CELL_STEPS - s->y0 / OJ_CELL_STEPS + 1);
@@ -377,11 +378,11 @@ static void measure_rings(int64_t first, int64_t end, void *user)
             oj_frame_index(box.x1, layer->x0, layer->scale_x, layer->last_x);
         s->y1 =
             oj_frame_index(box.y1, layer->y0, layer->scale_y, layer->last_y);
-        if (span_of(s) <= MOST_SPAN)
-            count_cells(b, s);
+        if (count_covered_cells(s) <= MOST_SPAN)
+            count_in_cells(b, s);
         else
         {
-            atomic_fetch_add(&b->rest_span, span_of(s));
+            atomic_fetch_add(&b->rest_span, count_covered_cells(s));
             b->rest[atomic_fetch_add(&b->n_rest, 1)] = (int32_t)r;
             s->x0 = ~s->x0;
         }
@@ -397,7 +398,7 @@ static void take_rest(struct ring_layer_build *b)
         if (s->x0 >= 0 || s->x0 == NO_STEPS)
             continue;
         s->x0 = ~s->x0;
-        count_cells(b, s);
+        count_in_cells(b, s);
     }
     atomic_store(&b->n_rest, 0);
 }

@@ -1,7 +1,7 @@
 #include "cuda_copy.h"
 
+#include "cuda_host_threads.h"
 #include "cuda_stage.h"
-#include "cuda_threads.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,9 +3,9 @@
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
+#include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_stage.h"
-#include "../device/cuda_threads.h"
 #include "cuda_family.h"
 #include "cuda_pace.h"
 

@@ -1,7 +1,7 @@
 #include "../device/cuda_stopwatch.h"
-#include "cuda_feature_sums.h"
 #include "cuda_index.h"
 #include "cuda_listing.cuh"
+#include "cuda_pair_sums.h"
 
 /* Points, answers and counts that stay on the device: the index's first. */
 

@@ -250,8 +250,8 @@ struct seed
     uint32_t *cursor; /* of each cell: length, then end of its list */
 };
 
-static __device__ struct oj_near_cells_of seed_range(const struct seed &s,
-                                                     double low, double high)
+static __device__ struct oj_near_cells_of
+start_cells_of_extent(const struct seed &s, double low, double high)
 {
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
@@ -267,8 +267,10 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     if (i < s.n)
     {
         struct oj_cuda_segment g = s.segment[i];
-        x = seed_range(s, fmin(g.ax, g.bx) - s.x0, fmax(g.ax, g.bx) - s.x0);
-        y = seed_range(s, fmin(g.ay, g.by) - s.y0, fmax(g.ay, g.by) - s.y0);
+        x = start_cells_of_extent(s, fmin(g.ax, g.bx) - s.x0,
+                                  fmax(g.ax, g.bx) - s.x0);
+        y = start_cells_of_extent(s, fmin(g.ay, g.by) - s.y0,
+                                  fmax(g.ay, g.by) - s.y0);
         if (!fill && oj_near_is_lost(g))
             counters->lost.n = 1;
         n = (x.last - x.first + 1) * (y.last - y.first + 1);

@@ -4,7 +4,7 @@
  * distance or at a great one, and with -ties all points to which several
  * features are as near.
  */
-#include "../device/cuda_threads.h"
+#include "../device/cuda_host_threads.h"
 #include "../points/cuda_point_batch.cuh"
 #include "../within/cuda_point_query.cuh"
 #include "cuda_cells.cuh"

@@ -232,10 +232,10 @@ static oj_status list(const struct oj_cuda_index *index,
                          self->relation.any_order || !self->is_near);
 }
 
-static oj_status add(const struct oj_cuda_index *index,
-                     struct oj_cuda_work *work,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally)
+static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
+                                   struct oj_cuda_work *work,
+                                   const struct oj_cuda_points *points,
+                                   const struct oj_cuda_tally *tally)
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
@@ -251,6 +251,6 @@ const struct oj_cuda_family oj_cuda_close_points = {
     batch_bytes,
     NULL,
     list,
-    add,
+    add_pairs_to_sums,
     1,
 };

@@ -3,8 +3,8 @@
 #ifndef CUDA_POINT_BATCH_CUH
 #define CUDA_POINT_BATCH_CUH
 
-#include "../index/cuda_feature_sums_add.cuh"
 #include "../index/cuda_listing.cuh"
+#include "../index/cuda_pair_sums_add.cuh"
 #include "../tree/cuda_tree.h"
 
 struct point_batch

@@ -19,7 +19,7 @@
 
 #include "../../algs/kernels/oj_segment.h"
 #include "../../algs/kernels/oj_square_limit.h"
-#include "../device/oj_cuda_segment.h"
+#include "../device/oj_segment_layout.h"
 #include "../index/oj_pair_rule.h"
 
 /** The join side. Borrows everything. */

@@ -11,7 +11,7 @@
 #define OJ_NEAR_OTHER_H
 
 #include "../../algs/kernels/oj_segment.h"
-#include "../device/oj_cuda_segment.h"
+#include "../device/oj_segment_layout.h"
 #include "../index/oj_pair_rule.h"
 #include "../tree/oj_tree.h"
 

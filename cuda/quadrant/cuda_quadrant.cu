@@ -10,9 +10,9 @@
  *  2012, sections 3.2 to 3.4.
  */
 #include "../device/cuda_boxes.cuh"
+#include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offsets.cuh"
-#include "../device/cuda_threads.h"
 #include "../device/cuda_work.cuh"
 
 #include "../../algs/kernels/oj_quadrant.h"
@@ -645,8 +645,8 @@ struct quadrant_walk
 
 /* The segments from, up to end, of the tile are pair i's next. */
 template <int INTERIOR>
-static __device__ void walk_on(const struct tile *tile, int from, int end,
-                               struct quadrant_walk *w)
+static __device__ void measure_segments(const struct tile *tile, int from,
+                                        int end, struct quadrant_walk *w)
 {
     for (int s = from; s < end; s++)
     {
@@ -658,9 +658,10 @@ static __device__ void walk_on(const struct tile *tile, int from, int end,
 
 /* All pairs of the block for one point each; every thread comes along. */
 template <int INTERIOR>
-static __device__ void walk_all(const struct quadrant_chunk *c,
-                                const struct pairs_of_block *p, int n,
-                                struct tile *tile, struct quadrant_walk *w)
+static __device__ void measure_pairs_of_block(const struct quadrant_chunk *c,
+                                              const struct pairs_of_block *p,
+                                              int n, struct tile *tile,
+                                              struct quadrant_walk *w)
 {
     int i = 0;
     w->in_reach = 0;
@@ -678,8 +679,8 @@ static __device__ void walk_all(const struct quadrant_chunk *c,
                 oj_quadrant_start(&w->state);
             }
             if (w->in_reach)
-                walk_on<INTERIOR>(tile, from > 0 ? (int)from : 0,
-                                  end < TILE ? (int)end : TILE, w);
+                measure_segments<INTERIOR>(tile, from > 0 ? (int)from : 0,
+                                           end < TILE ? (int)end : TILE, w);
             if (end > TILE)
                 break;
             if (w->in_reach)
@@ -765,7 +766,7 @@ static __global__ void __launch_bounds__(TILE)
     {
         int64_t point = p + threadIdx.x;
         start_walk(&c, point, point < first_point[q + 1], &w);
-        walk_all<INTERIOR>(&c, &pairs, n, &tile, &w);
+        measure_pairs_of_block<INTERIOR>(&c, &pairs, n, &tile, &w);
         put_together(&c, q, alone, point, &w);
         n_met += w.n_met;
     }

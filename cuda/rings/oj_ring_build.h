@@ -1,5 +1,5 @@
-/** How a tree of cells over polygon rings is built (oj_ring_tree.h): level by
- *  level from the root, every level from the one above.
+/** How a tree of cells over polygon rings is built (oj_polygon_cells.h): level
+ * by level from the root, every level from the one above.
  *
  *  node        its fragments, by unit
  *  fragment    at most 15 edges of one unit in one node, and a bit
@@ -19,7 +19,7 @@
 #ifndef OJ_RING_BUILD_H
 #define OJ_RING_BUILD_H
 
-#include "oj_ring_tree.h"
+#include "oj_polygon_cells.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 #include "../../algs/relation/oj_point_rule.h"
-#include "../index/cuda_feature_sums_add.cuh"
 #include "../index/cuda_listing.cuh"
+#include "../index/cuda_pair_sums_add.cuh"
 #include "cuda_point_query.cuh"
 
 struct polygons_index : oj_cuda_index

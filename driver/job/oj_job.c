@@ -415,7 +415,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
     return oj_tiles_finish(&job->tiles, err);
 }
 
-static void free_spill(struct spill *spill)
+static void free_tile_reading(struct spill *spill)
 {
     oj_batch_free(&spill->batch);
     oj_side_work_free(&spill->work);
@@ -451,7 +451,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     spill.reading.keep_attributes = 1;
     status = spill_all(&spill, err);
     unique = status == OJ_OK && fids_are_unique(&spill);
-    free_spill(&spill);
+    free_tile_reading(&spill);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     job->join_side->read_s = oj_clock_seconds() - start;
@@ -487,17 +487,17 @@ static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
  */
 
 /* NULL is not "". */
-static void add_text(char ***key, const char *text)
+static void add_key_text(char ***key, const char *text)
 {
     *key = CSLAddString(*key, text != NULL ? "text" : "none");
     *key = CSLAddString(*key, text);
 }
 
-static void add_list(char ***key, const char *const *list)
+static void add_key_list(char ***key, const char *const *list)
 {
     for (; list != NULL && *list != NULL; list++)
-        add_text(key, *list);
-    add_text(key, NULL);
+        add_key_text(key, *list);
+    add_key_text(key, NULL);
 }
 
 static void add_key_source(char ***key, const struct oj_source *join)
@@ -505,14 +505,14 @@ static void add_key_source(char ***key, const struct oj_source *join)
     const struct oj_source_options *side = join->side;
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
     char *path = realpath(side->dataset, NULL);
-    add_text(key, path != NULL ? path : side->dataset);
+    add_key_text(key, path != NULL ? path : side->dataset);
     free(path);
-    add_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
-    add_list(key, side->open_options);
-    add_text(key, side->sql);
-    add_text(key, side->sql != NULL ? side->dialect : NULL);
-    add_text(key, OGR_L_GetName(join->layer));
-    add_text(key, side->where);
+    add_key_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
+    add_key_list(key, side->open_options);
+    add_key_text(key, side->sql);
+    add_key_text(key, side->sql != NULL ? side->dialect : NULL);
+    add_key_text(key, OGR_L_GetName(join->layer));
+    add_key_text(key, side->where);
 }
 
 static void add_key_fields(char ***key, const struct oj_source *join)
@@ -521,12 +521,12 @@ static void add_key_fields(char ***key, const struct oj_source *join)
     for (int i = 0; i < join->n_fields + join->n_hidden; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
-        add_text(key, OGR_Fld_GetNameRef(field));
-        add_text(key,
-                 CPLSPrintf("%d %d %d", join->fields[i], OGR_Fld_GetType(field),
-                            OGR_Fld_GetSubType(field)));
+        add_key_text(key, OGR_Fld_GetNameRef(field));
+        add_key_text(key, CPLSPrintf("%d %d %d", join->fields[i],
+                                     OGR_Fld_GetType(field),
+                                     OGR_Fld_GetSubType(field)));
     }
-    add_text(key, NULL);
+    add_key_text(key, NULL);
 }
 
 static void add_crs(char ***key, OGRSpatialReferenceH srs)
@@ -547,14 +547,14 @@ static void add_crs(char ***key, OGRSpatialReferenceH srs)
         return;
     axes = OSRGetDataAxisToSRSAxisMapping(srs, &n_axes);
     for (int i = 0; i < n_axes; i++)
-        add_text(key, CPLSPrintf("%d", axes[i]));
-    add_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
+        add_key_text(key, CPLSPrintf("%d", axes[i]));
+    add_key_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
 }
 
 static void add_transformation(char ***key,
                                OGRCoordinateTransformationH transformation)
 {
-    add_text(key, transformation != NULL ? "transformed" : NULL);
+    add_key_text(key, transformation != NULL ? "transformed" : NULL);
     if (transformation == NULL)
         return;
     add_crs(key, OCTGetSourceCS(transformation));
@@ -568,18 +568,19 @@ static void add_classes(char ***key, const struct oj_classes *classes)
     for (int i = 0;
          classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
          i++)
-        add_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
-                                 right.subtype, as_number));
-    add_text(key, NULL);
+        add_key_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
+                                     right.subtype, as_number));
+    add_key_text(key, NULL);
 }
 
 static void add_sides(char ***key, const struct oj_sides *sides)
 {
     int reach = sides->reach_column[1];
-    add_text(key, CPLSPrintf("%d %d %d %d %d %.17g", sides->reshape[1].shape,
-                             sides->reshape[1].invalid, sides->needs_points,
-                             sides->needs_fids, reach,
-                             reach >= 0 ? sides->reach_scale : 1.0));
+    add_key_text(key,
+                 CPLSPrintf("%d %d %d %d %d %.17g", sides->reshape[1].shape,
+                            sides->reshape[1].invalid, sides->needs_points,
+                            sides->needs_fids, reach,
+                            reach >= 0 ? sides->reach_scale : 1.0));
     add_classes(key, sides->on);
     add_classes(key, sides->exclude);
 }
@@ -587,15 +588,15 @@ static void add_sides(char ***key, const struct oj_sides *sides)
 static void add_texts(char ***key, const struct oj_command *command,
                       const struct oj_relation *r)
 {
-    add_text(key, CPLSPrintf("%d %d", command->tokens, command->fold));
-    add_text(key, command->word_map);
+    add_key_text(key, CPLSPrintf("%d %d", command->tokens, command->fold));
+    add_key_text(key, command->word_map);
     for (int i = 0; i < r->n_similar; i++)
     {
-        add_list(key,
-                 (const char *const *)command->similar_fields[i].fields[1]);
-        add_text(key, CPLSPrintf("%d %lld %lld", (int)r->similar[i].measure,
-                                 (long long)r->similar[i].numerator,
-                                 (long long)r->similar[i].denominator));
+        add_key_list(key,
+                     (const char *const *)command->similar_fields[i].fields[1]);
+        add_key_text(key, CPLSPrintf("%d %lld %lld", (int)r->similar[i].measure,
+                                     (long long)r->similar[i].numerator,
+                                     (long long)r->similar[i].denominator));
     }
 }
 
@@ -606,24 +607,24 @@ static void add_relation(char ***key, const struct oj_relation *r)
     for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
     {
         oj_parameter_put(parameter, r, text, sizeof text);
-        add_text(key, text);
+        add_key_text(key, text);
     }
-    add_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
-                             r->unordered_pairs, r->exclude_same_geometry,
-                             r->any_order, r->share_lists));
+    add_key_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
+                                 r->unordered_pairs, r->exclude_same_geometry,
+                                 r->any_order, r->share_lists));
 }
 
 /* Rows that are expected do not count: they decide only where auto joins. */
 static void add_engine(char ***key, const char *backend,
                        const struct oj_options *o)
 {
-    add_text(key,
-             CPLSPrintf("%s %d %lld %lld %u %llu %lld %lld",
-                        backend != NULL ? backend : "auto", o->n_threads,
-                        (long long)o->quadrant_size,
-                        (long long)o->max_batch_pairs, o->input_kinds,
-                        (unsigned long long)o->gpus, (long long)o->gpu_memory,
-                        (long long)o->gpu_batch));
+    add_key_text(key,
+                 CPLSPrintf("%s %d %lld %lld %u %llu %lld %lld",
+                            backend != NULL ? backend : "auto", o->n_threads,
+                            (long long)o->quadrant_size,
+                            (long long)o->max_batch_pairs, o->input_kinds,
+                            (unsigned long long)o->gpus,
+                            (long long)o->gpu_memory, (long long)o->gpu_batch));
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -648,9 +649,9 @@ static void add_options(char ***key, char **list)
     for (int i = 0; i < n; i++)
     {
         if (!is_of_no_account(list[i]))
-            add_text(key, list[i]);
+            add_key_text(key, list[i]);
     }
-    add_text(key, NULL);
+    add_key_text(key, NULL);
     CSLDestroy(list);
 }
 

@@ -11,7 +11,7 @@
 #include "../source/oj_crs.h"
 #include "../source/oj_sides.h"
 #include "../source/oj_source.h"
-#include "oj_join_cache.h"
+#include "oj_join_side_cache.h"
 #include "oj_source_files.h"
 #include "oj_tiled_join.h"
 

@@ -4,7 +4,7 @@
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
-#include "oj_join_cache.h"
+#include "oj_join_side_cache.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -250,7 +250,7 @@ oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
     return oj_rows_plan(&pass->job, &pass->rows, err);
 }
 
-static char **list_fields(const struct oj_source *source)
+static char **describe_fields(const struct oj_source *source)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
     char **list = NULL;
@@ -272,7 +272,7 @@ static char **list_fields(const struct oj_source *source)
 static oj_status check_fields(const struct oj_source *source, char ***before,
                               struct oj_error *err)
 {
-    char **now = list_fields(source);
+    char **now = describe_fields(source);
     int n = CSLCount(*before), i = 0;
     if (*before == NULL)
     {
@@ -319,8 +319,9 @@ oj_status oj_pass_open_shared(const struct oj_command *command,
     return open_sides(pass, err);
 }
 
-static oj_status plan_layer(struct oj_pass *pass, struct oj_schema *schema,
-                            struct oj_error *err)
+static oj_status plan_output_schema(struct oj_pass *pass,
+                                    struct oj_schema *schema,
+                                    struct oj_error *err)
 {
     const struct oj_source *input = &pass->job.input;
     const struct oj_schema_request *request = &pass->rows.fields;
@@ -348,7 +349,7 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
     oj_pass_hear(pass, &sink);
-    status = plan_layer(pass, schema, err);
+    status = plan_output_schema(pass, schema, err);
     end_hearing(pass);
     return status;
 }

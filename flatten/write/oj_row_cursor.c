@@ -126,7 +126,7 @@ static oj_status set_fields(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-static int is_wanted(const struct oj_row_cursor *cursor, int i)
+static int is_column_wanted(const struct oj_row_cursor *cursor, int i)
 {
     return !OGR_Fld_IsIgnored(
         OGR_FD_GetFieldDefn(cursor->defn, cursor->column[i].target));
@@ -140,7 +140,7 @@ static void find_wanted(struct oj_row_cursor *cursor)
         for (int i = 0; i < cursor->n; i++)
         {
             if ((cursor->column[i].origin == OJ_COLUMN_INPUT) == of_input &&
-                is_wanted(cursor, i))
+                is_column_wanted(cursor, i))
                 cursor->wanted[n++] = i;
         }
         if (of_input)

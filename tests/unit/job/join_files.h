@@ -4,7 +4,7 @@
 
 #include "../run_tests.h"
 
-#include "../../../driver/job/oj_join_cache.h"
+#include "../../../driver/job/oj_join_side_cache.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>

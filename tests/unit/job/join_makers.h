@@ -4,7 +4,7 @@
 
 #include "../run_tests.h"
 
-#include "../../../driver/job/oj_join_cache.h"
+#include "../../../driver/job/oj_join_side_cache.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_array.h"
 

@@ -1,5 +1,5 @@
 #include "../device/cuda_offsets.cuh"
-#include "cuda_ring_levels.cuh"
+#include "cuda_polygon_cells_build.cuh"
 
 /* Most units that may start below the root: their windows and edges are counted
  * in 32 bits. */
@@ -260,7 +260,7 @@ static __device__ uint32_t cell_of(unsigned long long item)
     return (uint32_t)(item >> ITEM_CELL) & 0xffffffu;
 }
 
-static __device__ uint32_t edges_of(unsigned long long item)
+static __device__ uint32_t n_edges_of_item(unsigned long long item)
 {
     return (uint32_t)(item >> ITEM_EDGES) & 15u;
 }
@@ -315,7 +315,7 @@ struct put_sums
         if (i >= n)
             return 0;
         return (unsigned long long)is_first_of_group(item, (uint32_t)i) << 32 |
-               edges_of(item[i]);
+               n_edges_of_item(item[i]);
     }
 };
 
@@ -339,7 +339,7 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
     f = v.level.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
     level.fragment[j] = {(f.unit & ~1u) |
                              ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
-                         to, edges_of(item[j]), node};
+                         to, n_edges_of_item(item[j]), node};
     for (uint32_t e = f.first; e < f.first + f.n; e++)
     {
         if (v.marks.touched[e] >> c & 1u)

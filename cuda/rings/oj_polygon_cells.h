@@ -21,10 +21,10 @@
  *  even-odd. A unit may have several records in a leaf; their states belong
  *  together by even-odd.  oj_ring_cell.h says how states and edges answer.
  */
-#ifndef OJ_RING_TREE_H
-#define OJ_RING_TREE_H
+#ifndef OJ_POLYGON_CELLS_H
+#define OJ_POLYGON_CELLS_H
 
-#include "../device/oj_cuda_segment.h"
+#include "../device/oj_segment_layout.h"
 #include "oj_ring_packed_edge.h"
 
 enum oj_ring_units

@@ -6,8 +6,8 @@
  * measured against these, and those that come within rounding of its least
  * distance are measured again in GEOS's order of operations, which decides.
  */
-#ifndef CPU_NEAREST_H
-#define CPU_NEAREST_H
+#ifndef CPU_GROUP_SEARCH_H
+#define CPU_GROUP_SEARCH_H
 
 #include "../base/cpu_order.h"
 #include "../pairs/oj_ranking.h"

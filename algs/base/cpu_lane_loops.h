@@ -7,8 +7,8 @@
  *  Functions made of them are inlined into one function per instruction set
  *  (OJ_CLONES), chosen when the library is loaded.
  */
-#ifndef CPU_VECTOR_H
-#define CPU_VECTOR_H
+#ifndef CPU_LANE_LOOPS_H
+#define CPU_LANE_LOOPS_H
 
 #define OJ_LANES 8
 #define OJ_WIDE 16

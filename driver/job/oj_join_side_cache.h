@@ -13,8 +13,8 @@
  *  What a key must hold: oj_job.c.  Of two keys that differ only in the
  *  state of the files the older one is never asked for again.
  */
-#ifndef OJ_JOIN_CACHE_H
-#define OJ_JOIN_CACHE_H
+#ifndef OJ_JOIN_SIDE_CACHE_H
+#define OJ_JOIN_SIDE_CACHE_H
 
 #include "../../algs/engine/oj_join.h"
 #include "../../flatten/read/oj_layer_read.h"

@@ -15,8 +15,8 @@
  *  Rings are drawn into the plane one by one (edge_raster.h), which is exact.
  *  Cells at the rim reach outward for ever.  Source: ours.
  */
-#ifndef CPU_KNOWN_CELLS_H
-#define CPU_KNOWN_CELLS_H
+#ifndef CPU_COVERED_CELLS_H
+#define CPU_COVERED_CELLS_H
 
 #include "../../flatten/arrays/oj_matches.h"
 #include "cpu_ring_cells.h"

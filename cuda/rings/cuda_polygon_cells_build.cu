@@ -1,4 +1,4 @@
-#include "cuda_ring_levels.cuh"
+#include "cuda_polygon_cells_build.cuh"
 
 #include <string.h>
 
@@ -88,8 +88,8 @@ static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
 /* --- nodes ---------------------------------------------------------------- */
 
 /* Edges of a node, which are one after another. */
-static __device__ uint32_t edges_of(const struct view &v, uint32_t first,
-                                    uint32_t end, uint32_t *first_edge)
+static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
+                                           uint32_t end, uint32_t *first_edge)
 {
     struct oj_ring_fragment a, b;
     if (first == end)
@@ -200,7 +200,7 @@ static __device__ enum ring_node_kind judge_node(const struct view &v,
 {
     uint32_t first = v.level.node_first[i], end = v.level.node_first[i + 1],
              unused, of;
-    uint32_t n = edges_of(v, first, end, &unused);
+    uint32_t n = n_edges_of_node(v, first, end, &unused);
     if (v.may_split &&
         oj_ring_node_splits(n, v.most, v.level.depth, v.tree.frame.levels,
                             v.level.replication[i / 16], v.is_large))
@@ -228,8 +228,8 @@ static __device__ enum ring_node_kind judge_node(const struct view &v,
     return KIND_NOTHING;
 }
 
-static __global__ void judge_nodes(const __grid_constant__ struct view v,
-                                   uint32_t *slot)
+static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
+                                         uint32_t *slot)
 {
     uint32_t i = at_thread(), says = 0;
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
@@ -422,8 +422,8 @@ struct family
     uint64_t at;       /* of fragment k and child 0; child c: c n later */
 };
 
-static __device__ struct family family_of(const struct view &v, uint32_t node,
-                                          uint32_t k)
+static __device__ struct family child_counts_of_node(const struct view &v,
+                                                     uint32_t node, uint32_t k)
 {
     struct family f;
     f.first = v.of_block[node / BLOCK].split_fragments + v.of_node[node].y;
@@ -441,7 +441,7 @@ static __global__ void put_counts(const __grid_constant__ struct view v,
     if (k >= v.n_listed)
         return;
     f = load_listed(v, k);
-    family = family_of(v, f.node, k);
+    family = child_counts_of_node(v, f.node, k);
     there = oj_cuda_ring_there(v.marks, k, f.unit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[family.at + (uint64_t)c * family.n] =
@@ -472,7 +472,7 @@ put_fragments(const __grid_constant__ struct view v,
     if (k >= v.n_listed)
         return;
     f = load_listed(v, k);
-    family = family_of(v, f.node, k);
+    family = child_counts_of_node(v, f.node, k);
     split = sums_at(v, f.node).split;
     inside = oj_cuda_ring_inside(v.marks, k, f.unit);
     for (uint32_t left = oj_cuda_ring_there(v.marks, k, f.unit); left != 0;
@@ -511,12 +511,12 @@ put_nodes(const __grid_constant__ struct view v,
     if (k >= v.n_listed)
         return;
     node = load_listed(v, k).node;
-    f = family_of(v, node, k);
+    f = child_counts_of_node(v, node, k);
     if (k != f.first)
         return;
     split = sums_at(v, node).split;
-    edges = edges_of(v, v.level.node_first[node], v.level.node_first[node + 1],
-                     &unused);
+    edges = n_edges_of_node(v, v.level.node_first[node],
+                            v.level.node_first[node + 1], &unused);
     all = place[f.at + 16 * (uint64_t)f.n] - place[f.at];
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         next.node_first[16 * split + c] =
@@ -564,7 +564,7 @@ static oj_status judge(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->make(n_blocks + 1, &v->of_block));
     OJ_TRY(oj_cuda_ring_extend(m->keep, &m->cells->slot, part->first_slot,
                                part->n_slots));
-    OJ_TRY(work->run<BLOCK>(n, judge_nodes, *v,
+    OJ_TRY(work->run<BLOCK>(n, choose_node_kinds, *v,
                             m->cells->slot.data + part->first_slot));
     OJ_TRY(work->clear(v->of_block + n_blocks, 1));
     return work->scan_total(v->of_block, n_blocks, &part->sums);

@@ -1,4 +1,4 @@
-#include "cuda_feature_sums.h"
+#include "cuda_pair_sums.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_work.cuh"

@@ -1,7 +1,7 @@
 /** Threads of the module's own: they leave the caller's current device as it
  *  is, and do for several devices at once what one would do for each. */
-#ifndef CUDA_THREADS_H
-#define CUDA_THREADS_H
+#ifndef CUDA_HOST_THREADS_H
+#define CUDA_HOST_THREADS_H
 
 #include "oj_cuda.h"
 

@@ -1,6 +1,6 @@
 /** Memory for sums by join feature on one device (struct oj_cuda_tally). */
-#ifndef CUDA_FEATURE_SUMS_H
-#define CUDA_FEATURE_SUMS_H
+#ifndef CUDA_PAIR_SUMS_H
+#define CUDA_PAIR_SUMS_H
 
 #include "cuda_family.h"
 

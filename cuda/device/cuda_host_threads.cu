@@ -1,4 +1,4 @@
-#include "cuda_threads.h"
+#include "cuda_host_threads.h"
 
 #include <pthread.h>
 

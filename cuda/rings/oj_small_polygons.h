@@ -12,8 +12,8 @@
  *      . |         | .      other cell has to do with it
  *      . + - - - - + .
  */
-#ifndef OJ_RING_START_H
-#define OJ_RING_START_H
+#ifndef OJ_SMALL_POLYGONS_H
+#define OJ_SMALL_POLYGONS_H
 
 #include "oj_ring_build.h"
 

@@ -1,4 +1,4 @@
-#include "oj_join_cache.h"
+#include "oj_join_side_cache.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_message.h"

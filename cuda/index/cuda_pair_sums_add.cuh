@@ -1,6 +1,6 @@
 /** Values of points, added to the words of a join feature. */
-#ifndef CUDA_FEATURE_SUMS_ADD_CUH
-#define CUDA_FEATURE_SUMS_ADD_CUH
+#ifndef CUDA_PAIR_SUMS_ADD_CUH
+#define CUDA_PAIR_SUMS_ADD_CUH
 
 #include "../../algs/kernels/oj_limbs.h"
 #include "cuda_family.h"

@@ -1,8 +1,8 @@
-#include "cpu_known_cells.h"
+#include "cpu_covered_cells.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../base/cpu_vector.h"
+#include "../base/cpu_lane_loops.h"
 #include "../base/oj_radix.h"
 
 #include <math.h>

@@ -6,12 +6,12 @@
  *      nodes that are split: a list of their fragments -> masks against the
  *      children -> counts -> sums -> nodes, fragments, edges below
  */
-#ifndef CUDA_RING_LEVELS_CUH
-#define CUDA_RING_LEVELS_CUH
+#ifndef CUDA_POLYGON_CELLS_BUILD_CUH
+#define CUDA_POLYGON_CELLS_BUILD_CUH
 
 #include "../device/cuda_work.cuh"
 #include "cuda_ring_cells.h"
-#include "oj_ring_start.h"
+#include "oj_small_polygons.h"
 
 #define BLOCK 256
 
@@ -126,14 +126,14 @@ static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
 }
 
 /** Marks all fragments of a level of windows, in stream order; the marks are
- *  work's. cuda_ring_levels.cu */
+ *  work's. cuda_polygon_cells_build.cu */
 OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                                         struct oj_cuda_work *work,
                                         const struct oj_cuda_ring_level *level,
                                         struct oj_cuda_ring_marks *out);
 
 /** The level that a tree begins with: the root, or, where all polygons are
- *  small, a level far below it (oj_ring_start.h).  cuda_ring_start.cu
+ *  small, a level far below it (oj_small_polygons.h).  cuda_small_polygons.cu
  *
  *  Makes *first, work's, of depth 0 or 1 .. m->fine, from the rings of
  *  m->layer.  Below the root, *above gets the slots of all cells of the level
