@@ -81,15 +81,18 @@ struct order_build
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
-    uint32_t *histogram;  /* [n_slices][N_PREFIXES], then [n_slices][buckets] */
-    uint16_t *bucket_of;  /* [N_PREFIXES] */
+    int64_t n_prefixes;   /* of keys: 1 where one bucket holds all points */
+    int prefix_shift;     /* of a key to its prefix */
+    uint32_t *histogram;  /* [n_slices][n_prefixes] */
+    uint16_t *bucket_of;  /* [n_prefixes] */
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
 static void count_slice(int64_t slice, int thread, void *user)
 {
     struct order_build *b = user;
-    uint32_t *histogram = b->histogram + slice * N_PREFIXES;
+    uint32_t *histogram = b->histogram + slice * b->n_prefixes;
+    int shift = b->prefix_shift;
     uint32_t *keys = b->order->keys;
     struct oj_box f = b->frame;
     double scale = b->scale;
@@ -105,7 +108,7 @@ static void count_slice(int64_t slice, int thread, void *user)
                             oj_morton_column(y, f.y0, scale));
             /* the last code of all stands for "not a point" */
             key -= key == NO_KEY;
-            histogram[key >> 16]++;
+            histogram[(uint64_t)key >> shift]++;
         }
         keys[i] = key;
     }
@@ -118,6 +121,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
     int64_t *start = b->slice_start + slice * order->n_buckets;
     const uint32_t *keys = order->keys;
     int64_t end = oj_slice_begin(b->n, b->n_slices, slice + 1);
+    int shift = b->prefix_shift;
     (void)thread;
     for (int64_t i = oj_slice_begin(b->n, b->n_slices, slice); i < end; i++)
     {
@@ -125,7 +129,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
         struct oj_ordered_point *point;
         if (key == NO_KEY)
             continue;
-        point = order->point + start[b->bucket_of[key >> 16]]++;
+        point = order->point + start[b->bucket_of[(uint64_t)key >> shift]]++;
         point->x = b->x[i];
         point->y = b->y[i];
         point->key = key;
@@ -133,18 +137,18 @@ static void scatter_slice(int64_t slice, int thread, void *user)
     }
 }
 
-/* Cuts the 65,536 upper halves of the keys into runs of about
+/* Cuts the prefixes of the keys into runs of about
  * OJ_BUCKET_POINTS points and turns the counts of each slice into the place
  * where it writes. */
 static oj_status cut_buckets(struct order_build *b, struct oj_error *err)
 {
     struct oj_order *order = b->order;
     int64_t in_bucket = 0, n_buckets = 0;
-    for (int64_t p = 0; p < N_PREFIXES; p++)
+    for (int64_t p = 0; p < b->n_prefixes; p++)
     {
         int64_t count = 0;
         for (int64_t s = 0; s < b->n_slices; s++)
-            count += b->histogram[s * N_PREFIXES + p];
+            count += b->histogram[s * b->n_prefixes + p];
         if (in_bucket > 0 && in_bucket + count > OJ_BUCKET_POINTS)
         {
             n_buckets++;
@@ -163,9 +167,9 @@ static oj_status cut_buckets(struct order_build *b, struct oj_error *err)
     order->n_buckets = n_buckets;
     for (int64_t s = 0; s < b->n_slices; s++)
     {
-        for (int64_t p = 0; p < N_PREFIXES; p++)
+        for (int64_t p = 0; p < b->n_prefixes; p++)
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
-                b->histogram[s * N_PREFIXES + p];
+                b->histogram[s * b->n_prefixes + p];
     }
     oj_slices_place(b->n_slices, n_buckets, b->slice_start,
                     order->bucket_offset);
@@ -205,10 +209,13 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
-    b.histogram = oj_calloc(b.n_slices * N_PREFIXES, sizeof(uint32_t));
-    b.bucket_of = oj_malloc(N_PREFIXES, sizeof(uint16_t));
+    b.n_prefixes = n <= OJ_BUCKET_POINTS ? 1 : N_PREFIXES;
+    b.prefix_shift = b.n_prefixes == 1 ? 32 : 16;
+    b.histogram = oj_calloc(b.n_slices * b.n_prefixes, sizeof(uint32_t));
+    b.bucket_of = oj_malloc(b.n_prefixes, sizeof(uint16_t));
     if (b.histogram == NULL || b.bucket_of == NULL)
-        status = oj_fail_nomem(err, b.n_slices * N_PREFIXES, sizeof(uint32_t));
+        status =
+            oj_fail_nomem(err, b.n_slices * b.n_prefixes, sizeof(uint32_t));
     else
     {
         oj_parallel_for(n_threads, b.n_slices, count_slice, &b);

@@ -225,7 +225,7 @@ def make_inputs(folder):
     for name in ("points.gpkg", "zones.fgb", "lines.geojson", "squares.shp"):
         with open(f"{folder}/{name}", "rb") as whole, open(f"{folder}/cut_{name}", "wb") as cut:
             cut.write(whole.read()[:3000])
-    for name, text in (("text.gpkg", "no database\n"), ("empty.geojson", ""), ("where.sql", "v > 1"),
+    for name, text in (("text.gpkg", "no database\n"), ("empty.geojson", ""), ("where.sql", "v > 1"), ("words.csv", "plain,simple\nquoted,\n"),
                        ("good.ogrjoin", '{"type": "ogrjoin", "command_line": "points.gpkg zones.gpkg"}'),
                        ("bad.ogrjoin", '{"type": "ogrjoin", "command_line": "-k x points.gpkg'),
                        ("self.ogrjoin", '{"type": "ogrjoin", "command_line": "self.ogrjoin zones.gpkg"}')):  # fmt: skip
@@ -267,6 +267,10 @@ def of_pairs(now):
     return has_join(now) and "-agg" not in now["words"]
 
 
+def compares_texts(now):
+    return "-similar" in now["words"]
+
+
 def is_self(now):
     return now["left"] == now["right"]
 
@@ -281,7 +285,7 @@ def is_large(now):
 # others as the odd one of a line.
 OPTIONS = {
     "op": (0, "nearest dwithin intersects within contains covers coveredby contains_properly touches crosses "
-              "overlaps equals disjoint relate bbox window".split(), always),
+              "overlaps equals disjoint relate bbox window similar".split(), always),
     "relate": (0, [f"'{m}'" for m in MASKS] + ["!T*x", "!''"], always),
     "window": (0, [BOX, f"{X0} {Y0} {X0} {Y0}", "0 0 1 1", f"{BOX} -window {X0 + 100} {Y0} {X0 + 300} {Y0 + 300}",
                    "!9 9 1 1", "!0 0 nan 1"], always),
@@ -294,6 +298,15 @@ OPTIONS = {
     "k": (0.35, ["1", "2", "3", "5", "100", "!0", "!x"], nearest),
     "ties": (0.3, ["all", "first"], nearest),
     "distance_to": (0.15, ["boundary", "interior"], nearest),
+    "distance": (0.1, ["hausdorff", "directed_hausdorff", "hausdorff_points", "frechet", "least"], far),
+    "similar": (0.08, ["name:0.3", "name=name:1/2", "name+code:0.4", "code:0.9", "name:0.5 -similar id:0.2", "!name",
+                       "!nofield:0.5", "!name:2"], always),
+    "min_similarity": (0.2, ["0.5", "1/3", "!0"], compares_texts),
+    "measure": (0.5, ["jaccard", "dice", "cosine", "overlap"], compares_texts),
+    "tokens": (0.5, ["trgm", "words", *(f"{q}grams" for q in range(1, 9)), "!9grams"], compares_texts),
+    "fold": (0.4, ["full", "case", "none"], compares_texts),
+    "word_map": (0.2, ["../inputs/words.csv", "!nofile"], compares_texts),
+    "name_similarity": (0.2, ["likeness", "''"], lambda now: compares_texts(now) and of_pairs(now)),
     "on": (0.12, ["code", "code=code", "code=id", "name", "v=code", "id,code", "day", "moment", "big", "yes=code",
                   "name=code", "!nofield"], always),
     "exclude": (0.1, ["self", "same_geometry", "field=code", "field=id=code", "self -exclude field=name",
@@ -303,9 +316,10 @@ OPTIONS = {
     "point_on_surface_of": (0.07, ["input", "join", "both"], always),
     "invalid": (0.2, ["use", "skip", "fix", "!fail"], always),
     "how": (0.55, ["left", "inner", "semi", "anti", "right", "full"], always),
-    "pick": (0.16, ["first", "nearest", "largest_overlap", "smallest_area", "largest_area", "max:v", "min:v",
+    "pick": (0.16, ["first", "nearest", "largest_overlap", "smallest_area", "largest_area", "most_similar", "max:v", "min:v",
                     "max:name", "min:day", "!max:nofield"], has_join),
     "agg": (0.2, ['"' + a + '"' for a in AGGREGATES] + ["!sum(name)", "!sum(nofield)", "!sum(", "!count,count"], lambda now: "-pick" not in now["words"]),
+    "one_to_one": (0.1, [""], lambda now: not {"-agg", "-pick"} & set(now["words"])),
     "unmatched_layer": (0.15, ["alone", "!out"], is_large),
     "unmatched_join_layer": (0.15, ["join_alone", "alone"], is_large),
     "prefix": (0.1, ["j_", "''", "x"], has_join),
@@ -355,7 +369,7 @@ OPTIONS = {
     "in_place_unsafe": (0, [""], always),
     "threads": (0.25, ["1", "2", "3", "ALL_CPUS", "!0"], always),
     "backend": (0.3, ["auto", "cpu", "cpu", "cpu", "cuda", "cuda", "quadrant", "cuda_quadrant", "geos", "geos_sorted",
-                      "spatialindex", "spatialindex_collective", "sphere"], always),
+                      "spatialindex", "spatialindex_collective", "sphere", "lists"], always),
     "gpu": (1, ["0", "all", "!60", "!0,0"], lambda now: "cuda" in now["words"]),
     "gpu_memory": (1, ["100M", "!1K"], lambda now: "cuda" in now["words"]),
     "gpu_batch": (1, ["7", "50"], lambda now: "cuda" in now["words"]),
@@ -364,7 +378,7 @@ OPTIONS = {
     "memory": (0.15, ["1K", "10K", "100K", "64M", "!x"], always),
     "max_pairs": (0.06, ["1", "100", "100000"], always),
     "explain": (0, [""], always),
-    "validate": (0.12, ["", "geos", "geos_sorted", "spatialindex", "sphere", "!cpu"], always),
+    "validate": (0.12, ["", "geos", "geos_sorted", "spatialindex", "sphere", "lists", "!cpu"], always),
     "validate_report": (1, ["report.csv", "report.gpkg"], lambda now: "-validate" in now["words"]),
     "benchmark": (0, [""], always),
     "benchmark_csv": (0, ["bench.csv"], always),
@@ -457,6 +471,8 @@ def options(r, shares=0.6, dst=None):
         words += ["-relate", *value(r, "relate", now)]
     if op not in ("relate", "intersects") or r.random() < 0.5:
         words += ["-op", op]
+    if op == "similar" and r.random() < 0.95:
+        words += ["-similar", *value(r, "similar", now)]
     if op == "window" and r.random() < 0.6:
         words += ["-window", *value(r, "window", now)]
         now["right"] = None
