@@ -88,7 +88,7 @@ static void fill_features(int64_t first, int64_t end, void *user)
                                           block[i].n + side->of_segments);
             node[i] = oj_box_around(&box, 0.0);
         }
-        oj_box_levels_fill(&levels, 2, &side->node[0].x0);
+        oj_box_levels_fill(&levels, 2, (double *)side->node);
     }
 }
 
