@@ -71,14 +71,6 @@ struct similar_batch
 
 /* --- the join side -------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
-{
-    (void)join_side;
-    (void)input;
-    return relation->op == OJ_OP_SIMILAR;
-}
-
 static void free_side(struct oj_index *wrapped)
 {
     struct similar_index *self = (void *)wrapped;
@@ -448,7 +440,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_cpu_similar = {"prefixes of token sets",
-                                         takes,
+                                         oj_similar_takes,
                                          sizeof(struct similar_index),
                                          build,
                                          join,

@@ -16,14 +16,6 @@ struct lists_index
     int32_t *feature; /* ascending in a list */
 };
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
-{
-    (void)join_side;
-    (void)input;
-    return relation->op == OJ_OP_SIMILAR;
-}
-
 static void free_side(struct oj_index *wrapped)
 {
     struct lists_index *self = (void *)wrapped;
@@ -127,7 +119,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 }
 
 const struct oj_engine oj_lists_engine = {"inverted lists",
-                                          takes,
+                                          oj_similar_takes,
                                           sizeof(struct lists_index),
                                           build,
                                           join,

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+int oj_similar_takes(const struct oj_relation *relation,
+                     const struct oj_flat *join_side,
+                     const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return relation->op == OJ_OP_SIMILAR;
+}
+
 /* The filter of all but the first condition on texts. */
 static oj_status make_filter(struct oj_similar_rows *rows, struct oj_error *err)
 {

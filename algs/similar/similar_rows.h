@@ -21,6 +21,11 @@ struct oj_similar_rows
     struct oj_answers *answers; /**< [n_threads] */
 };
 
+/** For struct oj_engine: 1 for -op similar, of any features. */
+int oj_similar_takes(const struct oj_relation *relation,
+                     const struct oj_flat *join_side,
+                     const struct oj_flat *input);
+
 /** Opens a batch for n_threads. To be closed after an error, too. */
 OJ_MUST_USE oj_status oj_similar_rows_open(struct oj_similar_rows *rows,
                                            const struct oj_index_args *args,
