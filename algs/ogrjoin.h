@@ -191,6 +191,8 @@ struct ogrjoin_columns
                                      below 0: joins nothing. Of one side only */
     const int32_t *on_class; /**< only pairs of one class count; below 0: joins
                                   nothing. Both sides have them, or none */
+    const int64_t *score; /**< of the join side: pick score takes the greatest;
+                               INT64_MIN: less than all others */
 };
 
 /** Before the layer is indexed or joined. The arrays are borrowed: they outlive
@@ -200,6 +202,15 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
                           const struct ogrjoin_columns *columns,
                           struct ogrjoin_error *err);
+
+/** A column of UTF-8 texts, that of the next condition of the setting similar:
+ *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1], offset having an
+ *  entry more than the layer has features; an empty one joins nothing.  Both
+ * are borrowed as above, and before the layer is indexed or joined. Errors
+ * OGRJOIN_ERR_ARG, OGRJOIN_ERR_LIMIT: more than 8 */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
+                       const char *bytes, struct ogrjoin_error *err);
 
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
 OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
@@ -244,11 +255,56 @@ ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
 /** [count] numbers of features of the join side. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
-/** [count] distances in units of the coordinates, on the sphere metres; NaN for
- *  joins without a measure. */
+/** [count] distances in units of the coordinates, on the sphere metres;
+ *  similarities of op similar; NaN for joins without a measure. */
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
+/** [count] what a setting asked for, NaN where there is none: overlap_area,
+ *  overlap_length, overlap_percent, nearest_x, nearest_y, bearing, and with
+ *  similar similarity, similarity_2 ...  NULL: not asked for. */
+OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
+                                              const char *name);
+/** How many pairs, or rows, GEOS could not decide: they are left out. */
+OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
+
+/** A value of each feature of the join side, in one of three forms. */
+struct ogrjoin_values
+{
+    size_t size; /**< sizeof(struct ogrjoin_values) */
+    const int64_t *integer;
+    const double *real;
+    const int64_t *offset;  /**< [features + 1] into bytes: texts */
+    const char *bytes;      /**< of texts */
+    const uint8_t *is_null; /**< [features] 1: there is no value; or NULL */
+};
+
+/** A result of each left row, in one of the forms above. Free after use. */
+struct ogrjoin_results
+{
+    size_t size; /**< sizeof(struct ogrjoin_results), set by the library */
+    int64_t n;   /**< rows of the layer that was joined */
+    int64_t *integer;
+    double *real;
+    int64_t *offset;
+    char *bytes;
+    uint8_t *is_null; /**< [n] */
+};
+
+/** An aggregate of the right features of each left row's pairs, as -agg of the
+ *  command: exact sums, and an order of its own where one matters.
+ *  function   count, sum, mean, min, max, median, stddev, first, last, mode,
+ *             unique, concat (texts), weighted_sum (setting share)
+ *  separator  of concat; else not read
+ *  values     NULL: count of pairs
+ *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers that 64
+ * bits do not hold; OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
+                        const char *separator,
+                        const struct ogrjoin_values *values,
+                        struct ogrjoin_results *out, struct ogrjoin_error *err);
+OGRJOIN_API void ogrjoin_results_free(struct ogrjoin_results *results);
 
 /** How the answers of two backends compare, as -validate of the command does.
  */

@@ -5,7 +5,7 @@
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return oj_cuda_choose(relation, join_side, input, 0) >= 0;
+    return oj_cuda_choose(relation, join_side, input, OJ_CUDA_PAPERS) >= 0;
 }
 
 static const char *method(const struct oj_gpu_index *index,
@@ -14,7 +14,8 @@ static const char *method(const struct oj_gpu_index *index,
                           const struct oj_flat *input)
 {
     int family = index != NULL ? oj_cuda_chosen(index, input)
-                               : oj_cuda_choose(relation, join_side, input, 0);
+                               : oj_cuda_choose(relation, join_side, input,
+                                                OJ_CUDA_PAPERS);
     return family >= 0 ? oj_cuda_family_at(family)->name : "none";
 }
 
@@ -103,21 +104,11 @@ static const struct oj_gpu_module module = {
     takes,
     method,
     oj_cuda_index_make,
+    oj_cuda_index_make_of_papers,
     oj_cuda_index_join,
-    oj_cuda_index_count_pairs,
     oj_cuda_index_sum_pairs,
     oj_cuda_index_free,
     oj_cuda_index_why_refused,
-    oj_cuda_resident_allocate,
-    oj_cuda_resident_release,
-    oj_cuda_resident_copy,
-    oj_cuda_resident_rebuild,
-    oj_cuda_resident_join,
-    oj_cuda_resident_pairs,
-    oj_cuda_resident_count,
-    oj_cuda_resident_sum,
-    oj_cuda_resident_pin,
-    oj_cuda_resident_unpin,
     oj_cuda_screen_index,
     oj_cuda_screen_find,
     oj_cuda_screen_free,

@@ -27,11 +27,15 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_listing.cu
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu
-  cuda/points/cuda_near_points.cu
+  cuda/points/cuda_nearest_points.cu
+  cuda/similar_text/cuda_text_side.cu
+  cuda/similar_text/cuda_similar_text.cu
+  cuda/similar_text/cuda_text_lists.cu
+  cuda/similar_shapes/cuda_similar_shapes.cu
   cuda/index/cuda_index.cu
+  cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
-  cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it

@@ -94,6 +94,10 @@ const char *city_use_name(enum city_use use);
 uint64_t city_hash(const struct city *city, int stream, uint64_t i);
 double city_random(const struct city *city, int stream, uint64_t i);
 
+/** About normal, deviation 1: four uniform numbers from one hash.
+ *  (city_streets.c) */
+double city_normal(const struct city *city, int stream, uint64_t i);
+
 /** Smooth noise of period ft, 0 .. 1. */
 double city_noise(const struct city *city, int stream, double u, double v,
                   double period);
@@ -162,5 +166,24 @@ void city_traffic_free(struct city_traffic *traffic);
 
 /** Pickup i, any i. */
 struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i);
+
+/* city_places.c */
+
+#define CITY_NAME_SIZE 64
+
+struct city_place
+{
+    int64_t id; /**< the same in both layers: the same place */
+    double x, y;
+    char name[CITY_NAME_SIZE];
+};
+
+/** Row i of n of one of two layers (side 0 or 1) of shops and the like, drawn
+ *  by different people: 70 % of the rows i are the same place in both, about
+ *  30 m apart in either coordinate; of their names half are the same, a quarter
+ *  has an error or two, the others a word more or less or another order. */
+struct city_place city_place(const struct city_traffic *traffic,
+                             const struct city *city, int side, uint64_t i,
+                             uint64_t n);
 
 #endif

@@ -222,8 +222,7 @@ static const struct piece *choose_piece(const struct city_traffic *traffic,
     return &traffic->pieces[low];
 }
 
-/* About normal, deviation 1: four uniform numbers from one hash. */
-static double normal(const struct city *city, int stream, uint64_t i)
+double city_normal(const struct city *city, int stream, uint64_t i)
 {
     const uint64_t h = city_hash(city, stream, i);
     const double sum = (double)(h & 0xFFFF) + (double)((h >> 16) & 0xFFFF) +
@@ -292,8 +291,8 @@ struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i)
             u += across;
         else
             v += across;
-        u += noise * normal(city, STREAM_NOISE_U, i);
-        v += noise * normal(city, STREAM_NOISE_V, i);
+        u += noise * city_normal(city, STREAM_NOISE_U, i);
+        v += noise * city_normal(city, STREAM_NOISE_V, i);
     }
     city_to_map(city, u, v, &out.x, &out.y);
     out.hour = choose_hour(

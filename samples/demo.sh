@@ -57,11 +57,20 @@ show ogrjoin -agg 'count, mean(fare)' -overwrite \
     "$out/zones.fgb" "$city/zones.fgb" "$city/pickups.fgb"
 draw zones "$out/zones.png" "$out/zones.fgb" "$city/lots.fgb" "$city/land.fgb"
 
+step "The shops of two maps, paired by name and distance"
+show ogrjoin -op dwithin -max_distance 200m -similar name:0.5 -one_to_one \
+    -how inner -geometry connection -unmatched_layer a_only \
+    -unmatched_join_layer b_only -overwrite \
+    "$out/shops.gpkg" "$city/places_a.fgb" "$city/places_b.fgb"
+draw shops "$out/shops.png" "$out/shops.gpkg" "$city/lots.fgb" \
+    "$city/streets.fgb" "$city/land.fgb"
+
 cat <<END
 
 Done. In $PWD:
   out/map.png           the map
   out/zones.png         the zones
+  out/shops.png         shops of two maps
   out/pickups_lots.fgb  the pickups with their lots (QGIS opens it)
   out/city/             the city's layers
   build/demo/ogrjoin    the command

@@ -3,6 +3,7 @@
 
     draw_city.py map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
     draw_city.py zones OUT.png TOTALS LOTS LAND
+    draw_city.py shops OUT.png SHOPS LOTS STREETS LAND [WIDTH_FT]
 
 JOINED is what ogrjoin wrote of the nearest lot of each pickup: use_code, land_use,
 hour and join_distance. The map shows a window of WIDTH_FT (12,600) around the
@@ -10,6 +11,9 @@ middle of all pickups; the panel beside it counts all of them.
 
 TOTALS is what -agg "count, mean(fare)" wrote: zones with count and mean_fare. A
 zone is the darker the more pickups it has per acre; the two numbers stand on it.
+
+SHOPS is what -one_to_one -geometry connection wrote of places_a and places_b, with
+what neither matched as layers a_only and b_only. The window is WIDTH_FT (1,500).
 
 Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
 """
@@ -334,12 +338,102 @@ def draw_zones(out, totals, lots, land):
     picture.save(out)
 
 
+# --- the shops of two maps ----------------------------------------------------------
+
+SHOPS_WIDTH, SHOPS_HEIGHT, HEAD = 1100, 760, 92
+SIDES = ("#1f6fb4", "#d9641a")  # of map a and of map b
+PAIR, WRONG = "#2a3138", "#d3122f"
+
+
+def draw_shop(picture, x, y, side, is_alone):
+    at = picture.at(x, y)
+    picture.painter.setPen(QPen(QColor(SIDES[side]), 2))
+    picture.painter.setBrush(QColor(PAPER if is_alone else SIDES[side]))
+    picture.painter.drawEllipse(at, 5, 5)
+
+
+def draw_pair(picture, pair):
+    line = pair.GetGeometryRef()
+    (x, y), (x1, y1) = line.GetPoint_2D(0), line.GetPoint_2D(1)
+    is_right = pair["place_id"] == pair["join_place_id"]
+    picture.painter.setPen(QPen(QColor(PAIR if is_right else WRONG), 1.6))
+    picture.painter.drawLine(picture.at(x, y), picture.at(x1, y1))
+    draw_shop(picture, x, y, 0, False)
+    draw_shop(picture, x1, y1, 1, False)
+
+
+def draw_names(picture, pair, taken):
+    """Both beside their places, or neither where other names are in the way."""
+    line = pair.GetGeometryRef()
+    boxes, texts = [], []
+    lower = line.GetY(0) < line.GetY(1)
+    for side, name in enumerate((pair["name"], pair["join_name"])):
+        at = picture.at(line.GetX(side), line.GetY(side))
+        down = 1 if lower == (side == 0) else -1
+        x, y = at.x() + 8, at.y() + 5 + 6 * down
+        boxes.append(QRectF(x - 14, y - 11, 8 * len(name) + 14, 14))
+        texts.append((x, y, 12, name, SIDES[side]))
+    if not any(box.intersects(other) for box in boxes for other in taken):
+        taken += boxes
+        for words in texts:
+            picture.text(*words)
+
+
+def draw_shops_legend(picture):
+    picture.box_of(0, 0, SHOPS_WIDTH, HEAD, PAPER)
+    picture.text(24, 36, 24, "The same shops on two maps", bold=True)
+    x = 24
+    for side, is_alone, words in (
+        (0, False, "map a"), (1, False, "map b"), (0, True, "only on a"), (1, True, "only on b")
+    ):
+        picture.painter.setPen(QPen(QColor(SIDES[side]), 2))
+        picture.painter.setBrush(QColor(PAPER if is_alone else SIDES[side]))
+        picture.painter.drawEllipse(QPointF(x + 6, 66), 5, 5)
+        picture.text(x + 20, 71, 14, words)
+        x += 110
+    for colour, words in ((PAIR, "a pair by name and distance"), (WRONG, "a wrong one")):
+        picture.box_of(x, 65, 24, 2, colour)
+        picture.text(x + 32, 71, 14, words)
+        x += 250
+    notes = ("ogrjoin -op dwithin -max_distance 200m", "-similar name:0.5 -one_to_one")
+    for i, words in enumerate(notes):
+        picture.text(SHOPS_WIDTH - 24, 28 + 18 * i, 13, words, FAINT, align=1)
+
+
+def draw_shops(out, shops, lots, streets, land, width_ft="1500"):
+    dataset = ogr.Open(shops)
+    pairs = dataset.GetLayer(0)
+    places_of(pairs, "place_id", "join_place_id", "name", "join_name")
+    picture = Picture(SHOPS_WIDTH, SHOPS_HEIGHT)
+    starts = [f.GetGeometryRef().GetPoint_2D(0) for f in pairs]
+    if not starts:
+        sys.exit(f"draw_city: nothing to draw in {shops}")
+    middle = [sorted(p[i] for p in starts)[len(starts) // 4] for i in (0, 1)]
+    picture.show(middle, float(width_ft) / SHOPS_WIDTH, SHOPS_WIDTH)
+    draw_city(picture, lots, streets, land)
+    for side, name in enumerate(("a_only", "b_only")):
+        layer = dataset.GetLayer(name)
+        layer.SetSpatialFilterRect(*picture.box)
+        for feature in layer:
+            draw_shop(picture, *feature.GetGeometryRef().GetPoint_2D(0), side, True)
+    pairs.SetSpatialFilterRect(*picture.box)
+    taken = []
+    for draw in (draw_pair, lambda *of: draw_names(*of, taken)):
+        for pair in pairs:
+            draw(picture, pair)
+    draw_scale(picture, 36, SHOPS_HEIGHT - 30)
+    draw_shops_legend(picture)
+    picture.save(out)
+
+
 def main():
     what, *words = sys.argv[1:] or [""]
     if what == "map" and len(words) in (5, 6):
         draw = draw_map
     elif what == "zones" and len(words) == 4:
         draw = draw_zones
+    elif what == "shops" and len(words) in (5, 6):
+        draw = draw_shops
     else:
         sys.exit(__doc__)
     application = QGuiApplication(sys.argv[:1])

@@ -2,7 +2,7 @@
  * that GDAL can create.
  *
  *   make_city [-f FORMAT] [-seed S] [-avenues A] [-streets S] [-pickups N]
- *             FOLDER
+ *             [-places N] FOLDER
  *
  *   pickups  points         pickup_id, fare (dollars), hour (0 .. 23)
  *   lots     multipolygons  lot_id, use_code (1 .. 8), land_use
@@ -10,6 +10,8 @@
  *   land     polygons       name
  *   zones    polygons       zone_id, name
  *   stations points         station_id, reach (metres)
+ *   places_a points         place_id, name
+ *   places_b points         place_id (the same: the same place), name
  *
  * Coordinates are EPSG:2263 (US feet), those of the stations longitudes and
  * latitudes (EPSG:4326). The same numbers give the same layers.
@@ -34,7 +36,7 @@ struct request
     const char *format, *folder;
     uint64_t seed;
     int n_avenues, n_streets;
-    int64_t n_pickups;
+    int64_t n_pickups, n_places;
 };
 
 /* A layer being written. */
@@ -193,6 +195,29 @@ static int write_pickups(const struct request *request, const struct city *city,
     return failed;
 }
 
+/* Side 1 in another order. */
+static int write_places(const struct request *request, const struct city *city,
+                        int side, struct output *out)
+{
+    const uint64_t n = (uint64_t)request->n_places;
+    const uint64_t step = side == 0 ? 1 : n % 7919 != 0 ? 7919 : 7907;
+    struct city_traffic *traffic = city_traffic_new(city);
+    int failed = traffic == NULL;
+    for (uint64_t i = 0; i < n && !failed; i++)
+    {
+        const struct city_place place =
+            city_place(traffic, city, side, i * step % n, n);
+        OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(out->layer));
+        OGRGeometryH point = OGR_G_CreateGeometry(wkbPoint);
+        OGR_G_SetPoint_2D(point, 0, place.x, place.y);
+        OGR_F_SetFieldInteger64(feature, 0, place.id);
+        OGR_F_SetFieldString(feature, 1, place.name);
+        failed = add_row(out, feature, point);
+    }
+    city_traffic_free(traffic);
+    return failed;
+}
+
 static int write_land(const struct city *city, struct output *out)
 {
     struct city_shape *shape = calloc(1, sizeof *shape);
@@ -320,6 +345,17 @@ static int write_all(const struct request *request)
         failed = write_stations(&city, &out);
         failed |= close_output(&out, "stations");
     }
+    for (int side = 0; side < 2 && !failed; side++)
+    {
+        const char *name = side == 0 ? "places_a" : "places_b";
+        failed = open_output(request, name, wkbPoint, 2263, &out);
+        if (failed)
+            break;
+        add_field(out.layer, "place_id", OFTInteger64, 0, 0);
+        add_field(out.layer, "name", OFTString, CITY_NAME_SIZE, 0);
+        failed = write_places(request, &city, side, &out);
+        failed |= close_output(&out, name);
+    }
     return failed;
 }
 
@@ -344,7 +380,8 @@ int main(int argc, char **argv)
                               .seed = 1,
                               .n_avenues = 15,
                               .n_streets = 84,
-                              .n_pickups = 500000};
+                              .n_pickups = 500000,
+                              .n_places = 4000};
     for (int i = 1; i < argc; i++)
     {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -365,6 +402,8 @@ int main(int argc, char **argv)
             request.n_streets = atoi(value);
         else if (EQUAL(argv[i], "-pickups"))
             request.n_pickups = strtoll(value, NULL, 10);
+        else if (EQUAL(argv[i], "-places"))
+            request.n_places = strtoll(value, NULL, 10);
         else
         {
             fprintf(stderr, "make_city: unknown option %s\n", argv[i]);
@@ -375,7 +414,7 @@ int main(int argc, char **argv)
     if (request.folder == NULL)
     {
         fprintf(stderr, "usage: make_city [-f FORMAT] [-seed S] [-avenues A] "
-                        "[-streets S] [-pickups N] FOLDER\n");
+                        "[-streets S] [-pickups N] [-places N] FOLDER\n");
         return 1;
     }
     GDALAllRegister();

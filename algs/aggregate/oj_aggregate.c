@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <strings.h>
 
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
@@ -99,6 +100,44 @@ static inline uint64_t *row_state(const struct oj_aggregates *aggregates,
 _Static_assert(sizeof(struct oj_exact_sum) % WORD == 0 &&
                    sizeof(struct chosen) % WORD == 0,
                "the state of a row is made of words");
+
+static const struct oj_aggregate_function functions[] = {
+    {"count", OJ_AGG_COUNT, OJ_AGG_TAKES_ANY},
+    {"sum", OJ_AGG_SUM, OJ_AGG_TAKES_NUMBERS},
+    {"mean", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS},
+    {"avg", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS}, /* as SQL has it */
+    {"min", OJ_AGG_MIN, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"max", OJ_AGG_MAX, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"median", OJ_AGG_MEDIAN, OJ_AGG_TAKES_NUMBERS},
+    {"stddev", OJ_AGG_STDDEV, OJ_AGG_TAKES_NUMBERS},
+    {"first", OJ_AGG_FIRST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"last", OJ_AGG_LAST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"mode", OJ_AGG_MODE, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
+    {"unique", OJ_AGG_UNIQUE, OJ_AGG_TAKES_ORDERED},
+    {"concat", OJ_AGG_CONCAT, OJ_AGG_TAKES_WRITTEN},
+    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, OJ_AGG_TAKES_NUMBERS},
+};
+
+oj_status oj_aggregate_find(const char *before, const char *name,
+                            const struct oj_aggregate_function **out,
+                            struct oj_error *err)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    {
+        if (strcasecmp(functions[i].name, name) != 0)
+            continue;
+        while (i > 0 && functions[i - 1].kind == functions[i].kind)
+            i--; /* columns are called mean, not avg */
+        *out = &functions[i];
+        return OJ_OK;
+    }
+    if (name[0] == '\0')
+        return oj_fail(err, OJ_ERR_ARG, "%sa function is missing; there are %s",
+                       before, OJ_AGGREGATE_NAMES);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%sthere is no function '%.60s'; there are %s", before, name,
+                   OJ_AGGREGATE_NAMES);
+}
 
 enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column)
@@ -967,7 +1006,7 @@ static oj_status read_numbers(struct store *store, int64_t n_values,
 }
 
 /* The most frequent value, of several the first. */
-static oj_status read_bytes(struct store *store, struct oj_error *err)
+static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
 {
     struct text *other = &store->other, text;
     int64_t n_equal = 0, n_most = 0;
@@ -1029,7 +1068,7 @@ static oj_status go_to_row(struct store *store, int64_t row, int64_t n_values,
     if (store->order == OJ_HELD_BY_NUMBER)
         return read_numbers(store, n_values, err);
     if (store->order == OJ_HELD_BY_BYTES)
-        return read_bytes(store, err);
+        return mode_of_bytes(store, err);
     return read_joined(store, err);
 }
 

@@ -87,6 +87,32 @@ struct oj_aggregate_pairs
 
 struct oj_aggregates;
 
+/** What values a function takes. */
+enum oj_aggregate_takes
+{
+    OJ_AGG_TAKES_ANY,
+    OJ_AGG_TAKES_NUMBERS,
+    OJ_AGG_TAKES_WRITTEN, /**< as texts */
+    OJ_AGG_TAKES_ORDERED,
+    OJ_AGG_TAKES_ORDERED_GIVES_ONE /**< the result is one of the values */
+};
+
+struct oj_aggregate_function
+{
+    const char *name;
+    enum oj_aggregate_kind kind;
+    enum oj_aggregate_takes takes;
+};
+
+#define OJ_AGGREGATE_NAMES                                                     \
+    "count, sum, mean (or avg), min, max, median, stddev, first, last, mode, " \
+    "unique, concat, weighted_sum"
+
+/** The function of a name (without case). Errors begin with before. */
+OJ_MUST_USE oj_status oj_aggregate_find(
+    const char *before, const char *name,
+    const struct oj_aggregate_function **out, struct oj_error *err);
+
 /** The type of a result. */
 enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column);

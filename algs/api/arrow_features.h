@@ -11,7 +11,7 @@
 #ifndef ARROW_FEATURES_H
 #define ARROW_FEATURES_H
 
-#include "arrow_layout.h"
+#include "arrow_schema.h"
 
 /** Owner of the features of some arrays; zeroed memory is a valid empty one. */
 struct arrow_features

@@ -2,8 +2,10 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
+#include "../../flatten/text/oj_token_sets.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
+#include "api_pairs.h"
 #include "arrow_features.h"
 
 #include <errno.h>
@@ -48,6 +50,10 @@ struct ogrjoin_settings
     struct oj_relation relation;
     struct oj_options options;
     char backend[BACKEND_NAME];
+    struct api_pair_settings pairs;
+    struct oj_token_rules rules; /* of texts */
+    int measure;                 /* enum oj_text_measure of all conditions */
+    int has_k;
 };
 
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
@@ -78,6 +84,47 @@ static const struct oj_parameter own_settings[] = {
      VALUE(COUNT, options.gpu_memory), .most = MOST_WHOLE},
     {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
      VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
+    {"pick", API_PICK_NAMES,
+     .help = "one pair of each row: first, nearest, "
+             "largest_overlap, smallest_area, largest_area, most_similar, "
+             "score (of "
+             "struct ogrjoin_columns), or all (default)",
+     VALUE(CHOICE, pairs.pick)},
+    {"one_to_one",
+     .help = "1: each feature in one pair at most, best pairs first, by "
+             "similarity, then distance, then the order of the sides (0)",
+     VALUE(INT, pairs.one_to_one), .most = 1},
+    {"overlap_area", .help = "1: area of the intersection (0)",
+     VALUE(INT, pairs.overlap_area), .most = 1},
+    {"overlap_length", .help = "1: length of the intersection's lines (0)",
+     VALUE(INT, pairs.overlap_length), .most = 1},
+    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
+     VALUE(INT, pairs.overlap_percent), .most = 1},
+    {"nearest_point",
+     .help = "1: nearest_x and nearest_y, the point of the right feature that "
+             "is nearest to the left one (0)",
+     VALUE(INT, pairs.nearest_point), .most = 1},
+    {"bearing",
+     .help = "1: direction to that point, degrees clockwise from north (0)",
+     VALUE(INT, pairs.bearing), .most = 1},
+    {"share",
+     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
+             "overlaps (0)",
+     VALUE(INT, pairs.share), .most = 1},
+    {"similar",
+     .help = "only pairs with similar texts: the least similarity of each "
+             "column of texts, as 0.6 or 3/4,0.5",
+     VALUE(THRESHOLDS, relation.similar)},
+    {"measure", OJ_TEXT_MEASURE_NAMES,
+     .help = "how similar two sets of tokens are: jaccard (default), dice, "
+             "cosine, overlap",
+     VALUE(CHOICE, measure)},
+    {"tokens", OJ_TOKEN_NAMES,
+     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
+     VALUE(CHOICE, rules.tokens)},
+    {"fold", OJ_FOLD_NAMES,
+     .help = "which texts count as equal: full (default), case, none",
+     VALUE(CHOICE, rules.fold)},
 };
 
 /* An offset in the relation is one in the settings. */
@@ -153,6 +200,31 @@ static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
     return OJ_OK;
 }
 
+/* One condition for each threshold of a list. */
+static oj_status set_thresholds(struct oj_relation *relation, const char *list,
+                                struct oj_error *err)
+{
+    char word[64];
+    int n = 0;
+    for (const char *at = list; *at != '\0'; n++)
+    {
+        size_t size = strcspn(at, ",");
+        if (n == OJ_MOST_TEXTS || size >= sizeof word)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "similar is a list of at most %d numbers, not "
+                           "\"%.60s\"",
+                           OJ_MOST_TEXTS, list);
+        memcpy(word, at, size);
+        word[size] = '\0';
+        OJ_TRY(oj_threshold_parse("", "similar", word,
+                                  &relation->similar[n].numerator,
+                                  &relation->similar[n].denominator, err));
+        at += size + (at[size] == ',');
+    }
+    relation->n_similar = n;
+    return OJ_OK;
+}
+
 static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
                           const char *value, struct oj_error *err)
 {
@@ -166,6 +238,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             return set_op(settings, value, err);
         case OJ_PARAMETER_BACKEND:
             return set_backend(settings, value, err);
+        case OJ_PARAMETER_THRESHOLDS:
+            return set_thresholds(&settings->relation, value, err);
         case OJ_PARAMETER_CHOICE:
             return oj_choice_read("", name, setting->arguments, value, at, err);
         case OJ_PARAMETER_PATTERN: /* means the join that takes it */
@@ -193,6 +267,7 @@ static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
         return oj_fail(
             err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
             is_whole ? "whole " : "", setting->least, setting->most, value);
+    settings->has_k |= at == &settings->relation.k;
     if (setting->kind == OJ_PARAMETER_INT)
         *(int *)at = (int)value;
     else if (is_whole)
@@ -236,8 +311,11 @@ struct ogrjoin_layer
     atomic_int n_users;
     struct oj_flat flat;
     struct arrow_features features; /* of flat; zeroed: the caller's arrays */
-    pthread_mutex_t lock;           /* of what follows */
-    int64_t *row_number;            /* [features], or NULL: not needed yet */
+    const int64_t *score;           /* of the caller, or NULL */
+    struct oj_texts texts[OJ_MOST_TEXTS];
+    int n_texts;
+    pthread_mutex_t lock; /* of what follows */
+    int64_t *row_number;  /* [features], or NULL: not needed yet */
 };
 
 static struct ogrjoin_layer *new_layer(struct oj_error *err)
@@ -274,9 +352,11 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = OJ_OK;
-    if (columns->size < sizeof *columns)
+    if (columns->size < offsetof(struct ogrjoin_columns, score))
         status = oj_fail(&why, OJ_ERR_ARG,
                          "size must be sizeof(struct ogrjoin_columns)");
+    if (columns->size >= sizeof *columns && columns->score != NULL)
+        layer->score = columns->score;
     if (status == OJ_OK && columns->id != NULL)
         layer->flat.fid = columns->id;
     if (status == OJ_OK && columns->max_distance != NULL)
@@ -284,6 +364,29 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
     if (status == OJ_OK && columns->on_class != NULL)
         layer->flat.on_class = columns->on_class;
     return give_error(status, &why, err);
+}
+
+static oj_status add_text(struct ogrjoin_layer *layer, const int64_t *offset,
+                          const char *bytes, struct oj_error *err)
+{
+    int64_t n = layer->flat.n_features;
+    if (layer->n_texts == OJ_MOST_TEXTS)
+        return oj_fail(err, OJ_ERR_LIMIT, "a layer has at most %d texts",
+                       OJ_MOST_TEXTS);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (offset[i] < 0 || offset[i] > offset[i + 1])
+            return oj_fail(err, OJ_ERR_ARG, "offsets of texts descend");
+    }
+    layer->texts[layer->n_texts++] = (struct oj_texts){n, offset, bytes};
+    return OJ_OK;
+}
+
+int ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
+                           const char *bytes, struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(add_text(layer, offset, bytes, &why), &why, err);
 }
 
 static unsigned find_kinds(const struct oj_flat *flat)
@@ -505,12 +608,23 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 /* --- an index --------------------------------------------------------------
  */
 
+/* The texts of a layer as sets of tokens. Zeroed: none. */
+struct layer_sets
+{
+    struct oj_token_sets_buf made[OJ_MOST_TEXTS];
+    struct oj_token_sets view[OJ_MOST_TEXTS];
+};
+
 struct ogrjoin_index
 {
     atomic_int n_users;
     struct ogrjoin_layer *join_side;
     struct ogrjoin_settings settings;
+    struct oj_flat flat;  /* the join side as it is joined */
     struct oj_join *join; /* taken for each batch */
+    struct api_pair_maker maker;
+    struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
+    struct layer_sets sets; /* of the join side */
 };
 
 static int asks_ids(const struct oj_relation *relation)
@@ -543,11 +657,52 @@ static oj_status view_layer(struct ogrjoin_layer *layer,
     return status;
 }
 
+static void free_sets(struct layer_sets *sets)
+{
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_token_sets_free(&sets->made[i]);
+}
+
+/* Sets flat->texts, which are those of the layer, by dictionaries that are made
+ * where there are none. */
+static oj_status make_sets(struct ogrjoin_index *index,
+                           const struct ogrjoin_layer *layer,
+                           struct layer_sets *sets, struct oj_flat *flat,
+                           struct oj_error *err)
+{
+    const struct ogrjoin_settings *s = &index->settings;
+    int n = s->relation.n_similar, n_threads = count_threads(s);
+    const int *cancel = s->options.cancel;
+    if (n != layer->n_texts)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a layer has %d columns of texts for %d similarities",
+                       layer->n_texts, n);
+    for (int i = 0; i < n; i++)
+    {
+        struct oj_dictionary **dictionary = &index->dictionary[i];
+        if (*dictionary == NULL)
+            OJ_TRY(oj_dictionary_make(&layer->texts[i], flat->fid, &s->rules,
+                                      n_threads, cancel, dictionary,
+                                      &sets->made[i], err));
+        else
+            OJ_TRY(oj_dictionary_find(*dictionary, &layer->texts[i], flat->fid,
+                                      n_threads, cancel, &sets->made[i], err));
+        sets->view[i] = oj_token_sets_view(&sets->made[i]);
+    }
+    flat->texts = n > 0 ? sets->view : NULL;
+    flat->n_texts = n;
+    return OJ_OK;
+}
+
 void ogrjoin_index_free(struct ogrjoin_index *index)
 {
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
+    api_pair_maker_close(&index->maker);
     oj_join_close(index->join);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_dictionary_free(index->dictionary[i]);
+    free_sets(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
 }
@@ -557,7 +712,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
                            struct ogrjoin_index **out, struct oj_error *err)
 {
     struct ogrjoin_index *index = oj_calloc(1, sizeof *index);
-    struct oj_flat flat;
+    struct oj_relation *relation;
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
@@ -565,10 +720,21 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
-    status = view_layer(join_side, &settings->relation, 0, &flat, err);
+    relation = &index->settings.relation;
+    if (relation->op == OJ_OP_SIMILAR && !settings->has_k)
+        relation->k = OJ_EVERY_PAIR;
+    for (int i = 0; i < relation->n_similar; i++)
+        relation->similar[i].measure = (enum oj_text_measure)settings->measure;
+    status = view_layer(join_side, relation, 0, &index->flat, err);
     if (status == OJ_OK)
-        status = oj_join_open(&flat, &settings->relation, settings->backend,
+        status = make_sets(index, join_side, &index->sets, &index->flat, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, settings->backend,
                               &settings->options, &index->join, err);
+    if (status == OJ_OK)
+        status = api_pair_maker_open(
+            &index->maker, &settings->pairs, relation, &settings->options,
+            &index->flat, join_side->score, oj_join_tie_rank(index->join), err);
     if (status == OJ_OK)
         *out = index;
     else
@@ -606,74 +772,31 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 /* --- pairs -----------------------------------------------------------------
  */
 
-struct ogrjoin_pairs
-{
-    int64_t n;
-    int has_measure;
-    int64_t *left, *right;
-    double *measure;
-};
-
-void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
-{
-    if (pairs == NULL)
-        return;
-    oj_free(pairs->left);
-    oj_free(pairs->right);
-    oj_free(pairs->measure);
-    oj_free(pairs);
-}
-
-int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs)
-{
-    return pairs->n;
-}
-
-const int64_t *ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs)
-{
-    return pairs->left;
-}
-
-const int64_t *ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs)
-{
-    return pairs->right;
-}
-
-const double *ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs)
-{
-    return pairs->measure;
-}
-
-static oj_status fill_pairs(const struct oj_matches *matches, int64_t first,
-                            struct ogrjoin_pairs *pairs, struct oj_error *err)
-{
-    int64_t n = 0;
-    OJ_NEW(pairs->left, matches->n_pairs, err);
-    OJ_NEW(pairs->right, matches->n_pairs, err);
-    OJ_NEW(pairs->measure, matches->n_pairs, err);
-    for (int64_t row = 0; row < matches->n_rows; row++)
-    {
-        int64_t end = oj_matches_end(matches, row);
-        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
-        {
-            pairs->left[n] = first + row;
-            pairs->right[n] = matches->join_row[p];
-            pairs->measure[n++] = matches->measure[p];
-        }
-    }
-    pairs->n = n;
-    return OJ_OK;
-}
-
 static oj_status answer(struct ogrjoin_index *index, const struct oj_flat *flat,
                         struct oj_matches *out, struct oj_error *err)
 {
+    int64_t most = index->settings.options.max_batch_pairs;
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_join_take(index->join, &join, err));
     status = oj_join_batch(join, flat, out, err);
     oj_join_give_back(join);
+    /* engines whose answers cannot outgrow a batch, or of one row, do not look
+     */
+    if (status == OJ_OK && most > 0 && out->n_pairs > most)
+        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                         "the join has more pairs than max_pairs allows");
     return status;
+}
+
+/* The layer as it is joined with index, whose texts lie in zeroed sets. */
+static oj_status view_input(struct ogrjoin_index *index,
+                            struct ogrjoin_layer *input, int64_t first,
+                            struct layer_sets *sets, struct oj_flat *flat,
+                            struct oj_error *err)
+{
+    OJ_TRY(view_layer(input, &index->settings.relation, first, flat, err));
+    return make_sets(index, input, sets, flat, err);
 }
 
 /* The first feature of input is number first. */
@@ -681,21 +804,25 @@ static oj_status join_layer(struct ogrjoin_index *index,
                             struct ogrjoin_layer *input, int64_t first,
                             struct ogrjoin_pairs **out, struct oj_error *err)
 {
-    const struct oj_relation *relation = &index->settings.relation;
-    struct oj_matches matches;
-    struct ogrjoin_pairs *pairs;
+    struct oj_matches matches = {0};
+    struct layer_sets sets = {0};
+    struct ogrjoin_pairs *pairs = oj_calloc(1, sizeof *pairs);
     struct oj_flat flat;
     oj_status status;
-    OJ_TRY(view_layer(input, relation, first, &flat, err));
-    pairs = oj_calloc(1, sizeof *pairs);
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
-    memset(&matches, 0, sizeof matches);
-    status = answer(index, &flat, &matches, err);
+    status = view_input(index, input, first, &sets, &flat, err);
     if (status == OJ_OK)
-        status = fill_pairs(&matches, first, pairs, err);
-    pairs->has_measure = oj_op_get(relation->op)->measure != NULL;
+        status = answer(index, &flat, &matches, err);
+    if (status == OJ_OK)
+        status =
+            api_pairs_make(&index->maker, &flat, &matches, first, pairs, err);
     oj_matches_free(&matches);
+    free_sets(&sets);
+    atomic_fetch_add(&index->join_side->n_users, 1);
+    pairs->join_side = index->join_side;
+    pairs->join_id = index->flat.fid;
+    pairs->n_join = index->flat.n_features;
     if (status == OJ_OK)
         *out = pairs;
     else
@@ -741,9 +868,10 @@ static oj_status validate(struct ogrjoin_index *index,
 {
     const struct oj_relation *relation = &index->settings.relation;
     struct oj_matches ours = {0}, theirs = {0};
-    struct oj_flat flat, join_side;
+    struct layer_sets sets = {0};
+    struct oj_flat flat;
     struct oj_validation v = {
-        .join_side = &join_side, .input = &flat, .relation = relation};
+        .join_side = &index->flat, .input = &flat, .relation = relation};
     struct oj_join *other = NULL;
     oj_status status;
     if (out->size < sizeof *out)
@@ -751,10 +879,10 @@ static oj_status validate(struct ogrjoin_index *index,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
         reference = relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
-    OJ_TRY(view_layer(index->join_side, relation, 0, &join_side, err));
-    OJ_TRY(view_layer(input, relation, 0, &flat, err));
-    status = oj_join_open(&join_side, relation, reference,
-                          &index->settings.options, &other, err);
+    status = view_input(index, input, 0, &sets, &flat, err);
+    if (status == OJ_OK)
+        status = oj_join_open(&index->flat, relation, reference,
+                              &index->settings.options, &other, err);
     if (status == OJ_OK)
         status = answer(index, &flat, &ours, err);
     if (status == OJ_OK)
@@ -764,6 +892,7 @@ static oj_status validate(struct ogrjoin_index *index,
     if (status == OJ_OK)
         put_validation(&v, out);
     oj_validation_free(&v);
+    free_sets(&sets);
     oj_matches_free(&ours);
     oj_matches_free(&theirs);
     oj_join_close(other);
@@ -1034,6 +1163,10 @@ static oj_status join_stream(struct ogrjoin_index *index,
                              struct ArrowArrayStream *out, struct oj_error *err)
 {
     struct pair_stream *self;
+    if (index->settings.pairs.one_to_one || index->settings.relation.n_similar)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a stream is joined array by array: one_to_one needs "
+                       "all rows, and similar their texts");
     OJ_TRY(open_source(source, column, err));
     OJ_NEW(self, 1, err);
     memset(self, 0, sizeof *self);

@@ -41,7 +41,8 @@ oj_status oj_point_order_apply(struct oj_point_order *o, struct oj_flat *flat,
     struct oj_flat out = *flat;
     int64_t n = flat->n_features;
     o->n = 0;
-    if (!oj_flat_is_points(flat) || flat->n_texts > 0 || n < 2 || n > INT_MAX)
+    if (!oj_flat_is_points(flat) || flat->n_texts > 0 ||
+        flat->vectors.value != NULL || n < 2 || n > INT_MAX)
         return OJ_OK;
     OJ_TRY(sort_rows(o, flat, err));
     TAKE(x);

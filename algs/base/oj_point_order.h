@@ -30,7 +30,7 @@ struct oj_point_order
 };
 
 /** Puts the points of flat in order: afterwards it borrows from order.  A layer
- *  in the long form, or with texts, stays as it is.  O(n). */
+ *  in the long form, or with texts or vectors, stays as it is.  O(n). */
 OJ_MUST_USE oj_status oj_point_order_apply(struct oj_point_order *order,
                                            struct oj_flat *flat,
                                            struct oj_error *err);

@@ -104,18 +104,7 @@ WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
                              : collect8(hood, query, 0, out_id, out_d2);
 }
 
-WIDE static void wide_roots(int64_t n, const double *d2, double *distance)
-{
-    for (int64_t i = 0; i < n; i += 8)
-    {
-        __mmask8 mask = (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
-        __m512d v = _mm512_maskz_loadu_pd(mask, d2 + i);
-        _mm512_mask_storeu_pd(distance + i, mask, _mm512_sqrt_pd(v));
-    }
-}
-
-static const struct oj_near_kernel wide = {wide_count, wide_collect,
-                                           wide_roots};
+static const struct oj_near_kernel wide = {wide_count, wide_collect};
 
 const struct oj_near_kernel *oj_near_avx512(void)
 {

@@ -389,14 +389,13 @@ OJ_CLONES static int64_t plain_collect(const struct oj_near_hood *hood,
     return n;
 }
 
-OJ_CLONES static void plain_roots(int64_t n, const double *d2, double *distance)
+OJ_CLONES void oj_near_roots(int64_t n, const double *d2, double *distance)
 {
     for (int64_t i = 0; i < n; i++)
         distance[i] = sqrt(d2[i]);
 }
 
-const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect,
-                                             plain_roots};
+const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect};
 
 const struct oj_near_kernel *oj_near_kernel(void)
 {

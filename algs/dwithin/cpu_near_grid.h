@@ -122,10 +122,10 @@ struct oj_near_kernel
     int64_t (*collect)(const struct oj_near_hood *hood,
                        const struct oj_near_query *query, int32_t *id,
                        double *d2);
-
-    /** Distances from their squares; both may be the same array. */
-    void (*roots)(int64_t n, const double *d2, double *distance);
 };
+
+/** Distances from their squares; both may be the same array. */
+void oj_near_roots(int64_t n, const double *d2, double *distance);
 
 /** Makes hood that of the cell of x, y. */
 OJ_MUST_USE oj_status oj_near_hood_move(struct oj_near_hood *hood,

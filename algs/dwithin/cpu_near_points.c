@@ -14,8 +14,8 @@
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
-#include "cpu_list_places.h"
 #include "cpu_near_grid.h"
+#include "cpu_offset_scatter.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -203,7 +203,8 @@ static oj_status make_marks(const struct oj_pair_filter *filter,
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
     *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
-                   input->exclude_class != NULL || relation->n_similar > 0;
+                   input->exclude_class != NULL ||
+                   oj_relation_compares_attributes(relation);
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;
@@ -313,7 +314,7 @@ static oj_status fill_pairs(const struct near_points_batch *b,
                                  worker->d2, err));
     for (int64_t i = 0; i < n; i++)
         join_row[i] = feature_of(self, worker->id[i]);
-    self->kernel->roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
     return OJ_OK;
 }
 
@@ -323,8 +324,7 @@ static void take_roots(const struct near_points_batch *b,
                        struct near_points_worker *worker)
 {
     double *measure = b->out->measure + worker->squares_from;
-    b->self->kernel->roots(worker->block_at - worker->squares_from, measure,
-                           measure);
+    oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
     worker->squares_from = worker->block_at;
 }
 
@@ -526,8 +526,8 @@ static void free_side(struct oj_index *wrapped)
     oj_near_grid_free(&self->grid);
 }
 
-static oj_status make_features_of(struct close_points_index *self,
-                                  struct oj_error *err)
+static oj_status invert_tie_rank(struct close_points_index *self,
+                                 struct oj_error *err)
 {
     int64_t n = self->join_side->n_features;
     if (self->tie_rank == NULL)
@@ -558,7 +558,7 @@ static oj_status build(struct oj_index *wrapped,
         return oj_index_make(&oj_cpu_distance, args, &self->general, stats,
                              err);
     }
-    OJ_TRY(make_features_of(self, err));
+    OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_fids(&self->relation, self->join_side, self->feature_of,
                      &self->fids, err));
     stats->index_s += oj_clock_seconds() - start;

@@ -3,9 +3,11 @@
 #include <strings.h>
 
 static const struct oj_engine *const on_cpu[] = {
-    &oj_cpu_similar_shapes, &oj_cpu_nearest_points, &oj_cpu_points_in_polygons,
-    &oj_cpu_near_points,    &oj_cpu_distance,       &oj_cpu_sphere,
-    &oj_cpu_predicate,      &oj_cpu_similar,        NULL};
+    &oj_cpu_similar_shapes,     &oj_cpu_nearest_points,
+    &oj_cpu_points_in_polygons, &oj_cpu_near_points,
+    &oj_cpu_distance,           &oj_cpu_sphere,
+    &oj_cpu_predicate,          &oj_cpu_similar,
+    &oj_cpu_similar_vectors,    NULL};
 
 _Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
                "a join has room for so many");
@@ -53,10 +55,20 @@ static const struct oj_backend backends[] = {
      "reference for -metric sphere: spherical trigonometry, every edge of "
      "every feature in reach, one thread",
      1, 0, OJ_NO_DEVICE, ONLY(oj_sphere_engine)},
+    {"cuda_lists",
+     "the papers' method for similar texts on an NVIDIA GPU: inverted lists, "
+     "all common tokens counted",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_lists_engine)},
+    {"cuda_size_blocks",
+     "the papers' later method for them: blocks of texts by size, common "
+     "tokens counted",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_size_blocks_engine)},
     {"lists",
      "reference for similar texts, and the papers' method: inverted lists, all "
-     "common tokens counted, one thread",
-     1, 0, OJ_NO_DEVICE, ONLY(oj_lists_engine)},
+     "common tokens counted; for similar vectors: all pairs; one thread",
+     1, 0, OJ_NO_DEVICE,
+     (const struct oj_engine *const[]){&oj_lists_engine,
+                                       &oj_plain_vectors_engine, NULL}},
 };
 
 const struct oj_backend oj_auto_backend = {

@@ -6,6 +6,7 @@
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
 #include "../pairs/oj_pairs.h"
+#include "../pairs/oj_ranking.h"
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
@@ -38,6 +39,9 @@
  *
  * The answers are the same.
  *
+ * Similar texts within a distance are found by the distance, with the texts as
+ * a condition of each pair, and then put in their order.
+ *
  * Where it is sure that no device is used, threads have joins of their own,
  * copies of one that only prepares the join side (oj_join_take()).
  *
@@ -61,6 +65,10 @@ struct oj_join
     int32_t *tie_rank; /* [features], or NULL: the ordinal */
     struct oj_stats stats;
     struct oj_error error; /* of the call at hand */
+
+    int is_ranked; /* the pairs of args.relation are those of the next one, */
+    struct oj_relation ranked; /* by similarity, and for k */
+    struct oj_matches found;   /* before that; its memory is used again */
 
     pthread_mutex_t lock; /* held by who uses what copies do not have of their
                               own */
@@ -228,8 +236,10 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
     OJ_TRY(make_on_cpu(join, err));
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of features",
-                       oj_op_get(join->args.relation.op)->name);
+                       "-op %s is not possible between these kinds of features "
+                       "by the backend %s",
+                       oj_op_get(join->args.relation.op)->name,
+                       join->backend->name);
     OJ_TRY(index_for(join, i, err));
     return join->backend->engines[i]->join(join->of[i], input, out,
                                            &join->stats, err);
@@ -417,6 +427,14 @@ static oj_status need_on_gpu(struct oj_join *join, const struct oj_flat *input,
     return OJ_OK;
 }
 
+/* 1: features of any kinds are the same to the module. */
+static int takes_any_kind(const struct oj_join *join)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    return relation->op == OJ_OP_SIMILAR ||
+           oj_relation_compares_shapes(relation);
+}
+
 /* What points need is made ready at once, as on the CPU. */
 static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
@@ -427,7 +445,7 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
-    OJ_TRY(may_be_points(join) && takes(join, NULL)
+    OJ_TRY((may_be_points(join) || takes_any_kind(join)) && takes(join, NULL)
                ? make_on_gpu(join, err)
                : turn_to_cpu(join, NOT_TAKEN, err));
     join->uses_gpu = 1;
@@ -607,7 +625,7 @@ static void leave_if_refused(struct oj_join *join)
 }
 
 /* 1 when the CPU can go on after such an error of a device. */
-static int leaves_after(const struct oj_join *join, oj_status status)
+static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
     return has_choice(join) &&
            (cannot_hold(status) || status == OJ_ERR_NO_DEVICE ||
@@ -622,7 +640,7 @@ static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
         status = open_gpu(join, err);
     if (status == OJ_OK)
         leave_if_refused(join);
-    else if (leaves_after(join, status))
+    else if (can_go_on_without_gpu(join, status))
         leave_gpu(join, err->message);
     else
         return status;
@@ -704,6 +722,19 @@ static oj_status index_join_side(struct oj_join *join,
     return settle(join, err);
 }
 
+static void set_relation(struct oj_join *join,
+                         const struct oj_relation *relation)
+{
+    struct oj_relation *asked = &join->args.relation;
+    *asked = *relation;
+    if (relation->op != OJ_OP_SIMILAR || !(relation->max_distance < INFINITY))
+        return;
+    join->is_ranked = 1;
+    join->ranked = *relation;
+    asked->op = OJ_OP_DWITHIN;
+    asked->any_order = asked->share_lists = 0;
+}
+
 static const struct oj_backend *find_backend(const char *name)
 {
     return name == NULL || strcasecmp(name, oj_auto_backend.name) == 0
@@ -733,7 +764,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     join->backend = find_backend(backend);
     join->has_screen = -1;
     pthread_mutex_init(&join->lock, NULL);
-    join->args.relation = *relation;
+    set_relation(join, relation);
     own = &join->args.options;
     if (options != NULL)
         *own = *options;
@@ -761,6 +792,7 @@ void oj_join_close(struct oj_join *join)
     {
         join->idle = copy->next;
         drop_cpu(copy);
+        oj_matches_free(&copy->found);
         oj_free(copy);
     }
     pthread_mutex_destroy(&join->lock);
@@ -769,6 +801,7 @@ void oj_join_close(struct oj_join *join)
     oj_overlapping_points_free(join->overlapping);
     oj_free(join->overlaps);
     oj_free(join->tie_rank);
+    oj_matches_free(&join->found);
     oj_free(join);
 }
 
@@ -804,6 +837,7 @@ static oj_status copy_join(struct oj_join *join, struct oj_join **out,
         *copy = *join;
         memset(copy->of, 0, sizeof copy->of);
         memset(&copy->stats, 0, sizeof copy->stats);
+        memset(&copy->found, 0, sizeof copy->found);
         copy->original = join;
     }
     *out = copy;
@@ -902,17 +936,47 @@ static oj_status join_with_engines(struct oj_join *join,
         oj_status status = join_with_gpu(join, input, out, err);
         if (status == OJ_OK)
             leave_if_refused(join);
-        if (!leaves_after(join, status))
+        if (!can_go_on_without_gpu(join, status))
             return status;
         leave_gpu(join, err->message);
     }
     return join_on_cpu(join, input, out, err);
 }
 
+static oj_status rank_pairs(const struct oj_join *join,
+                            const struct oj_flat *input,
+                            struct oj_answers *answers, struct oj_matches *out,
+                            struct oj_error *err)
+{
+    const struct oj_matches *found = &join->found;
+    OJ_TRY(oj_answers_reserve(answers, found->n_entries, err));
+    for (int64_t row = 0; row < found->n_rows; row++)
+    {
+        for (int64_t i = found->offset[row]; i < found->offset[row + 1]; i++)
+            oj_answers_put(answers, (int32_t)row, found->join_row[i],
+                           oj_pair_rank(&join->ranked, input, row,
+                                        &join->join_side, found->join_row[i]));
+    }
+    for (int64_t i = 0; i < found->n_undecided; i++)
+        OJ_TRY(oj_answers_add_undecided(answers, found->undecided[i],
+                                        found->undecided_join[i], err));
+    return oj_answers_to_matches(answers, 1, found->n_rows, &join->ranked,
+                                 join->tie_rank, out, err);
+}
+
 static oj_status join_batch(struct oj_join *join, const struct oj_flat *input,
                             struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(prepare_batch(join, input, err));
+    if (join->is_ranked)
+    {
+        struct oj_answers answers = {0};
+        oj_status status = join_with_engines(join, input, &join->found, err);
+        if (status == OJ_OK)
+            status = rank_pairs(join, input, &answers, out, err);
+        oj_answers_free(&answers);
+        return status;
+    }
     OJ_TRY(join_with_engines(join, input, out, err));
     if (!has_left_out(join, input))
         return OJ_OK;
@@ -950,31 +1014,28 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
                    is_sum ? "summed" : "counted", join->backend->name);
 }
 
-/* Words of each join feature in place of the pairs: sums, or without a request
- * counts. */
+/* Words of each join feature in place of the pairs: sums, or one each, counts.
+ */
 static oj_status ask_module(struct oj_join *join, const struct oj_flat *input,
                             const struct oj_sum_request *request,
                             int64_t *words, int64_t *n_pairs,
                             struct oj_error *err)
 {
     const struct oj_gpu_module *module = join->module;
-    int is_taken = 0;
+    int is_taken = 0, is_sum = request->n_words > 1;
     oj_status status;
-    if (is_worth_it(join, input, request != NULL ? request->n_words : 1))
+    if (is_worth_it(join, input, request->n_words))
         OJ_TRY(need_on_gpu(join, input, &is_taken, err));
     if (!is_taken)
-        return fail_sums(join, request != NULL, err);
-    status = request != NULL
-                 ? module->sum_pairs(join->on_gpu, input, request, words,
-                                     n_pairs, &join->stats, err)
-                 : module->count_pairs(join->on_gpu, input, words, n_pairs,
-                                       &join->stats, err);
+        return fail_sums(join, is_sum, err);
+    status = module->sum_pairs(join->on_gpu, input, request, words, n_pairs,
+                               &join->stats, err);
     if (status == OJ_OK)
         note_method(join);
     if (!cannot_hold(status))
         return status;
-    join->sums_refused |= request != NULL;
-    return fail_sums(join, request != NULL, err);
+    join->sums_refused |= is_sum;
+    return fail_sums(join, is_sum, err);
 }
 
 static oj_status sum_pairs_on_gpu(struct oj_join *join,
@@ -983,16 +1044,17 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
                                   int64_t *words, int64_t *n_pairs,
                                   struct oj_error *err)
 {
+    int is_sum = request->n_words > 1;
     oj_status status;
-    if (!join->uses_gpu || has_left_out(join, input))
-        return fail_sums(join, request != NULL, err);
+    if (!join->uses_gpu || join->is_ranked || has_left_out(join, input))
+        return fail_sums(join, is_sum, err);
     status = ask_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
         join->stats.n_pairs_unmade += *n_pairs;
-    if (status != OJ_ERR_UNSUPPORTED && leaves_after(join, status))
+    if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
     {
         leave_gpu(join, err->message);
-        return fail_sums(join, request != NULL, err);
+        return fail_sums(join, is_sum, err);
     }
     leave_if_refused(join);
     return status;
@@ -1002,10 +1064,11 @@ static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
                              int64_t *count, int64_t *n_pairs,
                              struct oj_error *err)
 {
+    const struct oj_sum_request only = {.n_words = 1};
     OJ_TRY(prepare_batch(join, input, err));
     if (!has_left_out(join, input))
         OJ_TRY(settle_by_batch(join, input, err));
-    return sum_pairs_on_gpu(join, input, NULL, count, n_pairs, err);
+    return sum_pairs_on_gpu(join, input, &only, count, n_pairs, err);
 }
 
 oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
@@ -1018,7 +1081,7 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->uses_gpu && !has_left_out(join, input) &&
+    return join->uses_gpu && !join->is_ranked && !has_left_out(join, input) &&
            !join->sums_refused && takes(join, input) &&
            is_worth_it(join, input, join->n_sum_words);
 }

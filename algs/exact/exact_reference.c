@@ -415,7 +415,7 @@ static int point_side(const struct exact_segment *s, struct exact_point *point)
 }
 
 /* 1 when y is greater than that of the point. */
-static int is_above(double y, struct exact_point *point)
+static int has_greater_y(double y, struct exact_point *point)
 {
     struct oj_integer whole, scaled;
     if (y > point->bounds.y1)
@@ -432,8 +432,8 @@ static int is_above(double y, struct exact_point *point)
  * passes through the segment; 0 where the segment contains the point. */
 static int ray_meets(const struct exact_segment *s, struct exact_point *point)
 {
-    int a_above = is_above(s->ay, point);
-    if (a_above == is_above(s->by, point))
+    int a_above = has_greater_y(s->ay, point);
+    if (a_above == has_greater_y(s->by, point))
         return 0;
     if (s->ax < point->bounds.x0 && s->bx < point->bounds.x0)
         return 0;

@@ -714,10 +714,10 @@ static int box_holds(const struct oj_geos_pairs *pairs,
 
 /* Where a point on the boundaries of n parts, of which the first are listed,
  * is in the union of them. */
-static enum oj_geos_verdict locate_beside(const struct asked_polygon *asked,
-                                          const GEOSGeometry *point,
-                                          const int64_t *part, int64_t n,
-                                          enum oj_location *where)
+static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
+                                            const GEOSGeometry *point,
+                                            const int64_t *part, int64_t n,
+                                            enum oj_location *where)
 {
     struct oj_geos_pairs *pairs = asked->pairs;
     const struct geos_side *side = asked->side;
@@ -770,7 +770,7 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
     }
     if (n < 2 || !asked->tells_boundary)
         return OJ_GEOS_YES;
-    return locate_beside(asked, point, part, n, where);
+    return locate_in_union(asked, point, part, n, where);
 }
 
 /* Whether points and polygons are a pair, by their DE-9IM matrix, points first;

@@ -8,7 +8,7 @@
 #ifndef OJ_SEGMENT_PAIR_H
 #define OJ_SEGMENT_PAIR_H
 
-#include "oj_cross.h"
+#include "oj_segment_intersection.h"
 
 /** 1 when the intervals between u and v and between s and t overlap. */
 OJ_FN int oj_spans_overlap(double u, double v, double s, double t)

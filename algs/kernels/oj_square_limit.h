@@ -2,8 +2,7 @@
  *
  *  sqrt rounds correctly and never falls, so sqrt(dx * dx + dy * dy) <= d just
  *  when the sum is at most the greatest double whose root is <= d: pairs are
- *  decided by squares and yet exactly as oj_point_distance() does.  The limits
- *  are found on the host.
+ *  decided by squares and yet exactly as oj_point_distance() does.
  */
 #ifndef OJ_SQUARE_LIMIT_H
 #define OJ_SQUARE_LIMIT_H
@@ -13,22 +12,22 @@
 #include <float.h>
 
 /** The greatest double whose square root is <= d, d >= 0 and finite. */
-static inline double oj_square_most(double d)
+OJ_FN double oj_square_most(double d)
 {
     double e = d * d < DBL_MAX ? d * d : DBL_MAX;
     while (sqrt(e) > d)
         e = nextafter(e, 0.0);
-    while (e < DBL_MAX && sqrt(nextafter(e, INFINITY)) <= d)
-        e = nextafter(e, INFINITY);
+    while (e < DBL_MAX && sqrt(nextafter(e, (double)INFINITY)) <= d)
+        e = nextafter(e, (double)INFINITY);
     return e;
 }
 
 /** The least double whose square root is >= d. */
-static inline double oj_square_least(double d)
+OJ_FN double oj_square_least(double d)
 {
     double e = d * d;
     while (sqrt(e) < d && e < INFINITY)
-        e = nextafter(e, INFINITY);
+        e = nextafter(e, (double)INFINITY);
     while (e > 0.0 && sqrt(nextafter(e, 0.0)) >= d)
         e = nextafter(e, 0.0);
     return e;

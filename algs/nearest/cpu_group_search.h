@@ -13,7 +13,7 @@
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_relation.h"
 #include "../rings/cpu_rings.h"
-#include "../rings/cpu_segments.h"
+#include "../rings/cpu_segment_tree.h"
 
 #define OJ_OWN_SLOTS 4096 /* a power of two */
 #define OJ_OWN_MOST 3072  /* features that are noted */
@@ -87,7 +87,8 @@ struct oj_nearest_scratch
     struct oj_own_bounds *own; /**< k > 1 */
     /** width + height that patches and groups may have; follow the data */
     double patch_limit, group_limit;
-    int timings; /**< 1: fill filter_s and refine_s */
+    const int *cancel; /**< looked at before each group; may be NULL */
+    int timings;       /**< 1: fill filter_s and refine_s */
     double filter_s, refine_s;
     int64_t n_refined; /**< (point, segment) pairs measured */
 };

@@ -855,6 +855,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     int most = OJ_GROUP;
     for (int at = 0; at < n;)
     {
+        OJ_TRY(oj_check_cancel(s->cancel, err));
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         OJ_TRY(answer_group(search, &g, k, marks_ties, err));
         if (s->too_many)

@@ -80,7 +80,8 @@ static int takes(const struct oj_relation *relation,
            relation->min_distance == 0.0 && !relation->exclude_self &&
            relation->unordered_pairs == 0 && !relation->exclude_same_geometry &&
            join_side->on_class == NULL && join_side->exclude_class == NULL &&
-           join_side->max_distance == NULL && relation->n_similar == 0 &&
+           join_side->max_distance == NULL &&
+           !oj_relation_compares_attributes(relation) &&
            (input == NULL ||
             ((input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0 &&
              input->max_distance == NULL));
@@ -102,7 +103,6 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     int64_t first = order->bucket_offset[bucket];
     struct oj_nearest_output to = b->to;
     to.answers += thread;
-    OJ_TRY(oj_check_cancel(self->options.cancel, err));
     return oj_nearest_points(&self->index, &self->scratch[thread],
                              order->bucket_offset[bucket + 1] - first,
                              order->point + first, &to, err);
@@ -210,7 +210,10 @@ static oj_status make_workers(struct nearest_points_index *self,
     if (self->answers == NULL)
         OJ_NEW_ZEROED(self->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
+    {
+        self->scratch[t].cancel = self->options.cancel;
         self->scratch[t].timings = self->options.timings;
+    }
     return OJ_OK;
 }
 

@@ -11,6 +11,7 @@
 struct pair_rank
 {
     double dissimilarity; /* the similarity, negated; 0 where none counts */
+    double difference;    /* the same */
     double measure;
 };
 
@@ -92,6 +93,8 @@ oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
 static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
 {
     int order = oj_compare_doubles(&a->dissimilarity, &b->dissimilarity);
+    if (order == 0)
+        order = oj_compare_doubles(&a->difference, &b->difference);
     return order != 0 ? order : oj_compare_doubles(&a->measure, &b->measure);
 }
 
@@ -207,11 +210,10 @@ static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
 
 /* The pairs of a row, in their order, but for those that are worse than what
  * their join feature has. */
-static oj_status list_candidates(struct oj_one_to_one *choice,
-                                 const struct oj_matches *m,
-                                 const double *similarity, int64_t i,
-                                 const int64_t *ordinal, int64_t *n,
-                                 struct oj_error *err)
+static oj_status
+list_candidates(struct oj_one_to_one *choice, const struct oj_matches *m,
+                const double *similarity, const double *difference, int64_t i,
+                const int64_t *ordinal, int64_t *n, struct oj_error *err)
 {
     int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
     struct candidate *c;
@@ -221,6 +223,7 @@ static oj_status list_candidates(struct oj_one_to_one *choice,
     {
         const struct pair_rank rank = {
             similarity != NULL ? -similarity[p] : 0.0,
+            difference != NULL ? difference[p] : 0.0,
             isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
         int64_t join = join_of(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
@@ -254,14 +257,15 @@ static oj_status add_row(struct oj_one_to_one *choice,
 
 oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                             const struct oj_matches *matches,
-                            const double *similarity, const int64_t *ordinal,
-                            const int64_t *label, struct oj_error *err)
+                            const double *similarity, const double *difference,
+                            const int64_t *ordinal, const int64_t *label,
+                            struct oj_error *err)
 {
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t n;
-        OJ_TRY(
-            list_candidates(choice, matches, similarity, i, ordinal, &n, err));
+        OJ_TRY(list_candidates(choice, matches, similarity, difference, i,
+                               ordinal, &n, err));
         if (n > 0)
             OJ_TRY(add_row(choice, matches, ordinal,
                            label != NULL ? label[i] : choice->n_rows, n, err));

@@ -2,9 +2,10 @@
  *  pairs first.
  *
  *  The pairs of a join stand in one order: by similarity where one counts
- *  (the greatest first), then by measure (the least first, all pairs without
- * one alike), then by input row, then in tie order.  From the first to the
- * last, a pair is taken when both its features are free.
+ *  (the greatest first), then by difference where one counts, then by measure
+ * (the least first, all pairs without one alike), then by input row, then in
+ * tie order.  From the first to the last, a pair is taken when both its
+ * features are free.
  *
  *  The answer is found without that order.  Both features of a pair rank it by
  *  the one order, so the pairs taken are those at which row after row arrives
@@ -16,7 +17,7 @@
  *                     in memory, then in a temporary file
  *   finish: the pairs that join features have, in the order of rows
  *
- *  Memory: 32 bytes per join feature, 24 per pair taken, and what may be held.
+ *  Memory: 40 bytes per join feature, 24 per pair taken, and what may be held.
  *  Where labels do not ascend, 16 more per pair taken, and 16 while sorting.
  *  Time: O(pairs), beside the order within a row where its pairs are not in the
  *  order of measures.
@@ -46,16 +47,15 @@ OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
 
 /** Adds the pairs of the next rows; matches in any form, without shared lists.
  *  similarity  [entries of the matches], or NULL
+ *  difference  the same
  *  ordinal  [join features of the answer] their places in the join layer, or
  *           NULL: join_row itself
  *  label    [rows] by which a row is found afterwards, or NULL: its number,
  *           counted over all answers */
-OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
-                                        const struct oj_matches *matches,
-                                        const double *similarity,
-                                        const int64_t *ordinal,
-                                        const int64_t *label,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_one_to_one_add(
+    struct oj_one_to_one *choice, const struct oj_matches *matches,
+    const double *similarity, const double *difference, const int64_t *ordinal,
+    const int64_t *label, struct oj_error *err);
 
 /** After the last row. OJ_ERR_DATA: two rows of one label have a pair. */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,

@@ -78,7 +78,7 @@ static int wants_similarities(const struct oj_pair_request *r)
         if (r->want[OJ_PAIR_SIMILARITY + i])
             return 1;
     }
-    return 0;
+    return r->want[OJ_PAIR_DIFFERENCE];
 }
 
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
@@ -178,6 +178,30 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->request.pick == OJ_PICK_LARGEST_AREA)
         return score_areas(stage, side->whole, err);
     return OJ_OK;
+}
+
+double oj_pair_share(const struct oj_flat *flat, int32_t feature,
+                     const struct oj_pair_values *values, int64_t entry)
+{
+    unsigned kinds = oj_flat_kinds(flat, feature);
+    double whole, part;
+    if ((kinds & OJ_PART_POLYGON) != 0)
+    {
+        whole = values->value[OJ_PAIR_JOIN_AREA][entry];
+        part = values->value[OJ_PAIR_OVERLAP_AREA][entry];
+    }
+    else if ((kinds & OJ_PART_LINE) != 0)
+    {
+        whole = oj_flat_length(flat, feature);
+        part = values->value[OJ_PAIR_OVERLAP_LENGTH][entry];
+    }
+    else
+        return 1.0;
+    if (isnan(part))
+        return 0.0; /* GEOS could not say; the stage counts these */
+    if (!(part < whole))
+        return 1.0;
+    return part / whole;
 }
 
 void oj_pair_stage_close(struct oj_pair_stage *stage)
@@ -499,6 +523,14 @@ static double similarity_of(const struct pair_stage_worker *worker,
                               stage->join_side.joined, worker->feature);
 }
 
+static double difference_of(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    return oj_pair_difference(&stage->request.relation, stage->input.joined,
+                              worker->row, stage->join_side.joined,
+                              worker->feature);
+}
+
 static oj_status visit_similarities(struct pair_stage_worker *worker,
                                     struct oj_error *err)
 {
@@ -511,6 +543,9 @@ static oj_status visit_similarities(struct pair_stage_worker *worker,
                       worker->feature >= 0 ? similarity_of(worker, i)
                                            : (double)NAN);
     }
+    if (wants(worker, OJ_PAIR_DIFFERENCE))
+        set_value(worker, OJ_PAIR_DIFFERENCE,
+                  worker->feature >= 0 ? difference_of(worker) : (double)NAN);
     return OJ_OK;
 }
 
@@ -534,7 +569,8 @@ static oj_status visit_score(struct pair_stage_worker *worker,
         score = -p.distance;
     }
     else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
-        score = similarity_of(worker, 0);
+        score = stage->request.relation.n_similar > 0 ? similarity_of(worker, 0)
+                                                      : -difference_of(worker);
     else
     {
         unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);

@@ -19,7 +19,8 @@ enum oj_pick_rule
                                   length */
     OJ_PICK_SMALLEST_AREA,   /**< of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_MOST_SIMILAR, /**< of the first condition on texts */
+    OJ_PICK_MOST_SIMILAR, /**< of the first condition on texts; without one,
+                               of that on vectors */
     OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
@@ -79,6 +80,12 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
  *  its reason for one of them (the stage's memory), or "". */
 int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
                                 const char **first);
+
+/** Of the area of join feature of side, or of its length where it has no
+ *  polygons, the part that an entry's overlap takes up, 0 to 1; 1 of points.
+ *  values has the overlaps and OJ_PAIR_JOIN_AREA. */
+double oj_pair_share(const struct oj_flat *side, int32_t feature,
+                     const struct oj_pair_values *values, int64_t entry);
 
 /** Accepts NULL. */
 void oj_pair_stage_close(struct oj_pair_stage *stage);

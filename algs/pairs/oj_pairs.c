@@ -26,7 +26,13 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
                        "a condition on texts needs those of both sides");
-    filter.is_needed = relation->n_similar > 0 || asks_fids ||
+    if (relation->vector.is_asked &&
+        (input->vectors.value == NULL || join_side->vectors.value == NULL ||
+         input->vectors.n_dimensions != join_side->vectors.n_dimensions))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a condition on vectors needs those of both sides, of "
+                       "as many dimensions");
+    filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
     *out = filter;
@@ -77,15 +83,36 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return same_structure(a, feature_a, b, feature_b);
 }
 
-/* Sizes and bits first, which are side by side. */
+double oj_pair_difference(const struct oj_relation *relation,
+                          const struct oj_flat *input, int64_t row,
+                          const struct oj_flat *join_side, int64_t feature)
+{
+    return oj_vector_difference(relation->vector.norm,
+                                oj_vector_at(&input->vectors, row),
+                                oj_vector_at(&join_side->vectors, feature),
+                                input->vectors.n_dimensions);
+}
+
+static int is_near(const struct oj_pair_filter *f, int64_t row, int64_t feature)
+{
+    return oj_vector_is_there(&f->input->vectors, row) &&
+           oj_vector_is_there(&f->join_side->vectors, feature) &&
+           oj_pair_difference(f->relation, f->input, row, f->join_side,
+                              feature) <= f->relation->vector.max_difference;
+}
+
+/* Sizes and bits first, which are side by side: were all that they leave open
+ * in common, the condition would have to hold. */
 static int are_similar(const struct oj_text_condition *condition,
                        const struct oj_token_sets *a, int64_t row,
                        const struct oj_token_sets *b, int64_t feature)
 {
-    int64_t least =
-        oj_text_least_common(condition, a->size[row], b->size[feature]);
-    return oj_token_sets_bound(a, row, b, feature) >= least &&
-           oj_token_sets_common(a, row, b, feature) >= least;
+    int64_t n_a = a->size[row], n_b = b->size[feature];
+    int64_t common = oj_token_sets_bound(a, row, b, feature);
+    if (common <= 0 || !oj_text_is_similar(condition, common, n_a, n_b))
+        return 0;
+    common = oj_token_sets_common(a, row, b, feature);
+    return common > 0 && oj_text_is_similar(condition, common, n_a, n_b);
 }
 
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
@@ -111,6 +138,8 @@ int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
                          feature))
             return 0;
     }
+    if (relation->vector.is_asked && !is_near(filter, row, feature))
+        return 0;
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(a, row, b, feature);
 }
@@ -124,4 +153,13 @@ double oj_pair_similarity(const struct oj_relation *relation, int condition,
     return oj_text_similarity(relation->similar[condition].measure,
                               oj_token_sets_common(a, row, b, feature),
                               a->size[row], b->size[feature]);
+}
+double oj_pair_rank(const struct oj_relation *relation,
+                    const struct oj_flat *input, int64_t row,
+                    const struct oj_flat *join_side, int64_t feature)
+{
+    return oj_relation_ranks_by_similarity(relation)
+               ? -oj_pair_similarity(relation, 0, input, row, join_side,
+                                     feature)
+               : oj_pair_difference(relation, input, row, join_side, feature);
 }

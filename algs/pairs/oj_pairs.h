@@ -43,13 +43,25 @@ double oj_pair_similarity(const struct oj_relation *relation, int condition,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
+/** The difference of the vectors of relation's condition; both have one. */
+double oj_pair_difference(const struct oj_relation *relation,
+                          const struct oj_flat *input, int64_t row,
+                          const struct oj_flat *join_side, int64_t feature);
+
+/** The measure of similar: the first similarity, negated, or where no texts are
+ *  compared the difference. */
+double oj_pair_rank(const struct oj_relation *relation,
+                    const struct oj_flat *input, int64_t row,
+                    const struct oj_flat *join_side, int64_t feature);
+
 /** 1 when the two features have the same parts, rings and vertices, in the same
  *  order and bit for bit (0 and -0 are equal). */
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
 /** 0 when no pair of the feature can count: its class is below 0, its own
- *  greatest distance negative or NaN, or one of its texts has no token. */
+ *  greatest distance negative or NaN, one of its texts has no token, or it
+ *  has no vector. */
 static inline int oj_feature_may_pair(const struct oj_flat *flat,
                                       int64_t feature)
 {
@@ -58,6 +70,9 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
         if (flat->texts[i].size[feature] == 0)
             return 0;
     }
+    if (flat->vectors.value != NULL &&
+        !oj_vector_is_there(&flat->vectors, feature))
+        return 0;
     return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }

@@ -229,8 +229,8 @@ static oj_status gather_undecided(const struct oj_answers *answers,
     return OJ_OK;
 }
 
-static void fill_one_to_one(const struct oj_answers *answers, int64_t n_answers,
-                            const int32_t *tie_rank, struct oj_matches *out)
+static void fill_one_each(const struct oj_answers *answers, int64_t n_answers,
+                          const int32_t *tie_rank, struct oj_matches *out)
 {
     for (int64_t row = 0; row < out->n_rows; row++)
     {
@@ -400,7 +400,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     if (!oj_relation_gives_lists(relation))
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
-        fill_one_to_one(answers, n_answers, tie_rank, out);
+        fill_one_each(answers, n_answers, tie_rank, out);
         return gather_undecided(answers, n_answers, out, err);
     }
     OJ_TRY(place_entries(NULL, answers, n_answers, n_rows, 0, out, err));

@@ -8,7 +8,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../kernels/oj_said.h"
+#include "../kernels/oj_filter_verdict.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_row_order.h"
@@ -727,10 +727,10 @@ static int is_open(const struct predicate_index *index, uint8_t said)
 
 /* The screen's word on a pair without contact of edges is that of cpu_shapes.c
  * where polygons of several rings are nice. */
-static oj_status take_if_nice(const struct predicate_batch *b,
-                              struct predicate_worker *w,
-                              const struct oj_shape *shape, int32_t feature,
-                              int meets, int *holds, struct oj_error *err)
+static oj_status decide_if_valid(const struct predicate_batch *b,
+                                 struct predicate_worker *w,
+                                 const struct oj_shape *shape, int32_t feature,
+                                 int meets, int *holds, struct oj_error *err)
 {
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
     int is_sure = 1;
@@ -843,9 +843,9 @@ static oj_status decide_row(int64_t row, int thread, void *user,
             OJ_TRY(ask(b->rows, w, &shape, index->place_of[feature[i]], &holds,
                        err));
         else
-            OJ_TRY(take_if_nice(b->rows, w, &shape, feature[i],
-                                said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
-                                err));
+            OJ_TRY(decide_if_valid(b->rows, w, &shape, feature[i],
+                                   said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
+                                   err));
         said[i] = holds != (index->relation.op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
@@ -1082,8 +1082,8 @@ static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
     return OJ_OK;
 }
 
-static oj_status take_all(struct predicate_batch *b, int n_threads,
-                          struct oj_matches *out, struct oj_error *err)
+static oj_status join_rows(struct predicate_batch *b, int n_threads,
+                           struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
                            take_row, b, err));
@@ -1135,7 +1135,7 @@ static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
     if (is_screened)
         OJ_TRY(screened_to_matches(b, out, err));
     else
-        OJ_TRY(take_all(b, n_threads, out, err));
+        OJ_TRY(join_rows(b, n_threads, out, err));
     for (int t = 0; t < n_threads; t++)
         stats->n_candidates += index->worker[t].n_asked;
     stats->sort_s += sorted - start;

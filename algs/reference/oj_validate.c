@@ -110,7 +110,7 @@ static int compare_pairs(const void *left, const void *right)
     return (a->measure > b->measure) - (a->measure < b->measure);
 }
 
-static int is_left_out(const struct oj_validated_row *of, int32_t feature)
+static int is_undecided(const struct oj_validated_row *of, int32_t feature)
 {
     return of->n_left_out > 0 &&
            bsearch(&feature, of->left_out, (size_t)of->n_left_out,
@@ -125,8 +125,8 @@ static void copy_row(const struct oj_validation *v, struct oj_validated_row *of)
          i < oj_matches_end(of->matches, of->row); i++)
     {
         int32_t feature = of->matches->join_row[i];
-        if (!is_left_out(&v->ours, feature) &&
-            !is_left_out(&v->reference, feature))
+        if (!is_undecided(&v->ours, feature) &&
+            !is_undecided(&v->reference, feature))
             of->pair[of->n++] =
                 (struct oj_row_pair){feature, of->matches->measure[i]};
     }
@@ -497,7 +497,7 @@ static oj_status check_left_out(struct oj_validation *v, struct oj_error *err)
         struct oj_row_pair pair = {v->reference.left_out[i], NAN};
         struct oj_row_pair *had = NULL;
         int is_proved;
-        if (is_left_out(&v->ours, pair.join_row))
+        if (is_undecided(&v->ours, pair.join_row))
             continue;
         for (int64_t p = oj_matches_first(ours, v->ours.row);
              p < oj_matches_end(ours, v->ours.row); p++)

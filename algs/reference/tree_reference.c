@@ -23,7 +23,7 @@
  *
  *  Distances of shapes are GEOS's, too, but for directed ones, for which it has
  *  no function, and Frechet tables too large for it: those are
- * plain_shapes.h's.
+ * plain_shape_distances.h's.
  *
  *  A pair that GEOS cannot decide is listed as undecided; of the nearest join
  *  the row, where that pair could be in its answer.
@@ -40,7 +40,7 @@
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
-#include "plain_shapes.h"
+#include "plain_shape_distances.h"
 #include "plain_sphere.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ struct geos_tree
     struct oj_error *found_err;
 };
 
-static oj_status fail_tree(const struct geos_tree *tree, struct oj_error *err)
+static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
 {
     const char *text = tree->handle.message;
     return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
@@ -136,7 +136,7 @@ static oj_status query_geos_tree(void *opened, const struct oj_box *window,
     struct geos_tree *tree = opened;
     GEOSGeometry *diagonal = make_diagonal(tree->handle.geos, window);
     if (diagonal == NULL)
-        return fail_tree(tree, err);
+        return fail_geos(tree, err);
     tree->found = found;
     tree->found_err = err;
     tree->found_status = OJ_OK;
@@ -170,7 +170,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
     geos = tree->handle.geos;
     tree->strtree = GEOSSTRtree_create_r(geos, NODE_CAPACITY);
     if (tree->strtree == NULL)
-        return fail_tree(tree, err);
+        return fail_geos(tree, err);
     OJ_NEW_ZEROED(tree->diagonal, boxes->n, err);
     for (int64_t i = 0; i < boxes->n; i++)
     {
@@ -178,7 +178,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
             continue;
         tree->diagonal[i] = make_diagonal(geos, &boxes->box[i]);
         if (tree->diagonal[i] == NULL)
-            return fail_tree(tree, err);
+            return fail_geos(tree, err);
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
                              &boxes->box[i]);
     }
@@ -187,7 +187,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
     status = query_geos_tree(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
     if (status == OJ_OK && tree->handle.message[0] != '\0')
-        status = fail_tree(tree, err);
+        status = fail_geos(tree, err);
     return status;
 }
 

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../kernels/oj_cross.h"
+#include "../kernels/oj_segment_intersection.h"
 #include "relate_figure.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "relate.h"
 
-#include "../kernels/oj_cross.h"
+#include "../kernels/oj_segment_intersection.h"
 
 #include <string.h>
 

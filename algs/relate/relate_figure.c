@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_lane_loops.h"
 #include "../base/exact_integer.h"
-#include "../kernels/oj_cross.h"
+#include "../kernels/oj_segment_intersection.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -846,10 +846,11 @@ static oj_status is_in_one_part(struct oj_figure *f, double x, double y,
 
 /* Edges of two parts, which are apart but for an end: in that the rings may
  * cross all the same. */
-static oj_status parts_only_touch(struct oj_figure *f, const struct oj_edge *e,
-                                  const struct oj_edge *other,
-                                  struct oj_node_scratch *scratch, int *touch,
-                                  struct oj_error *err)
+static oj_status edges_touch_without_overlap(struct oj_figure *f,
+                                             const struct oj_edge *e,
+                                             const struct oj_edge *other,
+                                             struct oj_node_scratch *scratch,
+                                             int *touch, struct oj_error *err)
 {
     const struct oj_edge *edge[2] = {e, other};
     for (int i = 0; i < 4 && *touch; i++)
@@ -879,7 +880,8 @@ static oj_status band_is_fine(struct oj_figure *f, int32_t band,
                 continue;
             *is_fine = are_apart(e, other);
             if (*is_fine && e->group != other->group)
-                OJ_TRY(parts_only_touch(f, e, other, scratch, is_fine, err));
+                OJ_TRY(edges_touch_without_overlap(f, e, other, scratch,
+                                                   is_fine, err));
         }
     }
     return OJ_OK;

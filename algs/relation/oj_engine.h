@@ -110,8 +110,12 @@ extern const struct oj_engine oj_cpu_distance;
 extern const struct oj_engine oj_cpu_sphere;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
-/** similar: texts. */
+/** similar: texts; and its two ways alone, to measure and to test. */
 extern const struct oj_engine oj_cpu_similar;
+extern const struct oj_engine oj_cpu_similar_lists;
+extern const struct oj_engine oj_cpu_similar_bitmaps;
+/** similar: vectors. */
+extern const struct oj_engine oj_cpu_similar_vectors;
 
 /* References: any join, also on the sphere (tree_reference.c), and the papers'
  * method. */
@@ -121,7 +125,10 @@ extern const struct oj_engine oj_spatialindex_engine;
 extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
+extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;
+extern const struct oj_engine oj_cuda_lists_engine;
+extern const struct oj_engine oj_cuda_size_blocks_engine;
 
 #endif

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 9u
+#define OJ_GPU_ABI 10u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -30,20 +30,19 @@ struct oj_gpu_device
     char why_not[160]; /**< "" when usable, else the reason in words */
 };
 
-/** Arrays in the memory of one device, for callers that keep their points
- *  there. */
-struct oj_gpu_points
-{
-    int64_t n;
-    const double *x, *y; /**< [n] device memory, layer CRS units */
-    const int64_t *fid;  /**< [n] device memory, for self joins; else NULL */
-};
-
 /* A join side, as the module has it for its own kernels, for a screen and for
  * the papers' method. */
 struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
+
+/** The papers' methods for similar texts. */
+enum oj_gpu_papers
+{
+    OJ_GPU_LISTS,       /**< gSSJoin */
+    OJ_GPU_SIZE_BLOCKS, /**< sf-gSSJoin */
+    OJ_N_GPU_PAPERS
+};
 
 /** The module's functions. Statuses and errors are as everywhere; a function
  *  that fails leaves the process and the other devices usable. */
@@ -77,13 +76,17 @@ struct oj_gpu_module
                        const struct oj_options *options,
                        struct oj_gpu_index **out, struct oj_stats *stats,
                        struct oj_error *err);
+    oj_status (*papers_index)(enum oj_gpu_papers method,
+                              const struct oj_flat *join_side,
+                              const int32_t *tie_rank,
+                              const struct oj_relation *relation,
+                              const struct oj_options *options,
+                              struct oj_gpu_index **out, struct oj_stats *stats,
+                              struct oj_error *err); /**< for join() */
     oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
-    oj_status (*count_pairs)(struct oj_gpu_index *index,
-                             const struct oj_flat *input, int64_t *count,
-                             int64_t *n_pairs, struct oj_stats *stats,
-                             struct oj_error *err);
+    /** As oj_join_sum_pairs(); a request of one word: pairs are counted. */
     oj_status (*sum_pairs)(struct oj_gpu_index *index,
                            const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
@@ -95,61 +98,8 @@ struct oj_gpu_module
      *  join side, or lacks the memory. "" when none was passed over. */
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
-    /* Data that stay on the device: the index's first one. */
-
-    /** Device memory, on the device of index; free with release. */
-    oj_status (*allocate)(struct oj_gpu_index *index, int64_t bytes, void **out,
-                          struct oj_error *err);
-    void (*release)(struct oj_gpu_index *index, void *memory);
-    /** Copies between host and device memory, done on return. */
-    oj_status (*copy)(struct oj_gpu_index *index, void *to, const void *from,
-                      int64_t bytes, struct oj_error *err);
-
-    /** Prepares the join side once more, as index() did; for measurements of
-     *  that part alone. By the device's clock: seconds[0] from the flat arrays
-     *  on the device to segments in tie order, seconds[1] to the index. After
-     *  an error the index may be good for nothing but to be freed. */
-    oj_status (*rebuild)(struct oj_gpu_index *index, double seconds[2],
-                         struct oj_error *err);
-
-    /** One-to-one joins: fills d_row and d_measure [n] (device memory,
-     *  d_measure may be NULL) as struct oj_matches has them. *seconds: by the
-     *  device's clock. */
-    oj_status (*join_resident)(struct oj_gpu_index *index,
-                               const struct oj_gpu_points *points,
-                               int32_t *d_row, double *d_measure,
-                               double *seconds, struct oj_error *err);
-
-    /** Joins that give lists: makes them on the device, as for a batch of all
-     *  points, and drops them; for measurements. */
-    oj_status (*pairs_resident)(struct oj_gpu_index *index,
-                                const struct oj_gpu_points *points,
-                                int64_t *n_pairs, double *seconds,
-                                struct oj_error *err);
-
-    /** Adds to d_count [join features] (device memory) the pairs of each join
-     *  feature, without writing the pairs. */
-    oj_status (*count_resident)(struct oj_gpu_index *index,
-                                const struct oj_gpu_points *points,
-                                int64_t *d_count, double *seconds,
-                                struct oj_error *err);
-
-    /** Adds to d_words [join features * words of request] (device memory) what
-     *  the backend's sum_pairs adds; the columns of request are device memory.
-     */
-    oj_status (*sum_resident)(struct oj_gpu_index *index,
-                              const struct oj_gpu_points *points,
-                              const struct oj_sum_request *request,
-                              int64_t *d_words, double *seconds,
-                              struct oj_error *err);
-
-    /** Pins host memory for fast copies, and lets it go; slow (some seconds
-     *  for many GB). */
-    oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
-    void (*unpin)(const void *memory);
-
     /* Pairs of features of any kinds but points alone whose boxes pass, and
-     * what is known of them (oj_screen.h), on the devices of options. */
+     * what is known of them (oj_screen.h), on the first device of options. */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,

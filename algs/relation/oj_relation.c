@@ -56,11 +56,14 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
      .needs_text = "-relate MASK, nine of the letters T F * 0 1 2"},
     {"bbox", "their envelopes have a point in common", SHAPES(BBOX),
      .synonyms = "envelope"},
-    {"similar", "texts are similar: the pairs of -similar, best first",
-     .synonyms = "fuzzy", .measure = "join_similarity", .measure_is_negated = 1,
-     .takes = OJ_TAKES_TEXTS | OJ_TAKES_K, .transposed = OJ_OP_SIMILAR,
-     .needs = "similar",
-     .needs_text = "fields of texts: -similar FIELD[=JOIN_FIELD]:T"},
+    {"similar",
+     "texts or vectors are similar: the pairs of -similar or -vector, best "
+     "first",
+     .synonyms = "fuzzy", .measure = "join_similarity",
+     .takes = OJ_TAKES_ATTRIBUTES | OJ_TAKES_K, .transposed = OJ_OP_SIMILAR,
+     .needs = "similar|vector",
+     .needs_text = "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
+                   " or numbers, as -vector FIELD+FIELD -max_difference D"},
 };
 
 #define VALUE(type, field)                                                     \
@@ -70,7 +73,7 @@ static const struct oj_parameter parameters[] = {
     {"relate", "MASK", "relate",
      "the join is a DE-9IM pattern: nine of T F * 0 1 2, as T*F**F***",
      VALUE(PATTERN, mask)},
-    {"max_distance", "D[unit]", "nearest|dwithin",
+    {"max_distance", "D[unit]", "nearest|dwithin|similar",
      "only join features within this distance, in units of the coordinates, on "
      "the sphere metres; default: any; dwithin needs one",
      "only join features within this distance; units m, km, ft, us-ft, mi, "
@@ -80,7 +83,7 @@ static const struct oj_parameter parameters[] = {
     {"min_distance", "D[unit]", "nearest|dwithin",
      "only join features at least so far", VALUE(DISTANCE, min_distance),
      .most = 1e300},
-    {"metric", "planar|sphere", "nearest|dwithin",
+    {"metric", "planar|sphere", "nearest|dwithin|similar",
      "distances in the plane of the CRS (default), or along great circles, in "
      "metres, where the CRS of the join is in degrees",
      VALUE(CHOICE, metric)},
@@ -250,10 +253,12 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "a join has at most %d conditions on texts",
                        (int)OJ_MOST_TEXTS);
-    if (r->op == OJ_OP_SIMILAR && r->n_similar == 0)
-        return oj_fail(err, OJ_ERR_ARG, "-op similar needs texts to compare");
+    if (r->op == OJ_OP_SIMILAR && !oj_relation_compares_attributes(r))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-op similar needs texts or vectors to compare");
     for (int i = 0; i < r->n_similar; i++)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
+    OJ_TRY(oj_vector_condition_check(&r->vector, err));
     if (r->op == OJ_OP_RELATE)
         return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;

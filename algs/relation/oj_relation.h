@@ -6,6 +6,7 @@
 
 #include "../../flatten/base/oj_status.h"
 #include "oj_text_condition.h"
+#include "oj_vector_condition.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +32,7 @@ enum oj_op
     OJ_OP_DISJOINT,
     OJ_OP_RELATE,  /**< the DE-9IM pattern in struct oj_relation.mask */
     OJ_OP_BBOX,    /**< envelopes intersect */
-    OJ_OP_SIMILAR, /**< similar texts */
+    OJ_OP_SIMILAR, /**< similar texts or vectors */
     OJ_N_OPS
 };
 
@@ -81,9 +82,10 @@ enum oj_metric
 struct oj_relation
 {
     enum oj_op op;
-    double max_distance; /**< nearest, dwithin: CRS units, >= 0; INFINITY:
-                              unbounded; features may have their own
-                              (struct oj_flat.max_distance) */
+    double max_distance; /**< nearest, dwithin, similar: CRS units, >= 0;
+                              INFINITY: unbounded (similar: geometries do not
+                              matter); features may have their own, but not of
+                              similar (struct oj_flat.max_distance) */
     int64_t k;           /**< nearest, similar: join features per input
                               feature, >= 1 */
     enum oj_ties ties;
@@ -99,6 +101,8 @@ struct oj_relation
     int n_similar;             /**< conditions on texts, which both sides have
                                     (struct oj_flat.texts) */
     struct oj_text_condition similar[OJ_MOST_TEXTS]; /**< [n_similar] */
+    struct oj_vector_condition vector; /**< on vectors, which both sides have
+                                            (struct oj_flat.vectors) */
     int any_order;   /**< 1: pairs of a row may come in any order (not nearest),
                           which saves the sorting, and lists may be scattered
                           (oj_matches.h), which saves much of the rest */
@@ -114,8 +118,10 @@ enum oj_op_takes
     OJ_TAKES_K = 2,        /**< of a row's pairs the first k by measure */
     OJ_TAKES_SHAPES = 4,   /**< what features or their envelopes have in
                                 common */
-    OJ_TAKES_TEXTS = 8     /**< their texts: the first of the conditions on
-                                them is its measure; geometries do not matter */
+    OJ_TAKES_ATTRIBUTES = 8 /**< their texts or vectors: the first condition
+                                  on texts is its measure, without one that on
+                                  vectors; geometries do not matter without a
+                                  greatest distance */
 };
 
 /** A row of the table of joins. Texts that are not named may be NULL. */
@@ -123,16 +129,15 @@ struct oj_op_info
 {
     const char *name;        /**< value of -op; never NULL */
     const char *description; /**< one line for --help; never NULL */
-    const char *measure;     /**< the column that holds it */
-    int measure_is_negated;  /**< 1: pairs hold it negated, so that the best is
-                                  the least, as with distances */
-    unsigned takes;          /**< enum oj_op_takes or'ed */
-    enum oj_op transposed;   /**< the join with its sides exchanged (see
-                                  oj_relation_transpose) */
-    const char *synonyms;    /**< its names in other systems, "a|b" */
-    const char *pattern;     /**< of DE-9IM, where one decides */
-    const char *needs;       /**< one of these options there must be, "a|b" */
-    const char *needs_text;  /**< the same in words */
+    const char *measure; /**< the column that holds it; pairs hold similarities
+                              negated, so that the best is the least */
+    unsigned takes;      /**< enum oj_op_takes or'ed */
+    enum oj_op transposed;  /**< the join with its sides exchanged (see
+                                 oj_relation_transpose) */
+    const char *synonyms;   /**< its names in other systems, "a|b" */
+    const char *pattern;    /**< of DE-9IM, where one decides */
+    const char *needs;      /**< one of these options there must be, "a|b" */
+    const char *needs_text; /**< the same in words */
 };
 
 enum oj_parameter_kind
@@ -143,9 +148,10 @@ enum oj_parameter_kind
     OJ_PARAMETER_PATTERN,  /**< char[10]: a DE-9IM pattern */
 
     /* Of settings of the library alone. */
-    OJ_PARAMETER_INT,    /**< int, from least to most */
-    OJ_PARAMETER_OP,     /**< enum oj_op: a name of the table */
-    OJ_PARAMETER_BACKEND /**< char[]: a backend's name, or auto */
+    OJ_PARAMETER_INT,       /**< int, from least to most */
+    OJ_PARAMETER_OP,        /**< enum oj_op: a name of the table */
+    OJ_PARAMETER_BACKEND,   /**< char[]: a backend's name, or auto */
+    OJ_PARAMETER_THRESHOLDS /**< n_similar conditions: a list of fractions */
 };
 
 /** What a join can be told: an option of the command, and a setting of the
@@ -221,6 +227,18 @@ static inline int oj_relation_compares_shapes(const struct oj_relation *r)
 {
     return r->distance != OJ_DISTANCE_LEAST &&
            (oj_op_get(r->op)->takes & OJ_TAKES_DISTANCE) != 0;
+}
+
+/** 1 when texts or vectors are compared. */
+static inline int oj_relation_compares_attributes(const struct oj_relation *r)
+{
+    return r->n_similar > 0 || r->vector.is_asked;
+}
+
+/** 1 when the measure is a similarity, which pairs hold negated. */
+static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_SIMILAR && r->n_similar > 0;
 }
 
 /** 1 when pairs of a row are sorted by (measure, tie rank) and the first k are

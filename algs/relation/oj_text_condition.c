@@ -1,11 +1,5 @@
 #include "oj_text_condition.h"
 
-#include <math.h>
-
-/* Sets have 2^20 tokens at most, fractions parts of 10^9: all but squares stay
- * below 2^52. */
-__extension__ typedef unsigned __int128 u128;
-
 oj_status oj_text_condition_check(const struct oj_text_condition *condition,
                                   struct oj_error *err)
 {
@@ -21,98 +15,50 @@ oj_status oj_text_condition_check(const struct oj_text_condition *condition,
     return OJ_OK;
 }
 
-static int64_t least(int64_t a, int64_t b)
+enum
 {
-    return a < b ? a : b;
+    MOST_DIGITS = 9 /* after the point, or of either half of a fraction */
+};
+
+/* Appends digits to *number; returns how many, those that are too many not
+ * read. */
+static int read_digits(const char **at, int most, int64_t *number)
+{
+    int n = 0;
+    for (; n < most && **at >= '0' && **at <= '9'; (*at)++, n++)
+        *number = 10 * *number + (**at - '0');
+    return n;
 }
 
-int oj_text_is_similar(const struct oj_text_condition *condition, int64_t o,
-                       int64_t a, int64_t b)
+oj_status oj_threshold_parse(const char *dash, const char *option,
+                             const char *text, int64_t *numerator,
+                             int64_t *denominator, struct oj_error *err)
 {
-    int64_t p = condition->numerator, q = condition->denominator;
-    u128 left, right;
-    switch (condition->measure)
+    const char *at = text;
+    int64_t over = 0, under = 0;
+    int n = read_digits(&at, MOST_DIGITS, &over);
+    if (*at == '/' && n > 0)
     {
-        case OJ_TEXT_JACCARD:
-            return o * q >= p * (a + b - o);
-        case OJ_TEXT_DICE:
-            return 2 * o * q >= p * (a + b);
-        case OJ_TEXT_OVERLAP:
-            return o * q >= p * least(a, b);
-        case OJ_TEXT_COSINE:
-            break;
+        at++;
+        read_digits(&at, MOST_DIGITS, &under);
     }
-    left = (uint64_t)(o * q);
-    right = (uint64_t)(p * p);
-    return left * left >= right * (uint64_t)(a * b);
-}
-
-int64_t oj_text_least_common(const struct oj_text_condition *condition,
-                             int64_t a, int64_t b)
-{
-    int64_t p = condition->numerator, q = condition->denominator, o = 0;
-    switch (condition->measure)
+    else
     {
-        case OJ_TEXT_JACCARD:
-            o = (p * (a + b) + p + q - 1) / (p + q);
-            break;
-        case OJ_TEXT_DICE:
-            o = (p * (a + b) + 2 * q - 1) / (2 * q);
-            break;
-        case OJ_TEXT_OVERLAP:
-            o = (p * least(a, b) + q - 1) / q;
-            break;
-        case OJ_TEXT_COSINE: /* near it, and then exactly */
-            o = (int64_t)((double)p / (double)q * sqrt((double)(a * b)));
-            while (o > 0 && oj_text_is_similar(condition, o - 1, a, b))
-                o--;
-            while (!oj_text_is_similar(condition, o, a, b))
-                o++;
+        int is_decimal = *at == '.', n_after = 0;
+        at += is_decimal;
+        if (is_decimal && n <= 1)
+            n_after = read_digits(&at, MOST_DIGITS, &over);
+        under = n + n_after > 0;
+        for (; n_after > 0; n_after--)
+            under *= 10;
     }
-    return o > 0 ? o : 1;
-}
-
-/* 1 when o / sqrt(ab) is greater than half_units * 2^(exponent - 1), of 54
- * bits and below 2; o, sqrt(ab) from 1 to 2^20. */
-static int exceeds(int64_t o, int64_t ab, int64_t half_units, int exponent)
-{
-    u128 units = (uint64_t)half_units, square = units * units;
-    u128 product = (uint64_t)ab, common = (uint64_t)(o * o);
-    u128 low = (uint64_t)square * product;
-    u128 high = (square >> 64) * product + (low >> 64);
-    /* o^2 as many bits further left: 64 bits of zeros at least */
-    return common << (2 * (1 - exponent) - 64) > high;
-}
-
-/* o / sqrt(a b) to the nearest double: the root and the quotient are rounded
- * each, so it is off by one at times. No quotient lies between two doubles at
- * exactly half. */
-static double cosine(int64_t o, int64_t ab)
-{
-    int exponent;
-    int64_t units =
-        (int64_t)ldexp(frexp((double)o / sqrt((double)ab), &exponent), 53);
-    exponent -= 53;
-    while (exceeds(o, ab, 2 * units + 1, exponent))
-        units++;
-    while (!exceeds(o, ab, 2 * units - 1, exponent))
-        units--;
-    return ldexp((double)units, exponent);
-}
-
-double oj_text_similarity(enum oj_text_measure measure, int64_t o, int64_t a,
-                          int64_t b)
-{
-    switch (measure)
-    {
-        case OJ_TEXT_JACCARD:
-            return (double)o / (double)(a + b - o);
-        case OJ_TEXT_DICE:
-            return (double)(2 * o) / (double)(a + b);
-        case OJ_TEXT_OVERLAP:
-            return (double)o / (double)least(a, b);
-        case OJ_TEXT_COSINE:
-            break;
-    }
-    return cosine(o, a * b);
+    if (*at != '\0' || over <= 0 || over > under)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s: a similarity is above 0 and at most 1, a decimal "
+                       "of up to %d digits or a fraction, as 0.6 or 3/4, not "
+                       "'%.60s'",
+                       dash, option, MOST_DIGITS, text);
+    *numerator = over;
+    *denominator = under;
+    return OJ_OK;
 }

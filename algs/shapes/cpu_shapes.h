@@ -16,8 +16,8 @@
 #include "../base/cpu_order.h"
 #include "../base/cpu_tree.h"
 #include "../base/oj_boxes.h"
-#include "../kernels/oj_cross.h"
-#include "../kernels/oj_said.h"
+#include "../kernels/oj_filter_verdict.h"
+#include "../kernels/oj_segment_intersection.h"
 #include "../rings/edge_grid.h"
 
 #include <stdatomic.h>
@@ -179,7 +179,8 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 /* --- whether two shapes meet ------------------------------------------------
 
  * Exact tests of vertices and edges, only where the boxes of both are: cells
- * before edges (edge_grid.h), edges by exact orientation (kernels/oj_cross.h).
+ * before edges (edge_grid.h), edges by exact orientation
+ (kernels/oj_segment_intersection.h).
  * Source: ours. */
 
 /** Where p is: in a polygon by even-odd over all rings, which is right for what

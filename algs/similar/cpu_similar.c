@@ -1,73 +1,22 @@
-/* Pairs of similar texts, by prefixes.
- *
- *  list     of each token, the join features that have it among their first
- *           tokens, by rising size
- *  entry    [ bits | feature | class ]    class: of features with one size
- *
- * A set of a tokens that has o in common with another has one of them among any
- * a - o + 1 of its own, so among its a - o + 1 rarest.  Of each entry the bits
- * tell that most are no pairs; the rest is counted, at the pair's first common
- * token alone.  With k, rows are asked with falling thresholds until k pairs
- * are found.
- *
- * Source: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007 (prefixes,
- * sizes); Sandes, Teodoro, Melo 2020 (bits). */
+/* Pairs of similar texts. With k, rows are asked one by one, with falling
+ * thresholds until k pairs are found.  Of each entry the bits tell that most
+ * are no pairs; the rest is counted, at the pair's first common token alone. */
+#include "cpu_similar.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
-#include "../base/oj_radix.h"
-#include "similar_rows.h"
 
-#include <limits.h>
 #include <string.h>
 
 enum
 {
-    SHORT_LIST = 48,   /* is read from its beginning */
-    ROWS_AT_ONCE = 64, /* on one thread */
-    N_ROUNDS = 10      /* thresholds .9, .8 .. .1, and the join's own */
+    SHORT_LIST = 48,     /* is read from its beginning */
+    ROWS_AT_ONCE = 64,   /* on one thread */
+    MOST_NEEDS = 1 << 23 /* sizes of rows times classes */
 };
 
-struct similar_entry
-{
-    struct oj_token_bits bits;
-    uint32_t feature, class;
-};
-
-struct similar_index
-{
-    struct oj_index_args args;
-    int64_t n_classes, n_lists;
-    int32_t *class_size; /* [n_classes] ascending */
-    int64_t *offset;     /* [n_lists + 1] into entry, by token */
-    struct similar_entry *entry;
-};
-
-/* What sets of one size need of those of each class; of one threshold. */
-struct similar_needs
-{
-    int64_t size;      /* 0: nothing yet */
-    int64_t first;     /* class that is large enough */
-    int64_t end;       /* and the first that is too large */
-    int32_t *common;   /* [n_classes] tokens in common */
-    int32_t *distance; /* [n_classes] bits that may differ; -1: no pair */
-};
-
-struct similar_worker
-{
-    struct similar_needs needs[N_ROUNDS];
-    int64_t n_candidates;
-    char apart[64]; /* keeps the counts of two threads in two cache lines */
-};
-
-struct similar_batch
-{
-    struct similar_index *self;
-    struct oj_similar_rows rows;
-    struct oj_keyed *order, *room; /* [input rows] by size; their memory */
-    struct similar_worker *worker; /* [n_threads] */
-};
+#define LEAST_CHOICE_S 0.005 /* of work by lists, before it is worth a look */
 
 /* --- the join side -------------------------------------------------------- */
 
@@ -75,6 +24,8 @@ static void free_side(struct oj_index *wrapped)
 {
     struct similar_index *self = (void *)wrapped;
     oj_free(self->class_size);
+    oj_free(self->class_start);
+    oj_free(self->by_size);
     oj_free(self->offset);
     oj_free(self->entry);
 }
@@ -135,11 +86,17 @@ static oj_status make_classes(struct similar_index *self,
     for (int64_t i = 0; i < n; i++)
         n_classes += i == 0 || order[i].key != order[i - 1].key;
     OJ_NEW(self->class_size, n_classes, err);
+    OJ_NEW(self->class_start, n_classes + 1, err);
+    OJ_NEW(self->by_size, n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        if (i == 0 || order[i].key != order[i - 1].key)
-            self->class_size[self->n_classes++] = (int32_t)order[i].key;
+        self->by_size[i] = (int32_t)order[i].value;
+        if (i > 0 && order[i].key == order[i - 1].key)
+            continue;
+        self->class_start[self->n_classes] = i;
+        self->class_size[self->n_classes++] = (int32_t)order[i].key;
     }
+    self->class_start[n_classes] = n;
     return OJ_OK;
 }
 
@@ -150,22 +107,23 @@ static void walk_prefixes(struct similar_index *self,
                           const struct oj_keyed *order, int64_t n, int fills)
 {
     const struct oj_text_condition *condition = self->args.relation.similar;
-    int64_t prefix = 0, class = -1;
+    int64_t prefix = 0, of_equals = 0, class = -1;
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t row = order[i].value;
+        int64_t row = order[i].value, size = (int64_t)order[i].key;
         const uint32_t *token = sets->token + sets->offset[row];
-        int64_t n_unknown =
-            sets->size[row] - (sets->offset[row + 1] - sets->offset[row]);
+        int64_t n_unknown = size - (sets->offset[row + 1] - sets->offset[row]);
         if (i == 0 || order[i].key != order[i - 1].key)
         {
             class ++;
-            prefix = prefix_of(condition, (int64_t)order[i].key);
+            prefix = prefix_of(condition, size);
+            of_equals = size - oj_text_least_common(condition, size, size) + 1;
         }
         /* tokens without a number are the rarest, and have no list */
         for (int64_t t = 0; t < prefix - n_unknown; t++)
         {
-            int64_t at = self->offset[token[t]]++;
+            int64_t list = 2 * (int64_t)token[t] + (t + n_unknown >= of_equals);
+            int64_t at = self->offset[list]++;
             if (!fills)
                 continue;
             self->entry[at].bits = sets->bits[row];
@@ -180,16 +138,17 @@ static oj_status make_lists(struct similar_index *self,
                             struct oj_error *err)
 {
     const struct oj_token_sets *sets = &self->args.join_side->texts[0];
-    int64_t n_lists = 0, sum = 0;
+    int64_t n_tokens = 0, n_lists, sum = 0;
     for (int64_t i = 0; i < n; i++)
     {
         int64_t end = sets->offset[order[i].value + 1];
         if (end > sets->offset[order[i].value] &&
-            sets->token[end - 1] >= n_lists)
-            n_lists = (int64_t)sets->token[end - 1] + 1;
+            sets->token[end - 1] >= n_tokens)
+            n_tokens = (int64_t)sets->token[end - 1] + 1;
     }
+    n_lists = 2 * n_tokens;
     OJ_NEW_ZEROED(self->offset, n_lists + 1, err);
-    self->n_lists = n_lists;
+    self->n_tokens = n_tokens;
     OJ_TRY(make_classes(self, order, n, err));
     walk_prefixes(self, sets, order, n, 0);
     for (int64_t t = 0; t <= n_lists; t++)
@@ -228,17 +187,17 @@ static oj_status build(struct oj_index *wrapped,
     OJ_TRY(status);
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
-        self->offset[self->n_lists] * (int64_t)sizeof *self->entry +
-        self->n_lists * (int64_t)sizeof *self->offset;
+        self->offset[2 * self->n_tokens] * (int64_t)sizeof *self->entry +
+        2 * self->n_tokens * (int64_t)sizeof *self->offset;
     return OJ_OK;
 }
 
 /* --- a row ---------------------------------------------------------------- */
 
-static oj_status make_needs(const struct similar_index *self,
-                            const struct oj_text_condition *condition,
-                            int64_t size, struct similar_needs *out,
-                            struct oj_error *err)
+oj_status oj_similar_needs_make(const struct similar_index *self,
+                                const struct oj_text_condition *condition,
+                                int64_t size, struct similar_needs *out,
+                                struct oj_error *err)
 {
     if (out->size == size)
         return OJ_OK;
@@ -248,7 +207,7 @@ static oj_status make_needs(const struct similar_index *self,
         OJ_NEW(out->distance, self->n_classes, err);
     out->size = size;
     out->first = self->n_classes;
-    out->end = 0;
+    out->above = out->end = 0;
     for (int64_t c = 0; c < self->n_classes; c++)
     {
         int64_t other = self->class_size[c];
@@ -261,32 +220,15 @@ static oj_status make_needs(const struct similar_index *self,
             out->first = c;
         if (fits)
             out->end = c + 1;
+        out->above += other <= size;
     }
     return OJ_OK;
 }
 
-/* Tokens in common of two sets whose first one is token; 0: it is another. */
-OJ_INLINE int64_t count_common(const uint32_t *a, const uint32_t *a_end,
-                               const uint32_t *b, const uint32_t *b_end,
-                               uint32_t token)
+void oj_similar_needs_free(struct similar_needs *needs)
 {
-    int64_t n = 0;
-    while (*a < token && b < b_end)
-    {
-        uint32_t one = *a, other = *b;
-        if (one == other)
-            return 0;
-        a += one < other;
-        b += other < one;
-    }
-    while (a < a_end && b < b_end)
-    {
-        uint32_t one = *a, other = *b;
-        n += one == other;
-        a += one <= other;
-        b += other <= one;
-    }
-    return n;
+    oj_free(needs->common);
+    oj_free(needs->distance);
 }
 
 /* The first entry of a list whose class is at least so. */
@@ -307,22 +249,21 @@ OJ_INLINE const struct similar_entry *find_class(const struct similar_entry *e,
     return e;
 }
 
-/* Puts the pairs of row with a list, those of classes before end. */
+/* Puts the pairs of row with a list, those of classes from first to end. */
 OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
-                              uint32_t token, const struct similar_needs *needs,
+                              uint32_t token, int64_t list,
+                              const struct similar_needs *needs, int64_t first,
                               int64_t end, struct oj_error *err)
 {
     const struct similar_index *self = b->self;
     const struct oj_similar_rows *rows = &b->rows;
     const struct oj_token_sets *in = &rows->input, *join = &rows->join_side;
-    const uint32_t *tokens = in->token + in->offset[row];
-    const uint32_t *tokens_end = in->token + in->offset[row + 1];
     const struct oj_token_bits bits = in->bits[row];
-    const struct similar_entry *e = self->entry + self->offset[token];
-    const struct similar_entry *last = self->entry + self->offset[token + 1];
+    const struct similar_entry *e = self->entry + self->offset[list];
+    const struct similar_entry *last = self->entry + self->offset[list + 1];
     if (last - e > SHORT_LIST)
     {
-        e = find_class(e, last - e, needs->first);
+        e = find_class(e, last - e, first);
         last = find_class(e, last - e, end);
     }
     b->worker[thread].n_candidates += last - e;
@@ -336,9 +277,7 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
             continue;
         if (!oj_pair_may_count(&rows->filter, row, feature))
             continue;
-        common = count_common(tokens, tokens_end,
-                              join->token + join->offset[feature],
-                              join->token + join->offset[feature + 1], token);
+        common = oj_similar_common(in, row, join, feature, token);
         if (common >= needs->common[e->class])
             OJ_TRY(oj_similar_put(rows, thread, row, feature, common, err));
     }
@@ -358,12 +297,17 @@ OJ_COUNT_CLONES static oj_status search_row(struct similar_batch *b, int thread,
     int64_t left = n, end = needs->end; /* tokens from here on */
     for (int64_t i = 0; i < n; i++, left--)
     {
-        while (end > needs->first && needs->common[end - 1] > left)
-            end--;
+        end = oj_similar_class_beyond(needs, needs->first, end, left);
         if (end <= needs->first)
             break;
-        if (token[i] < b->self->n_lists)
-            OJ_TRY(read_list(b, thread, row, token[i], needs, end, err));
+        if (token[i] >= b->self->n_tokens)
+            continue;
+        OJ_TRY(read_list(b, thread, row, token[i], 2 * (int64_t)token[i], needs,
+                         needs->first, end, err));
+        if (end > needs->above)
+            OJ_TRY(read_list(b, thread, row, token[i],
+                             2 * (int64_t)token[i] + 1, needs, needs->above,
+                             end, err));
     }
     return OJ_OK;
 }
@@ -377,19 +321,19 @@ static oj_status join_row(int64_t i, int thread, void *user,
     const struct oj_text_condition *own = &relation->similar[0];
     struct oj_ranking *ranking = &b->rows.ranking[thread];
     int64_t row = b->order[i].value, size = b->rows.input.size[row];
-    int round = relation->k < OJ_EVERY_PAIR ? 0 : N_ROUNDS - 1;
+    int round = relation->k < OJ_EVERY_PAIR ? 0 : OJ_SIMILAR_ROUNDS - 1;
     OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
-    for (; round < N_ROUNDS; round++)
+    for (; round < OJ_SIMILAR_ROUNDS; round++)
     {
-        struct oj_text_condition condition = {own->measure,
-                                              N_ROUNDS - 1 - round, N_ROUNDS};
+        struct oj_text_condition condition = {
+            own->measure, OJ_SIMILAR_ROUNDS - 1 - round, OJ_SIMILAR_ROUNDS};
         struct similar_needs *needs = &b->worker[thread].needs[round];
-        if (round == N_ROUNDS - 1)
+        if (round == OJ_SIMILAR_ROUNDS - 1)
             condition = *own;
         else if (condition.numerator * own->denominator <=
                  own->numerator * condition.denominator)
             continue;
-        OJ_TRY(make_needs(b->self, &condition, size, needs, err));
+        OJ_TRY(oj_similar_needs_make(b->self, &condition, size, needs, err));
         oj_ranking_start(ranking);
         OJ_TRY(search_row(b, thread, row, needs, err));
         oj_ranking_finish(ranking);
@@ -399,37 +343,150 @@ static oj_status join_row(int64_t i, int thread, void *user,
     return oj_answers_add(&b->rows.answers[thread], row, ranking, err);
 }
 
+/* --- every pair ----------------------------------------------------------- */
+
+static int are_same(const struct oj_token_sets *a,
+                    const struct oj_token_sets *b)
+{
+    int64_t n = a->n_rows;
+    size_t n_bytes;
+    if (b->n_rows != n ||
+        memcmp(a->size, b->size, (size_t)n * sizeof *a->size) != 0 ||
+        memcmp(a->bits, b->bits, (size_t)n * sizeof *a->bits) != 0)
+        return 0;
+    for (int64_t i = 1; i <= n; i++)
+    {
+        if (a->offset[i] - a->offset[0] != b->offset[i] - b->offset[0])
+            return 0;
+    }
+    n_bytes = (size_t)(a->offset[n] - a->offset[0]) * sizeof *a->token;
+    return memcmp(a->token + a->offset[0], b->token + b->offset[0], n_bytes) ==
+           0;
+}
+
+/* 0: there are too many sizes. */
+static oj_status make_all_needs(struct similar_batch *b, int *is_possible,
+                                struct oj_error *err)
+{
+    const struct oj_text_condition *own = b->self->args.relation.similar;
+    int64_t place = -1;
+    *is_possible = 0;
+    for (int64_t i = 0; i < b->n; i++)
+        b->n_sizes += i == 0 || b->order[i].key != b->order[i - 1].key;
+    if (b->n_sizes > MOST_NEEDS / (b->self->n_classes + 1))
+        return OJ_OK;
+    OJ_NEW_ZEROED(b->needs, b->n_sizes, err);
+    OJ_NEW(b->place, b->n, err);
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        int64_t size = (int64_t)b->order[i].key;
+        if (i == 0 || b->order[i].key != b->order[i - 1].key)
+            OJ_TRY(oj_similar_needs_make(b->self, own, size, &b->needs[++place],
+                                         err));
+        b->place[i] = (int32_t)place;
+    }
+    *is_possible = 1;
+    return OJ_OK;
+}
+
+oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
+                              int64_t feature, int64_t common,
+                              struct oj_error *err)
+{
+    struct oj_similar_rows *rows = &b->rows;
+    if (oj_pair_may_count(&rows->filter, row, feature))
+        OJ_TRY(oj_similar_put_pair(rows, thread, row, feature, common, err));
+    if (b->is_self && row != feature &&
+        oj_pair_may_count(&rows->filter, feature, row))
+        return oj_similar_put_pair(rows, thread, feature, row, common, err);
+    return OJ_OK;
+}
+
+/* 1 when bitmaps are less work than lists.  Seconds on one core (publications,
+ * 2-grams): an entry, a word of a pair, and a pair that is counted. */
+static oj_status bitmaps_pay(const struct similar_batch *b,
+                             const struct similar_probes *probes, int *pay,
+                             struct oj_error *err)
+{
+    const double entry_s = 1e-9, word_s = 0.06e-9, count_s = 100e-9;
+    struct similar_bitmap_work work;
+    double lists = oj_similar_list_work(b, probes);
+    *pay = 0;
+    if (lists * entry_s < LEAST_CHOICE_S)
+        return OJ_OK;
+    OJ_TRY(oj_similar_bitmap_work(b, &work, err));
+    *pay = work.n_pairs * (work.n_words_read * word_s + work.near * count_s) <
+           lists * (entry_s + work.near_bits * count_s);
+    return OJ_OK;
+}
+
+static oj_status join_by_work(struct similar_batch *b,
+                              struct similar_probes *probes,
+                              struct oj_error *err)
+{
+    int pay = b->way == OJ_BY_BITMAPS;
+    if (!pay)
+        OJ_TRY(oj_similar_probes_make(b, probes, err));
+    if (b->way == OJ_BY_LESS_WORK)
+        OJ_TRY(bitmaps_pay(b, probes, &pay, err));
+    return pay ? oj_similar_join_bitmaps(b, err)
+               : oj_similar_join_lists(b, probes, err);
+}
+
+static oj_status join_every_pair(struct similar_batch *b, int *is_possible,
+                                 struct oj_error *err)
+{
+    struct similar_probes probes = {0};
+    oj_status status = make_all_needs(b, is_possible, err);
+    b->near = oj_token_planes_kernel();
+    if (status == OJ_OK && *is_possible)
+    {
+        b->is_self = are_same(&b->rows.input, &b->rows.join_side);
+        status = join_by_work(b, &probes, err);
+    }
+    oj_similar_probes_free(&probes);
+    for (int64_t i = 0; b->needs != NULL && i < b->n_sizes; i++)
+        oj_similar_needs_free(&b->needs[i]);
+    oj_free(b->needs);
+    oj_free(b->place);
+    return status;
+}
+
 /* --- a batch -------------------------------------------------------------- */
 
 static oj_status join_rows(struct similar_batch *b, const struct oj_flat *input,
                            struct oj_matches *out, struct oj_error *err)
 {
-    int n_threads = b->self->args.options.n_threads;
-    int64_t n = 0;
+    int n_threads = b->self->args.options.n_threads, is_done = 0;
     OJ_TRY(
         oj_similar_rows_open(&b->rows, &b->self->args, input, n_threads, err));
     OJ_NEW_ZEROED(b->worker, n_threads, err);
     if (b->rows.input.n_rows > 0)
-        OJ_TRY(sort_rows(&b->rows.input, &b->order, &b->room, &n, err));
-    OJ_TRY(oj_parallel_try(n_threads, n, ROWS_AT_ONCE, join_row, b, err));
+        OJ_TRY(sort_rows(&b->rows.input, &b->order, &b->room, &b->n, err));
+    if (b->n > 0 && b->self->args.relation.k == OJ_EVERY_PAIR)
+        OJ_TRY(join_every_pair(b, &is_done, err));
+    if (!is_done)
+        OJ_TRY(
+            oj_parallel_try(n_threads, b->n, ROWS_AT_ONCE, join_row, b, err));
     return oj_similar_rows_answer(&b->rows, input, out, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
+                         const struct oj_flat *input, struct oj_matches *out,
+                         struct oj_stats *stats, struct oj_error *err)
 {
-    struct similar_batch b = {.self = (void *)wrapped};
+    struct similar_batch b = {.self = (void *)wrapped, .way = way};
     double start = oj_clock_seconds();
     oj_status status = join_rows(&b, input, out, err);
     for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)
     {
-        stats->n_candidates += b.worker[t].n_candidates;
-        for (int i = 0; i < N_ROUNDS; i++)
-        {
-            oj_free(b.worker[t].needs[i].common);
-            oj_free(b.worker[t].needs[i].distance);
-        }
+        struct similar_worker *w = &b.worker[t];
+        stats->n_candidates += w->n_candidates;
+        for (int i = 0; i < OJ_SIMILAR_ROUNDS; i++)
+            oj_similar_needs_free(&w->needs[i]);
+        oj_free(w->word);
+        oj_free(w->near);
+        oj_free(w->class);
     }
     oj_free(b.worker);
     oj_free(b.order);
@@ -439,11 +496,23 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_engine oj_cpu_similar = {"prefixes of token sets",
-                                         oj_similar_takes,
-                                         sizeof(struct similar_index),
-                                         build,
-                                         join,
-                                         free_side,
-                                         free_batches,
-                                         NULL};
+#define WAY(name, way, text)                                                   \
+    static oj_status name##_join(                                              \
+        struct oj_index *wrapped, const struct oj_flat *input,                 \
+        struct oj_matches *out, struct oj_stats *stats, struct oj_error *err)  \
+    {                                                                          \
+        return join_by(wrapped, way, input, out, stats, err);                  \
+    }                                                                          \
+    const struct oj_engine oj_cpu_##name = {text,                              \
+                                            oj_similar_takes,                  \
+                                            sizeof(struct similar_index),      \
+                                            build,                             \
+                                            name##_join,                       \
+                                            free_side,                         \
+                                            free_batches,                      \
+                                            NULL};
+
+WAY(similar, OJ_BY_LESS_WORK,
+    "prefixes or bitmaps of token sets, whichever is less work")
+WAY(similar_lists, OJ_BY_LISTS, "prefixes of token sets")
+WAY(similar_bitmaps, OJ_BY_BITMAPS, "bitmaps of token sets")

@@ -10,13 +10,30 @@ int oj_similar_takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return relation->op == OJ_OP_SIMILAR;
+    return oj_relation_ranks_by_similarity(relation);
 }
 
-/* The filter of all but the first condition on texts. */
+int oj_similar_vectors_takes(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 0;
+}
+
+/* The filter of all but the condition that ranks. */
 static oj_status make_filter(struct oj_similar_rows *rows, struct oj_error *err)
 {
     struct oj_relation *rest = &rows->rest;
+    if (rest->n_similar == 0)
+    {
+        rest->vector.is_asked = 0;
+        return oj_pair_filter_make(rest, &rows->side[0], &rows->side[1],
+                                   &rows->filter, err);
+    }
+    rows->input = rows->side[0].texts[0];
+    rows->join_side = rows->side[1].texts[0];
     rest->n_similar--;
     memmove(rest->similar, rest->similar + 1,
             (size_t)rest->n_similar * sizeof *rest->similar);
@@ -47,15 +64,14 @@ oj_status oj_similar_rows_open(struct oj_similar_rows *rows,
     for (int t = 0; t < n_threads; t++)
     {
         rows->ranking[t] = oj_ranking_make(&rows->rest, args->tie_rank);
-        /* of distances, which these are not */
-        rows->ranking[t].max_distance = rows->ranking[t].bound = 0.0;
+        /* the relation's is of distances, which these are not */
+        rows->ranking[t].max_distance = rows->ranking[t].bound =
+            rows->rest.n_similar > 0 ? 0.0 : rows->rest.vector.max_difference;
         oj_answers_start(&rows->answers[t], args->options.max_batch_pairs,
                          input->n_features, n_threads);
     }
     if (input->n_features == 0 || join_side->n_features == 0)
         return OJ_OK;
-    rows->input = input->texts[0];
-    rows->join_side = join_side->texts[0];
     return make_filter(rows, err);
 }
 

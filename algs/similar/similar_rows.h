@@ -1,5 +1,6 @@
-/** Joins by similarity of texts, row by row: what the engine and its plain
- *  reference share.  The first condition on texts ranks; its sets are here.
+/** Joins by similarity of texts or vectors, row by row: what the engines and
+ *  their plain references share.  The first condition on texts ranks, whose
+ * sets are here; without one the condition on vectors.
  */
 #ifndef SIMILAR_ROWS_H
 #define SIMILAR_ROWS_H
@@ -12,7 +13,8 @@
 struct oj_similar_rows
 {
     const struct oj_index_args *args;
-    struct oj_token_sets input, join_side; /**< no rows: there are no pairs */
+    struct oj_token_sets input, join_side; /**< no rows: there are no pairs by
+                                                texts */
     struct oj_relation rest;               /**< the other conditions, */
     struct oj_flat side[2];                /**< and what they look at */
     struct oj_pair_filter filter;          /**< of them; borrows from here */
@@ -21,10 +23,15 @@ struct oj_similar_rows
     struct oj_answers *answers; /**< [n_threads] */
 };
 
-/** For struct oj_engine: 1 for -op similar, of any features. */
+/** For struct oj_engine: 1 for -op similar by texts, of any features. */
 int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
+
+/** The same by vectors alone. */
+int oj_similar_vectors_takes(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input);
 
 /** Opens a batch for n_threads. To be closed after an error, too. */
 OJ_MUST_USE oj_status oj_similar_rows_open(struct oj_similar_rows *rows,
@@ -41,6 +48,22 @@ static inline oj_status oj_similar_put(const struct oj_similar_rows *rows,
         rows->args->relation.similar[0].measure, common, rows->input.size[row],
         rows->join_side.size[feature]);
     return oj_ranking_add(&rows->ranking[thread], feature, -similarity, err);
+}
+
+/** The same for joins that take every pair, each of which comes once, of rows
+ *  in any order. */
+static inline oj_status oj_similar_put_pair(const struct oj_similar_rows *rows,
+                                            int thread, int64_t row,
+                                            int64_t feature, int64_t common,
+                                            struct oj_error *err)
+{
+    struct oj_answers *answers = &rows->answers[thread];
+    OJ_TRY(oj_answers_reserve(answers, 1, err));
+    oj_answers_put(answers, (int32_t)row, (int32_t)feature,
+                   -oj_text_similarity(rows->args->relation.similar[0].measure,
+                                       common, rows->input.size[row],
+                                       rows->join_side.size[feature]));
+    return OJ_OK;
 }
 
 /** The answer of the batch. */

@@ -1,4 +1,4 @@
-#include "cuda_boxes.cuh"
+#include "cuda_box_reduce.cuh"
 #include "cuda_copy.h"
 #include "cuda_offsets.cuh"
 #include "cuda_stopwatch.h"

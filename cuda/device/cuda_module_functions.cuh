@@ -11,22 +11,11 @@
 #define MEMBER(name) std::remove_pointer<decltype(oj_gpu_module::name)>::type
 
 MEMBER(index) oj_cuda_index_make;
+MEMBER(papers_index) oj_cuda_index_make_of_papers;
 MEMBER(join) oj_cuda_index_join;
-MEMBER(count_pairs) oj_cuda_index_count_pairs;
 MEMBER(sum_pairs) oj_cuda_index_sum_pairs;
 MEMBER(free_index) oj_cuda_index_free;
 MEMBER(why_refused) oj_cuda_index_why_refused;
-
-MEMBER(allocate) oj_cuda_resident_allocate;
-MEMBER(release) oj_cuda_resident_release;
-MEMBER(copy) oj_cuda_resident_copy;
-MEMBER(rebuild) oj_cuda_resident_rebuild;
-MEMBER(join_resident) oj_cuda_resident_join;
-MEMBER(pairs_resident) oj_cuda_resident_pairs;
-MEMBER(count_resident) oj_cuda_resident_count;
-MEMBER(sum_resident) oj_cuda_resident_sum;
-MEMBER(pin) oj_cuda_resident_pin;
-MEMBER(unpin) oj_cuda_resident_unpin;
 
 MEMBER(screen_index) oj_cuda_screen_index;
 MEMBER(screen_find) oj_cuda_screen_find;

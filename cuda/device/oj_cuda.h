@@ -156,6 +156,9 @@ struct oj_cuda_columns
  */
 struct oj_cuda_layer
 {
+    const struct oj_flat *flat; /**< the host's, and the order of ties; set by
+                                     the index of the module */
+    const int32_t *tie_rank;
     int64_t n_features, n_parts, n_rings, n_segments;
     double x0, y0, x1, y1; /**< around everything; x0 > x1: nothing */
     double magnitude;      /**< greatest absolute coordinate */

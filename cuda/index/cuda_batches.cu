@@ -1,4 +1,5 @@
 #include "../../flatten/base/oj_array.h"
+#include "../device/cuda_copy.h"
 #include "../device/cuda_worker_status.h"
 #include "../device/oj_streamed.h"
 #include "cuda_index.h"
@@ -147,24 +148,6 @@ static oj_status enqueue_out(struct oj_cuda_slot *slot, void *to,
     return OJ_OK;
 }
 
-static oj_status download(struct oj_cuda_slot *slot, void *to, const void *from,
-                          int64_t bytes, struct oj_error *err)
-{
-    int64_t room = stage_room(slot);
-    int direct = oj_cuda_is_pinned(to, bytes) || room <= 0;
-    for (int64_t at = 0; at < bytes;)
-    {
-        int64_t n = direct || bytes - at < room ? bytes - at : room;
-        char *target = direct ? (char *)to + at : slot->stage.data;
-        OJ_TRY(enqueue_out(slot, target, (const char *)from + at, n, err));
-        OJ_TRY(wait_for_slot(slot, err));
-        if (!direct)
-            memcpy((char *)to + at, slot->stage.data, (size_t)n);
-        at += n;
-    }
-    return OJ_OK;
-}
-
 /* ---- the pairs of a chunk -------------------------------------------------
  */
 
@@ -282,9 +265,10 @@ static oj_status read_counts(struct oj_cuda_slot *slot, int64_t n_rows,
 }
 
 /* Takes the arrays of found but its offsets. */
-static oj_status take_found(struct oj_cuda_slot *slot, int64_t n_rows,
-                            struct oj_cuda_pairs *found,
-                            struct pairs_part *part, struct oj_error *err)
+static oj_status move_pairs_to_part(struct oj_cuda_slot *slot, int64_t n_rows,
+                                    struct oj_cuda_pairs *found,
+                                    struct pairs_part *part,
+                                    struct oj_error *err)
 {
     int fits = 0;
     part->n_rows = n_rows;
@@ -308,11 +292,13 @@ static oj_status to_host(struct oj_cuda_slot *slot, struct pairs_part *part,
         part->measure = (double *)oj_malloc(part->n, sizeof *part->measure);
     if (part->row == NULL || (has_measure && part->measure == NULL))
         return oj_fail_nomem(err, part->n, sizeof *part->measure);
-    OJ_TRY(download(slot, part->row, part->found.row.data,
-                    part->n * (int64_t)sizeof *part->row, err));
+    OJ_TRY(oj_cuda_copy_out(slot->device, slot->stream, part->row,
+                            part->found.row.data,
+                            part->n * (int64_t)sizeof *part->row, err));
     if (has_measure)
-        OJ_TRY(download(slot, part->measure, part->found.measure.data,
-                        part->n * (int64_t)sizeof *part->measure, err));
+        OJ_TRY(oj_cuda_copy_out(slot->device, slot->stream, part->measure,
+                                part->found.measure.data,
+                                part->n * (int64_t)sizeof *part->measure, err));
     oj_cuda_pairs_drop(slot->device, slot->stream, &part->found);
     return OJ_OK;
 }
@@ -327,7 +313,7 @@ static oj_status chunk_take(struct chunk_pairs *chunk,
     OJ_TRY(oj_reserve(&chunk->part, chunk->n_parts, chunk->n_parts + 1,
                       &chunk->capacity, sizeof *chunk->part, err));
     memset(&part, 0, sizeof part);
-    status = take_found(slot, n_rows, found, &part, err);
+    status = move_pairs_to_part(slot, n_rows, found, &part, err);
     if (status == OJ_OK && !keeps)
         status = to_host(slot, &part, err);
     if (status != OJ_OK)
@@ -1294,6 +1280,23 @@ static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
     return status;
 }
 
+/* Of a family that takes batches. */
+static oj_status join_as_it_is(const struct cuda_join_batch *b,
+                               struct oj_stats *stats, struct oj_error *err)
+{
+    double start = oj_clock_seconds();
+    oj_status status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        {
+            return b->family->join_batch(b->index, b->number, b->input, b->out,
+                                         stats, error);
+        },
+        err);
+    stats->refine_s += oj_clock_seconds() - start;
+    return status;
+}
+
 oj_status oj_cuda_index_join(struct oj_gpu_index *index,
                              const struct oj_flat *input,
                              struct oj_matches *out, struct oj_stats *stats,
@@ -1306,6 +1309,8 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.out = out;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
+    if (batch.family->join_batch != NULL)
+        return join_as_it_is(&batch, stats, err);
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;

@@ -8,6 +8,7 @@
 #include "oj_pair_rule.h"
 
 struct oj_cuda_family;
+struct oj_gpu_index;    /* cuda_index.h */
 struct oj_cuda_listing; /* cuda_listing.cuh */
 
 /** A family's index of one layer on one device. Each family adds what is its
@@ -76,7 +77,8 @@ struct oj_cuda_family
     const char *name; /**< for -explain */
 
     /** 1 when this family answers relation for this join side and this batch;
-     *  input NULL: any layer of points. */
+     *  input NULL: any layer of points. Asked about points in the plane only,
+     *  and by knows_columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -118,6 +120,16 @@ struct oj_cuda_family
     /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
      *  distances of input features); 0: such joins do not come here. */
     int knows_columns;
+
+    /** Of families that take features of any kinds, a whole batch on all
+     *  devices at once: pairs of input with the indexes number family of the
+     *  places. Runs aside; out has no rows yet. NULL: the family takes points,
+     *  chunk by chunk, with the functions above; else these are NULL, and the
+     *  layer of an index has nothing but flat and tie_rank. */
+    oj_status (*join_batch)(struct oj_gpu_index *index, int family,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats,
+                            struct oj_error *err) = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */
@@ -142,7 +154,7 @@ extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
 /** nearest of points among points, with conditions or at any distance;
- *  cuda_near_points.cu */
+ *  cuda_nearest_points.cu */
 extern const struct oj_cuda_family oj_cuda_near_points;
 /** nearest and dwithin of points, by a packed tree; cuda_tree_joins.cu */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
@@ -150,14 +162,25 @@ extern const struct oj_cuda_family oj_cuda_tree_joins;
 const struct oj_tree_side *
 oj_cuda_tree_joins_side(const struct oj_cuda_index *index);
 
+/** Similar texts; cuda_similar_text.cu */
+extern const struct oj_cuda_family oj_cuda_similar_text;
+/** The papers' methods for them, which are only asked by name (struct
+ *  oj_gpu_module.papers_index); cuda_text_lists.cu */
+extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
+/** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
+extern const struct oj_cuda_family oj_cuda_similar_shapes;
+
 /** The nearest segment of points, for cuda_nearest.cu alone, which asks it
  *  about points far from everything; cuda_near_segments.cu */
 extern const struct oj_cuda_family oj_cuda_near_segments;
 
 enum
 {
-    OJ_CUDA_MOST_FAMILIES = 8
+    OJ_CUDA_MOST_FAMILIES = 12
 };
+
+/** Families of the papers, bit by bit. */
+#define OJ_CUDA_PAPERS ((1u << OJ_N_GPU_PAPERS) - 1)
 
 /** Family i in the order they are asked, or NULL past the last. */
 const struct oj_cuda_family *oj_cuda_family_at(int i);

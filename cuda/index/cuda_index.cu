@@ -4,10 +4,12 @@
 
 #include "../../flatten/base/oj_array.h"
 
-/* What every family wants. */
+/* What every family of points wants. */
 static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 {
-    return r->metric == OJ_METRIC_PLANAR && r->n_similar == 0 &&
+    return r->metric == OJ_METRIC_PLANAR &&
+           !oj_relation_compares_attributes(r) &&
+           r->distance == OJ_DISTANCE_LEAST &&
            (input == NULL || oj_flat_is_points(input));
 }
 
@@ -30,11 +32,12 @@ int oj_cuda_choose(const struct oj_relation *relation,
 {
     const struct oj_cuda_family *family;
     int columns = asks_columns(relation, join_side, input);
-    if (!are_points(relation, input) || relation->distance != OJ_DISTANCE_LEAST)
-        return -1;
+    int points = are_points(relation, input);
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
-        if ((refused >> i & 1u) == 0 && (!columns || family->knows_columns) &&
+        if ((refused >> i & 1u) == 0 &&
+            (points || family->join_batch != NULL) &&
+            (!columns || family->knows_columns) &&
             family->takes(relation, join_side, input))
             return i;
     }
@@ -54,9 +57,13 @@ oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
     struct oj_cuda_device *device = &place->device;
     struct oj_cuda_work work(device, device->stream, "copying the join layer",
                              err);
-    OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
-                              index->join_side->overlaps, index->tie_rank,
-                              &index->relation, &place->layer));
+    int family = oj_cuda_chosen(index, NULL);
+    if (family < 0 || oj_cuda_family_at(family)->join_batch == NULL)
+        OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
+                                  index->join_side->overlaps, index->tie_rank,
+                                  &index->relation, &place->layer));
+    place->layer.flat = index->join_side;
+    place->layer.tie_rank = index->tie_rank;
     oj_cuda_hand_over(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }
@@ -183,18 +190,19 @@ const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
     return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
 }
 
-oj_status oj_cuda_index_make(const struct oj_flat *join_side,
-                             const int32_t *tie_rank,
-                             const struct oj_relation *relation,
-                             const struct oj_options *options,
-                             struct oj_gpu_index **out, struct oj_stats *stats,
-                             struct oj_error *err)
+/* refused: families that are not asked. */
+static oj_status make_index(unsigned refused, const struct oj_flat *join_side,
+                            const int32_t *tie_rank,
+                            const struct oj_relation *relation,
+                            const struct oj_options *options,
+                            struct oj_gpu_index **out, struct oj_stats *stats,
+                            struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_choose(relation, join_side, NULL, 0) < 0)
+    if (oj_cuda_choose(relation, join_side, NULL, refused) < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no CUDA kernel answers such a join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
@@ -204,6 +212,7 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     index->tie_rank = tie_rank;
     index->relation = *relation;
     index->options = *options;
+    index->refused = refused;
     status = open_all(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
@@ -215,6 +224,27 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
     }
     *out = index;
     return OJ_OK;
+}
+
+oj_status oj_cuda_index_make(const struct oj_flat *join_side,
+                             const int32_t *tie_rank,
+                             const struct oj_relation *relation,
+                             const struct oj_options *options,
+                             struct oj_gpu_index **out, struct oj_stats *stats,
+                             struct oj_error *err)
+{
+    return make_index(OJ_CUDA_PAPERS, join_side, tie_rank, relation, options,
+                      out, stats, err);
+}
+
+oj_status oj_cuda_index_make_of_papers(
+    enum oj_gpu_papers method, const struct oj_flat *join_side,
+    const int32_t *tie_rank, const struct oj_relation *relation,
+    const struct oj_options *options, struct oj_gpu_index **out,
+    struct oj_stats *stats, struct oj_error *err)
+{
+    return make_index(~(1u << method), join_side, tie_rank, relation, options,
+                      out, stats, err);
 }
 
 static void free_place(struct oj_cuda_place *place)

@@ -229,13 +229,3 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
         *n_pairs = sum;
     return status;
 }
-
-oj_status oj_cuda_index_count_pairs(struct oj_gpu_index *index,
-                                    const struct oj_flat *input, int64_t *count,
-                                    int64_t *n_pairs, struct oj_stats *stats,
-                                    struct oj_error *err)
-{
-    const struct oj_sum_request request = oj_cuda_only_counts();
-    return oj_cuda_index_sum_pairs(index, input, &request, count, n_pairs,
-                                   stats, err);
-}

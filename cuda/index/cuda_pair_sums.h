@@ -4,14 +4,6 @@
 
 #include "cuda_family.h"
 
-/** What only counts pairs. */
-static inline struct oj_sum_request oj_cuda_only_counts(void)
-{
-    struct oj_sum_request request = {};
-    request.n_words = 1;
-    return request;
-}
-
 /** All words 0, in work's memory; *out is without the columns of points. */
 OJ_MUST_USE oj_status oj_cuda_tally_make(struct oj_cuda_work *work,
                                          int64_t n_features,

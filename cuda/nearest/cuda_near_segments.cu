@@ -8,7 +8,7 @@
  * row of BENCHMARKS.md: ten million of them are far away.
  */
 #include "../points/cuda_point_batch.cuh"
-#include "../points/oj_near_other.h"
+#include "../points/oj_nearest_point_walk.h"
 #include "../tree/cuda_tree.h"
 
 enum

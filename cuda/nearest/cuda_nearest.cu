@@ -32,17 +32,12 @@ struct near_index : oj_cuda_index
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
+    (void)input;
     return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
-           relation->metric == OJ_METRIC_PLANAR &&
            ((relation->max_distance < INFINITY &&
              relation->ties == OJ_TIES_FIRST) ||
             !oj_flat_is_points(join_side)) &&
-           relation->min_distance == 0.0 && !relation->exclude_self &&
-           relation->unordered_pairs == 0 && !relation->exclude_same_geometry &&
-           join_side->on_class == NULL && join_side->exclude_class == NULL &&
-           join_side->max_distance == NULL &&
-           (input == NULL ||
-            (oj_flat_is_points(input) && input->max_distance == NULL));
+           relation->min_distance == 0.0;
 }
 
 static double mean_distance(const struct oj_cuda_layer *layer)

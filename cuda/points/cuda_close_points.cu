@@ -43,9 +43,7 @@ static int asks_equality(enum oj_op op)
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    if (relation->metric != OJ_METRIC_PLANAR || !oj_flat_is_points(join_side) ||
-        join_side->max_distance != NULL ||
-        (input != NULL && !oj_flat_is_points(input)))
+    if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL)
         return 0;
     if (relation->op == OJ_OP_DWITHIN)
         return relation->max_distance < INFINITY &&

@@ -3,7 +3,7 @@
  * warp for points that lie close together: once to count, once to write.  Then
  * the pairs of each row are put in the order of ranks, where that is asked
  * for. */
-#include "../device/cuda_boxes.cuh"
+#include "../device/cuda_box_reduce.cuh"
 #include "cuda_point_batch.cuh"
 
 /* What kernels read of the join side: an entry is a feature. */
@@ -22,10 +22,9 @@ struct pairs_index : oj_cuda_index
 static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
-    return relation->op == OJ_OP_BBOX && relation->metric == OJ_METRIC_PLANAR &&
-           !oj_flat_is_points(join_side) && !relation->exclude_same_geometry &&
-           join_side->max_distance == NULL &&
-           (input == NULL || oj_flat_is_points(input));
+    (void)input;
+    return relation->op == OJ_OP_BBOX && !oj_flat_is_points(join_side) &&
+           !relation->exclude_same_geometry && join_side->max_distance == NULL;
 }
 
 /* --- the join side -------------------------------------------------------- */

@@ -37,9 +37,7 @@ static int takes(const struct oj_relation *relation,
 {
     int64_t k = relation->k < join_side->n_features ? relation->k
                                                     : join_side->n_features;
-    if (relation->metric != OJ_METRIC_PLANAR ||
-        join_side->max_distance != NULL ||
-        (input != NULL && !oj_flat_is_points(input)) ||
+    if (join_side->max_distance != NULL ||
         (relation->exclude_same_geometry && has_some_points(join_side)))
         return 0;
     if (relation->op == OJ_OP_DWITHIN)
@@ -133,9 +131,6 @@ static oj_status join_one(const struct oj_cuda_index *index,
 {
     const struct tree_index *self = (const struct tree_index *)index;
     struct point_batch batch;
-    if (oj_relation_gives_lists(&self->relation))
-        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join gives lists, not one answer for each point");
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(make_batch(work, self, points, &batch));

@@ -9,7 +9,7 @@
  *  A method to compare with, not the one to use. Source: Zhang, You, Gruenwald
  *  2012, sections 3.2 to 3.4.
  */
-#include "../device/cuda_boxes.cuh"
+#include "../device/cuda_box_reduce.cuh"
 #include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offsets.cuh"
@@ -593,9 +593,9 @@ struct tile
     uint8_t flag[TILE];
 };
 
-static __device__ void load_pairs(const struct quadrant_chunk *c,
-                                  const int32_t *feature, int n,
-                                  struct pairs_of_block *p)
+static __device__ void share_pairs(const struct quadrant_chunk *c,
+                                   const int32_t *feature, int n,
+                                   struct pairs_of_block *p)
 {
     const int32_t *first = c->grid.first;
     int i = (int)threadIdx.x;
@@ -761,7 +761,8 @@ static __global__ void __launch_bounds__(TILE)
     int n = left < TASK ? (int)left : TASK;
     int alone = task[q + 1] - task[q] == 1;
     unsigned n_met = 0;
-    load_pairs(&c, c.feature.data + (first - offset[c.slice.first]), n, &pairs);
+    share_pairs(&c, c.feature.data + (first - offset[c.slice.first]), n,
+                &pairs);
     for (int64_t p = first_point[q]; p < first_point[q + 1]; p += TILE)
     {
         int64_t point = p + threadIdx.x;

@@ -84,10 +84,11 @@ static __device__ int meets_these(const struct oj_cuda_meet_side &v, int64_t i,
     return __any_sync(ALL, hit);
 }
 
-static __device__ int meets_feature(const struct oj_cuda_meet_side &v,
-                                    const struct oj_meet_feature &f,
-                                    const struct oj_cuda_segment &segment,
-                                    const struct oj_meet_image &image, int lane)
+static __device__ int
+segment_meets_feature(const struct oj_cuda_meet_side &v,
+                      const struct oj_meet_feature &f,
+                      const struct oj_cuda_segment &segment,
+                      const struct oj_meet_image &image, int lane)
 {
     int64_t last = (f.end - 1) / WARP;
     if (f.end - f.first <= FEW_SEGMENTS)
@@ -136,8 +137,8 @@ static __device__ int stretch_meets(const struct oj_cuda_meet_side &large,
             for (; near != 0; near &= near - 1)
             {
                 int64_t at = from + __ffs((int)near) - 1;
-                if (meets_feature(small, f, large.rings.segment[at],
-                                  large.image[at], lane))
+                if (segment_meets_feature(small, f, large.rings.segment[at],
+                                          large.image[at], lane))
                     return 1;
             }
         }

@@ -1,4 +1,4 @@
-#include "../device/cuda_boxes.cuh"
+#include "../device/cuda_box_reduce.cuh"
 #include "cuda_meet.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/** Rows of a batch against the join side of a screen, on its devices.
+/** Rows of a batch against the join side of a screen, on the first device of
+ *  its options: two were no faster than one (BENCHMARKS.md, "On a GPU").
  *
  *  rows of the caller -> layer on the device --tree--> pairs of boxes --meet-->
  *  pairs that are not surely none
@@ -34,21 +35,19 @@ struct screen_found
                            says */
 };
 
-enum
-{
-    MOST_LANES = 64
-};
+/* Threads that send rows to the device.  Copies use several threads and take
+ * less time than kernels: two are enough for both. */
+#define MOST_LANES 2
 
 struct oj_gpu_screen
 {
     struct oj_screen_rule rule;
     struct oj_options options;
-    int n_places;
-    struct screen_place *place; /**< [n_places] */
+    struct screen_place place;
 
-    /** What threads send rows through: i is on place i % n_places, and has a
-     *  stream of its own and its part of the memory that may be used. Those
-     *  without a stream are not there yet. */
+    /** What threads send rows through: each has a stream of its own and its
+     *  part of the memory that may be used. Those without a stream are not
+     *  there yet. */
     struct oj_cuda_device lane[MOST_LANES];
 };
 
@@ -215,15 +214,17 @@ static oj_status build_tree(struct screen_place *place,
     return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
 }
 
-static oj_status prepare(const struct oj_gpu_screen *screen,
-                         const struct oj_flat *join_side, int ordinal,
-                         struct screen_place *place, struct oj_error *err)
+static oj_status prepare(struct oj_gpu_screen *screen,
+                         const struct oj_flat *join_side, struct oj_error *err)
 {
     const struct oj_options *options = &screen->options;
+    struct screen_place *place = &screen->place;
     struct oj_cuda_device *device = &place->device;
     const struct oj_device_tree *tree = &place->tree.tree;
-    OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel, device,
-                        err));
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    (void)oj_cuda_list_devices(options->gpus, ordinal);
+    OJ_TRY(oj_cuda_open(ordinal[0], options->gpu_memory, options->cancel,
+                        device, err));
     device->n_threads = options->n_threads;
     struct oj_cuda_work layer(device, device->stream, "indexing boxes", err);
     struct oj_cuda_work work(&layer);
@@ -251,15 +252,12 @@ static void free_aside(struct oj_gpu_screen *screen)
 {
     for (int i = 0; i < MOST_LANES; i++)
         free_lane(&screen->lane[i]);
-    for (int i = 0; i < screen->n_places; i++)
-    {
-        struct oj_cuda_device *device = &screen->place[i].device;
-        if (device->stream == NULL)
-            continue;
-        (void)cudaSetDevice(device->ordinal);
-        oj_cuda_release(device, device->stream, &screen->place[i].memory);
-        oj_cuda_close(device);
-    }
+    if (screen->place.device.stream == NULL)
+        return;
+    (void)cudaSetDevice(screen->place.device.ordinal);
+    oj_cuda_release(&screen->place.device, screen->place.device.stream,
+                    &screen->place.memory);
+    oj_cuda_close(&screen->place.device);
 }
 
 void oj_cuda_screen_free(struct oj_gpu_screen *screen)
@@ -267,27 +265,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
     if (screen == NULL)
         return;
     oj_cuda_aside([=]() { free_aside(screen); });
-    oj_free(screen->place);
     oj_free(screen);
-}
-
-static oj_status make_places(struct oj_gpu_screen *screen,
-                             const struct oj_flat *join_side,
-                             struct oj_error *err)
-{
-    int ordinal[OJ_GPU_MAX_DEVICES];
-    int n = oj_cuda_list_devices(screen->options.gpus, ordinal);
-    screen->place = (struct screen_place *)oj_calloc(n, sizeof *screen->place);
-    if (screen->place == NULL)
-        return oj_fail_nomem(err, n, sizeof *screen->place);
-    screen->n_places = n;
-    return oj_cuda_try_all(
-        n,
-        [&](int i, struct oj_error *error) {
-            return prepare(screen, join_side, ordinal[i], &screen->place[i],
-                           error);
-        },
-        err);
 }
 
 oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
@@ -304,15 +282,18 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *screen);
     screen->rule = *rule;
     screen->options = *options;
-    status = make_places(screen, join_side, err);
+    status = oj_cuda_try_all(
+        1,
+        [&](int, struct oj_error *error)
+        { return prepare(screen, join_side, error); },
+        err);
     if (status != OJ_OK)
     {
         oj_cuda_screen_free(screen);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    for (int i = 0; i < screen->n_places; i++)
-        stats->index_bytes += screen->place[i].index_bytes;
+    stats->index_bytes += screen->place.index_bytes;
     *out = screen;
     return OJ_OK;
 }
@@ -325,12 +306,10 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
  * Pairs come in the order of rows, so a chunk gets its place when those before
  * it are counted. */
 
-/* Workers on a device, and how many vertices a chunk has.  Copies use several
- * threads and take less time than kernels: two workers are enough for both, and
- * a chunk costs 0.2 ms of calls, so chunks are large: with 735,488 lots in 3,
- * 12, 25 and 49 of them the search took 19.8, 22.3, 24.9 and 37.7 ms. */
-static const int64_t most_lanes = 2;
-static const int64_t least_chunk = 256 << 10, most_chunk = 8 << 20;
+/* How many vertices a chunk has.  It costs 0.2 ms of calls, so chunks are
+ * large: with 735,488 lots in 3, 12, 25 and 49 of them the search took 19.8,
+ * 22.3, 24.9 and 37.7 ms. */
+static const int64_t most_chunk = 8 << 20;
 
 /* A row is as much work as so many vertices. */
 #define ROW_WEIGHT 4
@@ -364,7 +343,6 @@ struct cuda_screen_batch
 struct cuda_screen_worker
 {
     struct cuda_screen_batch *batch;
-    const struct screen_place *place;
     struct oj_cuda_device *lane;
     struct oj_error error;
 };
@@ -409,33 +387,21 @@ static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
     return low;
 }
 
-static int64_t least_room(const struct oj_gpu_screen *screen)
-{
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < screen->n_places; i++)
-        least = oj_least(least, oj_cuda_room_on(&screen->place[i].device));
-    return least;
-}
-
 static void choose_sizes(struct cuda_screen_batch *b)
 {
     const struct oj_gpu_screen *screen = b->screen;
     const struct oj_options *options = &screen->options;
-    int64_t n_rows = b->input->n_features, n_places = screen->n_places;
+    int64_t n_rows = b->input->n_features;
     int64_t weight = weight_before(b->input, n_rows);
     int64_t bytes = weight * VERTEX_BYTES + n_rows * ROW_BYTES;
-    int64_t room = least_room(screen) / 2;
-    int64_t n_workers = oj_least(most_lanes * n_places, MOST_LANES);
+    int64_t room = oj_cuda_room_on(&screen->place.device) / 2;
     b->n_chunks = (weight + most_chunk - 1) / most_chunk;
-    if (b->n_chunks < n_places)
-        b->n_chunks = oj_least(n_places, weight / least_chunk);
     b->n_chunks = oj_most(oj_least(b->n_chunks, n_rows), 1);
     if (options->gpu_batch > 0)
         b->n_chunks = (n_rows + options->gpu_batch - 1) / options->gpu_batch;
-    while (n_workers > n_places &&
-           bytes / b->n_chunks * (n_workers / n_places) > room)
-        n_workers--;
-    b->n_workers = (int)oj_least(n_workers, b->n_chunks);
+    b->n_workers = b->n_chunks > 1 && bytes / b->n_chunks * MOST_LANES <= room
+                       ? MOST_LANES
+                       : 1;
 }
 
 /* --- the place of pairs --------------------------------------------------- */
@@ -452,7 +418,7 @@ static int wait_for_turn(struct cuda_screen_batch *b, int64_t row)
     return !is_stopped;
 }
 
-static void end_turn(struct cuda_screen_batch *b, int64_t n)
+static void pass_turn_on(struct cuda_screen_batch *b, int64_t n)
 {
     pthread_mutex_lock(&b->lock);
     b->turn += n;
@@ -528,7 +494,7 @@ static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
     if (!wait_for_turn(b, first))
         return OJ_OK;
     OJ_TRY(take_place(b, found->n_pairs, &before, &w->error));
-    end_turn(b, n);
+    pass_turn_on(b, n);
     pthread_rwlock_rdlock(&b->pairs_lock);
     status = fetch(w, first, n, found, before);
     pthread_rwlock_unlock(&b->pairs_lock);
@@ -551,7 +517,8 @@ static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
                                  &w->error);
         struct screen_found found = {};
         struct oj_flat rows = view_rows(b->input, first, n);
-        status = screen_rows(w->place, &b->screen->rule, &rows, &work, &found);
+        status = screen_rows(&b->screen->place, &b->screen->rule, &rows, &work,
+                             &found);
         if (status == OJ_OK)
             return put_pairs(w, first, n, &found);
     }
@@ -578,21 +545,13 @@ static oj_status work(struct cuda_screen_worker *w)
     return OJ_OK;
 }
 
-/* What is left of the memory that may be used of a device is for its lanes; 0:
- * no limit. */
-static int64_t limit_of(const struct cuda_screen_batch *b,
-                        const struct screen_place *place)
-{
-    int64_t n_places = b->screen->n_places;
-    int64_t on_each = (b->n_workers + n_places - 1) / n_places;
-    int64_t limit = place->device.limit;
-    return limit > 0 ? oj_most((limit - place->device.used) / on_each, 1) : 0;
-}
-
+/* What is left of the memory that may be used is for the lanes. */
 static oj_status make_lane(struct cuda_screen_worker *w)
 {
-    const struct oj_cuda_device *device = &w->place->device;
-    int64_t limit = limit_of(w->batch, w->place);
+    const struct oj_cuda_device *device = &w->batch->screen->place.device;
+    int64_t left = device->limit - device->used;
+    int64_t limit =
+        device->limit > 0 ? oj_most(left / w->batch->n_workers, 1) : 0;
     if (w->lane->stream == NULL)
         OJ_TRY(oj_cuda_open(device->ordinal, limit, device->cancel, w->lane,
                             &w->error));
@@ -619,12 +578,10 @@ static int take_lane(struct cuda_screen_worker *w)
 static void run_worker(int i, void *user)
 {
     struct cuda_screen_batch *b = (struct cuda_screen_batch *)user;
-    struct oj_gpu_screen *screen = b->screen;
     struct cuda_screen_worker w = {};
     oj_status status;
     w.batch = b;
-    w.place = &screen->place[i % screen->n_places];
-    w.lane = &screen->lane[i];
+    w.lane = &b->screen->lane[i];
     if (!take_lane(&w))
         return;
     status = work(&w);

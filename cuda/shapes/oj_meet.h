@@ -14,8 +14,8 @@
 #ifndef OJ_MEET_H
 #define OJ_MEET_H
 
-#include "../../algs/kernels/oj_cross.h"
-#include "../../algs/kernels/oj_said.h"
+#include "../../algs/kernels/oj_filter_verdict.h"
+#include "../../algs/kernels/oj_segment_intersection.h"
 #include "../tree/oj_tree_rings.h"
 
 enum oj_meet_flag

@@ -40,78 +40,6 @@ query_for(const struct oj_cuda_index *index,
     return q;
 }
 
-/* --- one answer for each point -------------------------------------------- */
-
-struct first_answer
-{
-    int32_t *of_chunk;
-    int64_t first;
-
-    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
-                                         int64_t i, int32_t rank)
-    {
-        if (i >= 0)
-            of_chunk[i - first] = rank;
-    }
-    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
-                                        int64_t i, struct oj_ring_place *place)
-    {
-        int32_t rank = next_surely(q, place);
-        if (rank == OJ_RING_UNSURE)
-            put_doubt(q, i, place->at);
-        else if (i >= 0)
-            of_chunk[i - first] = rank;
-    }
-};
-
-struct first_settler
-{
-    int32_t *row;
-
-    __device__ __forceinline__ void
-    settle(const struct points_in_rings_query &q, int64_t i, double x, double y,
-           struct oj_ring_place *place) const
-    {
-        row[i] = ordinal(q.ordinal_of, next(q, x, y, place));
-    }
-};
-
-static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    find_first(const __grid_constant__ struct points_in_rings_query q,
-               int32_t *row, double *measure)
-{
-    int64_t chunk = warp_of(), first = chunk * CHUNK;
-    struct first_answer answer = {ranks_of_chunk(), first};
-    ask_chunk(q, chunk, answer);
-#pragma unroll
-    for (int r = 0; r < ROUNDS; r++)
-    {
-        int64_t k = r * LANES + lane_of(), i = first + k;
-        if (i >= q.n)
-            continue;
-        row[i] = ordinal(q.ordinal_of, answer.of_chunk[k]);
-        if (measure != NULL)
-            measure[i] = nan("");
-    }
-}
-
-static oj_status join_one(const struct oj_cuda_index *index,
-                          struct oj_cuda_work *work,
-                          const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure)
-{
-    return ask_slices(
-        work, query_for(index, points),
-        [&](const struct points_in_rings_query &q, int64_t first) -> oj_status
-        {
-            double *measure = d_measure != NULL ? d_measure + first : NULL;
-            OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
-                                           find_first, q, d_row + first,
-                                           measure));
-            return settle(work, q, first_settler{d_row + first});
-        });
-}
-
 /* --- lists ---------------------------------------------------------------- */
 
 /* What is known of a chunk's points before there is room for their pairs: a bit
@@ -646,7 +574,7 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     sizeof(struct polygons_index),
     build,
     batch_bytes,
-    join_one,
+    NULL,
     list,
     add,
     0,

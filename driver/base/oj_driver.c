@@ -9,25 +9,25 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *item(GDALDriverH driver, const char *name)
+static const char *metadata_item(GDALDriverH driver, const char *name)
 {
     return GDALGetMetadataItem(driver, name, NULL);
 }
 
 static int is_writer(GDALDriverH driver)
 {
-    return item(driver, GDAL_DCAP_VECTOR) != NULL &&
-           item(driver, GDAL_DCAP_CREATE) != NULL;
+    return metadata_item(driver, GDAL_DCAP_VECTOR) != NULL &&
+           metadata_item(driver, GDAL_DCAP_CREATE) != NULL;
 }
 
 /* Length of the extension of this driver that path ends in, or 0. */
 static size_t match_extension(GDALDriverH driver, const char *path)
 {
-    const char *words = item(driver, GDAL_DMD_EXTENSIONS);
+    const char *words = metadata_item(driver, GDAL_DMD_EXTENSIONS);
     char **extensions;
     size_t n = strlen(path), best = 0;
     if (words == NULL)
-        words = item(driver, GDAL_DMD_EXTENSION);
+        words = metadata_item(driver, GDAL_DMD_EXTENSION);
     if (words == NULL)
         return 0;
     extensions = CSLTokenizeString2(words, " ", 0);
@@ -106,9 +106,9 @@ int oj_driver_is_connection(const char *path)
     for (int i = 0; i < GDALGetDriverCount(); i++)
     {
         GDALDriverH driver = GDALGetDriver(i);
-        const char *prefix = item(driver, GDAL_DMD_CONNECTION_PREFIX);
+        const char *prefix = metadata_item(driver, GDAL_DMD_CONNECTION_PREFIX);
         if (prefix != NULL && prefix[0] != '\0' &&
-            item(driver, GDAL_DCAP_VECTOR) != NULL &&
+            metadata_item(driver, GDAL_DCAP_VECTOR) != NULL &&
             strncasecmp(path, prefix, strlen(prefix)) == 0)
             return 1;
     }
@@ -117,9 +117,9 @@ int oj_driver_is_connection(const char *path)
 
 int oj_driver_is_database(GDALDriverH driver)
 {
-    const char *prefix = item(driver, GDAL_DMD_CONNECTION_PREFIX);
+    const char *prefix = metadata_item(driver, GDAL_DMD_CONNECTION_PREFIX);
     return prefix != NULL && prefix[0] != '\0' &&
-           item(driver, GDAL_DMD_EXTENSION) == NULL;
+           metadata_item(driver, GDAL_DMD_EXTENSION) == NULL;
 }
 
 static int is_word_of(const char *words, const char *word)
@@ -132,13 +132,14 @@ static int is_word_of(const char *words, const char *word)
 
 int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type)
 {
-    const char *types = item(driver, GDAL_DMD_CREATIONFIELDDATATYPES);
+    const char *types = metadata_item(driver, GDAL_DMD_CREATIONFIELDDATATYPES);
     return types == NULL || is_word_of(types, OGR_GetFieldTypeName(type));
 }
 
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 {
-    const char *types = item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
+    const char *types =
+        metadata_item(driver, GDAL_DMD_CREATIONFIELDDATASUBTYPES);
     /* Of text these are only a mark, which drivers keep that do not list it. */
     if (subtype == OFSTNone || subtype == OFSTJSON)
         return 1;
@@ -164,7 +165,7 @@ int oj_driver_takes_fids(GDALDriverH driver)
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size)
 {
-    const char *text = item(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST);
+    const char *text = metadata_item(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST);
     CPLXMLNode *root = text != NULL ? CPLParseXMLString(text) : NULL;
     int found = 0;
     if (root == NULL)

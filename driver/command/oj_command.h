@@ -103,21 +103,25 @@ struct oj_command
                                thresholds are in relation */
     struct oj_similar similar_fields[OJ_MOST_TEXTS]; /**< what they say */
     const char *min_similarity;                      /**< T, or NULL */
-    int measure;             /**< enum oj_text_measure */
-    int tokens, fold;        /**< as in struct oj_token_rules */
-    const char *word_map;    /**< what the file holds, or NULL */
-    int centroid_of;         /**< enum oj_which_side, when given */
-    int point_on_surface_of; /**< the same */
-    int invalid;             /**< enum oj_invalid_mode */
-    int how;                 /**< enum oj_how; by default left,
-                                  inner with is_window */
+    const char *vector; /**< the words of -vector, or NULL; its norm and what
+                             it allows are in relation */
+    struct oj_vector_words vector_fields; /**< what they say */
+    const char *max_difference;           /**< D, or NULL */
+    int measure;                          /**< enum oj_text_measure */
+    int tokens, fold;                     /**< as in struct oj_token_rules */
+    const char *word_map;                 /**< what the file holds, or NULL */
+    int centroid_of;                      /**< enum oj_which_side, when given */
+    int point_on_surface_of;              /**< the same */
+    int invalid;                          /**< enum oj_invalid_mode */
+    int how;                              /**< enum oj_how; by default left,
+                                               inner with is_window */
     int one_to_one;
     const char *pick, *aggregates; /**< -pick, -agg; or NULL */
     const char *prefix;
 
     /* Columns and geometry of the output. */
     const char *name_count, *name_distance, *name_rank, *name_fid;
-    const char *name_similarity;
+    const char *name_similarity, *name_difference;
     const char *overlap; /**< area, length, percent, with commas; or NULL */
     int nearest_point_fields, bearing_field;
     int geometry; /**< enum oj_write_geometry */
@@ -174,8 +178,8 @@ struct oj_command
  *  wrong and what to write instead.  Where -op is not among the words, the join
  *  is the one that the other options mean: relate with -relate, window with
  *  -window, nearest with -k, -ties or -distance_to, dwithin with one of the
- *  fields of distances; where none of these tells, similar with -similar, else
- *  intersects. */
+ *  fields of distances; where none of these tells, similar with -similar or
+ *  -vector, else intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
@@ -192,7 +196,8 @@ OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
 /** 1 when the option of that name (not an alias) was among the words. */
 int oj_command_given(const struct oj_command *command, const char *name);
 
-/** 1 when geometries of both sides are looked at: not where only texts are. */
+/** 1 when geometries of both sides are looked at: not where only attributes
+ *  are. */
 int oj_command_needs_shapes(const struct oj_command *command);
 
 /** The distance that this option gave. */

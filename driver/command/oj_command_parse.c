@@ -134,22 +134,43 @@ static oj_status fail_without_op(const struct oj_option *option,
                    joins);
 }
 
+/* The only join that an option can mean, or NULL.  Without -similar and
+ * -vector it means none of attributes. */
+static const char *only_op(const struct oj_command *command,
+                           const struct oj_option *option)
+{
+    const char *only = NULL;
+    if (strchr(option->ops, '|') == NULL)
+        return option->ops;
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        if (oj_words_find(option->ops, op->name) < 0 ||
+            (command->similar == NULL && command->vector == NULL &&
+             (op->takes & OJ_TAKES_ATTRIBUTES) != 0))
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = op->name;
+    }
+    return only;
+}
+
 /* The join that the options mean where -op is not among them. */
 static oj_status choose_op(struct oj_command *command, struct oj_error *err)
 {
     const struct oj_option *option, *of_several = NULL;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        const char *op = option->ops;
-        if (!command->given[i] || op == NULL)
+        const char *op;
+        if (!command->given[i] || option->ops == NULL)
             continue;
-        if (strcmp(op, "nearest|similar") == 0 && command->similar == NULL)
-            op = "nearest";
-        if (strchr(op, '|') == NULL)
+        op = only_op(command, option);
+        if (op != NULL)
             return read_op(command, op, err);
         of_several = of_several != NULL ? of_several : option;
     }
-    if (command->similar != NULL)
+    if (command->similar != NULL || command->vector != NULL)
         return read_op(command, "similar", err);
     command->relation.op = OJ_OP_INTERSECTS;
     return of_several != NULL ? fail_without_op(of_several, err) : OJ_OK;
@@ -179,7 +200,9 @@ static oj_status settle_op(struct oj_command *command, struct oj_error *err)
         !command->in_place)
         command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
-        command->validate = command->relation.op == OJ_OP_SIMILAR ? "lists"
+        command->validate = command->relation.op == OJ_OP_SIMILAR &&
+                                    !oj_command_given(command, "max_distance")
+                                ? "lists"
                             : command->relation.metric == OJ_METRIC_SPHERE
                                 ? sphere
                                 : "geos";
@@ -195,17 +218,16 @@ static oj_status check_ops(const struct oj_command *command,
     const struct oj_option *option;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
-        size_t n;
+        char ops[256] = "";
+        const char *at;
         if (!command->given[i] || option->ops == NULL ||
             oj_words_find(option->ops, name) >= 0)
             continue;
-        n = strcspn(option->ops, "|");
+        for (int w = 0, n; (at = oj_words_at(option->ops, w, &n)) != NULL; w++)
+            oj_append(ops, sizeof ops, "%s%.*s", w > 0 ? " or " : "", n, at);
         return oj_fail(err, OJ_ERR_ARG,
-                       "-%s has no meaning with -op %s; it goes with -op "
-                       "%.*s%s%s",
-                       option->name, name, (int)n, option->ops,
-                       option->ops[n] != '\0' ? " or " : "",
-                       option->ops[n] != '\0' ? option->ops + n + 1 : "");
+                       "-%s has no meaning with -op %s; it goes with -op %s",
+                       option->name, name, ops);
     }
     return OJ_OK;
 }
@@ -218,6 +240,12 @@ static oj_status check_distances(const struct oj_command *command,
     if (op->needs != NULL && first_given(command, op->needs) == NULL)
         return oj_fail(err, OJ_ERR_ARG, "-op %s needs %s", op->name,
                        op->needs_text);
+    if ((op->takes & OJ_TAKES_ATTRIBUTES) != 0 && is_sphere &&
+        !oj_command_given(command, "max_distance"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-metric sphere with -op %s needs "
+                       "-max_distance",
+                       op->name);
     if ((op->takes & OJ_TAKES_K) == 0 &&
         oj_command_given(command, "max_distance") &&
         isinf(command->relation.max_distance))
@@ -320,7 +348,7 @@ static const struct
     {"pick", "each makes one row of an input row's pairs", "agg|one_to_one", 0},
     {"agg", "there is one pair at most to add up", "one_to_one", 0},
     {"agg", "a row of aggregates stands for several join features",
-     "name_distance|name_similarity|name_rank|name_fid|overlap|"
+     "name_distance|name_similarity|name_difference|name_rank|name_fid|overlap|"
      "nearest_point_fields|bearing_field|geometry",
      0},
     {"agg", "the aggregates name the join side's fields", "join_select", 0},
@@ -328,7 +356,7 @@ static const struct
      "nearest_point_fields|bearing_field", ~VALUE(OJ_DISTANCE_LEAST)},
     {"window", "the boxes are the join side",
      "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
-     "unordered_pairs|similar",
+     "unordered_pairs|similar|vector",
      0},
     {"explain", "-explain only says what would be done",
      "benchmark|validate|json_summary|q|progress", 0},
@@ -346,7 +374,7 @@ static const struct
     {"benchmark",
      "the benchmark times the finding of pairs, and makes no rows of them",
      "how|pick|agg|one_to_one|prefix|name_fid|name_distance|name_similarity|"
-     "name_rank|"
+     "name_difference|name_rank|"
      "name_count|overlap|nearest_point_fields|bearing_field|select|join_select",
      0},
     {"benchmark", "the benchmark holds all rows and pairs in memory at once",
@@ -357,7 +385,8 @@ static const struct
     {"benchmark", "the benchmark names each method as it begins", "progress",
      0},
     {"how", "only the input layer's geometry and fields are written",
-     "name_fid|name_distance|name_similarity|name_rank|name_count|overlap|"
+     "name_fid|name_distance|name_similarity|name_difference|name_rank|"
+     "name_count|overlap|"
      "nearest_point_fields|bearing_field|geometry|pick|agg|prefix|join_select|"
      "unmatched_join_layer",
      VALUE(OJ_HOW_SEMI) | VALUE(OJ_HOW_ANTI)},
@@ -465,7 +494,8 @@ static const struct
 {
     const char *options, *backends, *text;
 } of_backends[] = {
-    {"gpu|gpu_memory|gpu_batch", "auto|cuda|cuda_quadrant", "cuda or auto"},
+    {"gpu|gpu_memory|gpu_batch",
+     "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks", "cuda or auto"},
     {"quadrant_size", "quadrant|cuda_quadrant|spatialindex_collective",
      "quadrant, cuda_quadrant or spatialindex_collective"},
 };
@@ -489,7 +519,8 @@ static oj_status check_backends(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* ---- conditions on texts ------------------------------------------------- */
+/* ---- conditions on attributes ---------------------------------------------
+ */
 
 static oj_status settle_similar(struct oj_command *command,
                                 struct oj_error *err)
@@ -499,8 +530,9 @@ static oj_status settle_similar(struct oj_command *command,
     if (relation->op == OJ_OP_SIMILAR && !oj_command_given(command, "k"))
         relation->k = OJ_EVERY_PAIR;
     if (command->min_similarity != NULL)
-        OJ_TRY(oj_threshold_parse("min_similarity", command->min_similarity,
-                                  &all.numerator, &all.denominator, err));
+        OJ_TRY(oj_threshold_parse("-", "min_similarity",
+                                  command->min_similarity, &all.numerator,
+                                  &all.denominator, err));
     for (const char **word = command->similar; word != NULL && *word != NULL;
          word++)
     {
@@ -523,6 +555,33 @@ static oj_status settle_similar(struct oj_command *command,
             (enum oj_text_measure)command->measure, limit->numerator,
             limit->denominator > 0 ? limit->denominator : 1};
     }
+    return OJ_OK;
+}
+
+static oj_status settle_vector(struct oj_command *command, struct oj_error *err)
+{
+    struct oj_vector_condition *condition = &command->relation.vector;
+    char *end;
+    if (command->vector == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_vector_parse(command->vector, &command->vector_fields, err));
+    condition->is_asked = 1;
+    condition->max_difference = INFINITY;
+    if (command->max_difference == NULL && oj_command_given(command, "k"))
+        return OJ_OK;
+    if (command->max_difference == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-vector %.100s does not say how different vectors may "
+                       "be: write -max_difference D, or -k K for the K least "
+                       "different",
+                       command->vector);
+    condition->max_difference = CPLStrtod(command->max_difference, &end);
+    if (end == command->max_difference || *end != '\0' ||
+        !(condition->max_difference >= 0.0))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-max_difference must be a number, 0 or more, not "
+                       "'%.60s'",
+                       command->max_difference);
     return OJ_OK;
 }
 
@@ -923,6 +982,7 @@ static oj_status parse(struct argument_reader *r, struct oj_error *err)
     }
     OJ_TRY(settle_op(r->command, err));
     OJ_TRY(settle_similar(r->command, err));
+    OJ_TRY(settle_vector(r->command, err));
     OJ_TRY(place_positionals(r, err));
     return check_all(r->command, err);
 }
@@ -990,6 +1050,7 @@ void oj_command_free(struct oj_command *command)
     CSLDestroy((char **)command->words);
     CSLDestroy((char **)command->exclude);
     CSLDestroy((char **)command->similar);
+    oj_vector_words_free(&command->vector_fields);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_similar_free(&command->similar_fields[i]);
     CSLDestroy((char **)command->input.open_options);

@@ -140,10 +140,9 @@ void oj_help_print(void)
         "\n"
         "The output has the input's rows in their order, one per pair, with "
         "geometry and\nfields, then join_fid (NULL where nothing matches), "
-        "join_distance,\njoin_similarity and join_rank where the join has "
-        "them, "
-        "then the join layer's\nfields. -pick and -agg make one row per input "
-        "row.\n");
+        "join_distance,\njoin_similarity, join_difference and join_rank where "
+        "the join has them, then\nthe join layer's fields. -pick and -agg make "
+        "one row per input row.\n");
     printf("\nJoins (-op):\n");
     print_joins(print_entry);
     print_options();
@@ -219,7 +218,7 @@ static void print_man_heading(const char *group)
 }
 
 /* Up to the line that begins with "@", which is returned. */
-static char **print_lines(char **line)
+static char **print_to_mark(char **line)
 {
     for (; *line != NULL && **line != '@'; line++)
         printf("%s\n", *line);
@@ -244,7 +243,7 @@ static void print_man_options(char **lines)
         printf("\\fR\n");
         print_sentence(option->help, ".");
         if (note >= 0)
-            print_lines(lines + note + 1);
+            print_to_mark(lines + note + 1);
     }
 }
 
@@ -252,7 +251,7 @@ int oj_help_print_man(const char *template)
 {
     char **lines = CSLLoad(template), **line = lines;
     int is_known = lines != NULL;
-    while (is_known && *(line = print_lines(line)) != NULL)
+    while (is_known && *(line = print_to_mark(line)) != NULL)
     {
         const char *mark = *line++ + 1;
         if (strcmp(mark, "usage") == 0)

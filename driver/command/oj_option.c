@@ -35,7 +35,7 @@ static const struct oj_option options[] = {
      "the join, one of those listed above; default: intersects, but relate "
      "with -relate, window with -window, nearest with -k, -ties or "
      "-distance_to, dwithin with a field of distances, similar with -similar "
-     "and none of these",
+     "or -vector and none of these",
      VALUE(OP, relation.op)},
     {join, "window", "XMIN YMIN XMAX YMAX",
      "a box of -op window, in the CRS of the join; may be repeated; the boxes "
@@ -70,7 +70,7 @@ static const struct oj_option options[] = {
      VALUE(LIST, similar)},
     {join, "min_similarity", "T", "the T of each -similar that has none",
      VALUE(TEXT, min_similarity), .needs = "similar"},
-    {join, "measure", "jaccard|dice|cosine|overlap",
+    {join, "measure", OJ_TEXT_MEASURE_NAMES,
      "how similar two sets of tokens are: common ones of all (default), twice "
      "the common ones of the sum of both, common ones of the root of the "
      "product, or of the smaller set",
@@ -87,6 +87,20 @@ static const struct oj_option options[] = {
      "a CSV of two columns, a word and what stands for it (or nothing), as "
      "street,st",
      VALUE(FILE, word_map), .needs = "similar"},
+    {join, "vector", "F[:WEIGHT]+..[=..]",
+     "only pairs with near vectors: the numbers of these fields, each times "
+     "its "
+     "weight, or one field of lists, of the input layer and of the join layer "
+     "(none named: the same), as price:0.001+area+rooms or emb=EMB; without "
+     "another join: -op similar",
+     VALUE(TEXT, vector), .once = "put the fields together, as a+b"},
+    {join, "norm", "l2|l1|linf|cosine",
+     "how different two vectors are: the root of the sum of squared "
+     "differences (default), their sum, the greatest, or 1 less the cosine",
+     VALUE(CHOICE, relation.vector.norm), .needs = "vector"},
+    {join, "max_difference", "D",
+     "only vectors that are no more different than this",
+     VALUE(TEXT, max_difference), .needs = "vector"},
     {join, "centroid_of", "input|join|both",
      "join the centroids of this side's features, taken in the CRS of the "
      "join; the output keeps the features",
@@ -114,8 +128,10 @@ static const struct oj_option options[] = {
                 "most_similar|max:|min:"},
     {rows, "one_to_one", "",
      "of all pairs those that give each feature of either side one partner at "
-     "most, best pairs first: by similarity, then distance, where the join has "
-     "them, then in the order of the input layer, then of join FIDs; in a self "
+     "most, best pairs first: by similarity, difference, then distance, where "
+     "the join "
+     "has them, then in the order of the input layer, then of join FIDs; in a "
+     "self "
      "join once on either side; reads the input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
@@ -143,6 +159,8 @@ static const struct oj_option options[] = {
     {rows, "name_similarity", "NAME",
      "the same for join_similarity; those of further -similar get _2, _3, ..",
      VALUE(TEXT, name_similarity), .needs = "similar"},
+    {rows, "name_difference", "NAME", "the same for join_difference",
+     VALUE(TEXT, name_difference), .needs = "vector"},
     {rows, "name_rank", "NAME", "the same for join_rank",
      VALUE(TEXT, name_rank)},
     {rows, "name_count", "NAME",

@@ -1,4 +1,4 @@
-/** One -similar of a command, LEFT[=RIGHT][:T]:
+/** One -similar of a command, LEFT[=RIGHT][:T], and the words of -vector:
  *
  *   name+"street:old"=NAME+ADDR:0.6
  *
@@ -24,12 +24,21 @@ struct oj_similar
 OJ_MUST_USE oj_status oj_similar_parse(const char *word, struct oj_similar *out,
                                        struct oj_error *err);
 
-/** T as it is written, exactly. Errors begin with option. */
-OJ_MUST_USE oj_status oj_threshold_parse(const char *option, const char *text,
-                                         int64_t *numerator,
-                                         int64_t *denominator,
-                                         struct oj_error *err);
-
 void oj_similar_free(struct oj_similar *similar);
+
+/** -vector F[:WEIGHT]+..[=..], as price:0.001+area=PRICE+AREA. Owner; zeroed
+ *  memory is a valid empty one. */
+struct oj_vector_words
+{
+    char **fields[2]; /**< string lists of one length, as above */
+    double *weight;   /**< [fields] > 0; 1 where none is written */
+};
+
+/** OJ_ERR_ARG with what to write instead. */
+OJ_MUST_USE oj_status oj_vector_parse(const char *word,
+                                      struct oj_vector_words *out,
+                                      struct oj_error *err);
+
+void oj_vector_words_free(struct oj_vector_words *words);
 
 #endif

@@ -1,13 +1,13 @@
-#Where the driver is installed.It lies in the folder gdalplugins beside the
-#library; where GDAL looks elsewhere(GDAL is a package in / usr, this is in
-#/ usr / local), its folder gets a link to it, if it can be written to, and only
-#when the install prefix is the one that was configured : a staged or moved tree
-#changes nothing outside of itself.
+# Where the driver is installed. It lies in the folder gdalplugins beside the
+# library; where GDAL looks elsewhere (GDAL is a package in /usr, this is in
+# /usr/local), its folder gets a link to it, if it can be written to, and only
+# when the install prefix is the one that was configured: a staged or moved tree
+# changes nothing outside of itself.
 set(OGRJOIN_GDAL_PLUGINS "" CACHE PATH
     "The folder in which GDAL looks for plugins (empty: found out)")
 set(OJ_GDAL_PLUGINS ${OGRJOIN_GDAL_PLUGINS})
 if(NOT OJ_GDAL_PLUGINS)
-#Beside libgdal, as GDAL's own build puts it.
+  # Beside libgdal, as GDAL's own build puts it.
   set(library "")
   foreach(property IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_RELWITHDEBINFO
                    IMPORTED_LOCATION_NONE IMPORTED_LOCATION)
@@ -17,8 +17,8 @@ if(NOT OJ_GDAL_PLUGINS)
   endforeach()
   if(library)
     get_filename_component(OJ_GDAL_PLUGINS ${library} DIRECTORY)
-#Before its build with CMake GDAL looked in PREFIX / lib, whatever the
-#folder of the library.
+    # Before its build with CMake GDAL looked in PREFIX/lib, whatever the
+    # folder of the library.
     if(GDAL_VERSION VERSION_LESS 3.5)
       string(REGEX REPLACE "/lib/.*" "/lib" OJ_GDAL_PLUGINS
              ${OJ_GDAL_PLUGINS})
@@ -27,12 +27,13 @@ if(NOT OJ_GDAL_PLUGINS)
   endif()
 endif()
 
-#Through a link $ORIGIN is the folder of the link, so the library's own place
-#comes second.
+# Through a link $ORIGIN is the folder of the link, so the library's own place
+# comes second.
 set_target_properties(ogr_JOIN PROPERTIES
   INSTALL_RPATH "$ORIGIN/..;${CMAKE_INSTALL_FULL_LIBDIR}")
 install(TARGETS ogr_JOIN
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gdalplugins)
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gdalplugins
+        COMPONENT command)
 set(OJ_PLUGIN ${CMAKE_INSTALL_FULL_LIBDIR}/gdalplugins/ogr_JOIN.so)
 set(OJ_PLUGIN_LINK ${OJ_GDAL_PLUGINS}/ogr_JOIN.so)
 if(OJ_GDAL_PLUGINS AND NOT OJ_PLUGIN STREQUAL OJ_PLUGIN_LINK)

@@ -440,12 +440,12 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     double start = oj_clock_seconds();
     int unique;
     oj_status status;
-    if (job->relation.n_similar > 0)
+    if (oj_relation_compares_attributes(&job->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side is larger than -memory, and with "
-                       "-similar it has to fit in it: allow more, give the "
-                       "smaller layer as join_ds, or leave fields out with "
-                       "-join_select");
+                       "the join side is larger than -memory, and with -%s it "
+                       "has to fit in it: allow more, give the smaller layer "
+                       "as join_ds, or leave fields out with -join_select",
+                       job->relation.n_similar > 0 ? "similar" : "vector");
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;
@@ -585,8 +585,8 @@ static void add_sides(char ***key, const struct oj_sides *sides)
     add_classes(key, sides->exclude);
 }
 
-static void add_texts(char ***key, const struct oj_command *command,
-                      const struct oj_relation *r)
+static void add_conditions(char ***key, const struct oj_command *command,
+                           const struct oj_relation *r)
 {
     add_key_text(key, CPLSPrintf("%d %d", command->tokens, command->fold));
     add_key_text(key, command->word_map);
@@ -598,6 +598,9 @@ static void add_texts(char ***key, const struct oj_command *command,
                                      (long long)r->similar[i].numerator,
                                      (long long)r->similar[i].denominator));
     }
+    add_key_text(key, command->vector);
+    add_key_text(key, CPLSPrintf("%d %.17g", (int)r->vector.norm,
+                                 r->vector.max_difference));
 }
 
 static void add_relation(char ***key, const struct oj_relation *r)
@@ -691,7 +694,7 @@ static struct oj_join_key make_key(const struct oj_job *job)
     add_key_fields(&key.identity, &job->join);
     add_transformation(&key.identity, job->join.transformation);
     add_sides(&key.identity, &job->sides);
-    add_texts(&key.identity, job->command, &job->relation);
+    add_conditions(&key.identity, job->command, &job->relation);
     add_relation(&key.identity, &job->relation);
     add_engine(&key.identity, job->command->backend, &options);
     add_options(&key.identity, CPLGetConfigOptions());

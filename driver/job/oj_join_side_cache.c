@@ -64,6 +64,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_classes_use_numbers(sides->on, side->on);
     oj_classes_use_numbers(sides->exclude, side->exclude);
     oj_row_texts_use(sides->texts, side->dictionaries);
+    oj_row_vectors_use(sides->vectors, side->flat.vectors.n_dimensions);
 }
 
 /* By the sizes of what the capacities count. */
@@ -78,7 +79,7 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
 static int64_t work_bytes(const struct oj_side_work *work)
 {
     return flat_bytes(&work->shapes) + oj_row_sets_bytes(&work->texts) +
-           8 * work->cap_max_distance +
+           8 * (work->cap_vector + work->cap_max_distance) +
            4 * (work->cap_on_class + work->cap_exclude_class);
 }
 
@@ -252,7 +253,7 @@ static void let_go(struct oj_join_entry *entry)
 
 /* What lies on a device goes with the process: at its end the device's library
  * may be gone already. */
-static int is_left_to_the_end(const struct oj_join_entry *entry)
+static int is_not_freed_at_exit(const struct oj_join_entry *entry)
 {
     const struct oj_join *engine = entry->side.engine;
     return __atomic_load_n(&cache.is_ending, __ATOMIC_RELAXED) &&
@@ -262,7 +263,7 @@ static int is_left_to_the_end(const struct oj_join_entry *entry)
 
 /* Unlocks the mutex and frees what was dropped: that takes its time, and those
  * who look wait for the mutex. */
-static void leave(int64_t limit)
+static void evict_and_unlock(int64_t limit)
 {
     struct oj_join_entry *garbage, *next;
     make_room(limit);
@@ -272,7 +273,7 @@ static void leave(int64_t limit)
     for (; garbage != NULL; garbage = next)
     {
         next = garbage->next;
-        if (is_left_to_the_end(garbage))
+        if (is_not_freed_at_exit(garbage))
             continue;
         oj_join_side_free(&garbage->side);
         oj_join_key_free(&garbage->key);
@@ -422,7 +423,7 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
         if (status != OJ_OK)
             let_go(entry);
     }
-    leave(limit);
+    evict_and_unlock(limit);
     return status;
 }
 
@@ -495,7 +496,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     end_run(entry, n_bytes);
     if (is_of_engine(status))
         unlist(entry);
-    leave(limit);
+    evict_and_unlock(limit);
     return status;
 }
 
@@ -517,7 +518,7 @@ void oj_join_use_end(struct oj_join_use *use)
     pthread_mutex_lock(&cache.mutex);
     let_go(use->entry);
     memset(use, 0, sizeof *use);
-    leave(limit);
+    evict_and_unlock(limit);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -527,7 +528,7 @@ void oj_join_cache_clear(void)
     pthread_mutex_lock(&cache.mutex);
     while (cache.list != NULL)
         drop(cache.list);
-    leave(INT64_MAX);
+    evict_and_unlock(INT64_MAX);
 }
 
 __attribute__((destructor)) static void end(void)

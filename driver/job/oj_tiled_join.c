@@ -257,9 +257,9 @@ static oj_status take_list(const unsigned char **at, OGRFieldType type,
     return OJ_OK;
 }
 
-static oj_status take_value(const unsigned char **at, OGRFieldType type,
-                            struct oj_value *value, char ***texts,
-                            int64_t *cap_texts, struct oj_error *err)
+static oj_status decode_value(const unsigned char **at, OGRFieldType type,
+                              struct oj_value *value, char ***texts,
+                              int64_t *cap_texts, struct oj_error *err)
 {
     OGRField *raw = &value->raw;
     if (take_number(at) == 0)
@@ -337,8 +337,8 @@ static oj_status take_attributes(const unsigned char *at,
     for (int c = 0; status == OJ_OK && c < oj_table_columns(table); c++)
     {
         struct oj_value value;
-        status = take_value(&at, oj_table_type(table, c, NULL), &value, &texts,
-                            &cap_texts, err);
+        status = decode_value(&at, oj_table_type(table, c, NULL), &value,
+                              &texts, &cap_texts, err);
         if (status == OJ_OK)
             status = oj_table_append_column_value(table, c, &value, err);
     }

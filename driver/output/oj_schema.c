@@ -542,7 +542,7 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
 /* 1 when the driver gives rows without FID one that no other row has, also
  * after rows that brought theirs.  Readers of GeoJSON count the features, and a
  * script of SQL leaves it to a sequence that has not moved. */
-static int numbers_the_rest(GDALDriverH driver)
+static int gives_missing_fids(GDALDriverH driver)
 {
     const char *name = GDALGetDescription(driver);
     return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
@@ -556,7 +556,7 @@ static int may_keep_fids(const struct oj_schema_request *request,
 {
     return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
            !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
-           (!request->has_other_rows || numbers_the_rest(o->driver));
+           (!request->has_other_rows || gives_missing_fids(o->driver));
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,

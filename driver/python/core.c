@@ -194,7 +194,7 @@ static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 
 enum
 {
-    MOST_VIEWS = 8
+    MOST_VIEWS = 32
 };
 
 struct layer_handle
@@ -248,7 +248,7 @@ static const void *borrow(struct layer_handle *self, PyObject *buffer,
     {
         self->n_views++;
         if ((int64_t)view->len == n * (int64_t)size)
-            return view->buf;
+            return view->buf != NULL ? view->buf : "";
         PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
     }
     return NULL;
@@ -292,31 +292,71 @@ static PyObject *arrays(PyObject *module, PyObject *args)
     return give_layer(self);
 }
 
-/* set_columns(layer, max_distance or None, on_class or None): contiguous
- * doubles and int32, borrowed as long as the layer is in use. */
+/* NULL where column is None; *ok is 0 with an exception. */
+static const void *borrow_column(struct layer_handle *self, PyObject *column,
+                                 size_t size, int *ok)
+{
+    const void *values = NULL;
+    if (column != Py_None && *ok)
+    {
+        values = borrow(self, column, ogrjoin_layer_count(self->layer), size);
+        *ok = values != NULL || PyErr_Occurred() == NULL;
+    }
+    return values;
+}
+
+static PyObject *none_or_error(const struct ogrjoin_error *err)
+{
+    if (err->status != OGRJOIN_OK)
+        return raise_error(err);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* set_columns(layer, id, max_distance, on_class, score), each may be None:
+ * contiguous int64, double, int32 and int64, borrowed as long as the layer is
+ * in use. */
 static PyObject *set_columns(PyObject *module, PyObject *args)
 {
     struct ogrjoin_columns columns = {.size = sizeof columns};
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct layer_handle *self;
-    PyObject *capsule, *distance, *on_class;
+    PyObject *capsule, *id, *distance, *on_class, *score;
+    int ok = 1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOO", &capsule, &id, &distance, &on_class,
+                          &score) ||
+        (self = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
+        return NULL;
+    columns.id = borrow_column(self, id, 8, &ok);
+    columns.max_distance = borrow_column(self, distance, 8, &ok);
+    columns.on_class = borrow_column(self, on_class, 4, &ok);
+    columns.score = borrow_column(self, score, 8, &ok);
+    if (!ok)
+        return NULL;
+    err.status = ogrjoin_layer_set_columns(self->layer, &columns, &err);
+    return none_or_error(&err);
+}
+
+/* add_text(layer, int64 offsets, bytes), borrowed likewise. */
+static PyObject *add_text(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct layer_handle *self;
+    PyObject *capsule, *offset, *bytes;
+    const int64_t *first;
+    const char *text;
     int64_t n;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO", &capsule, &distance, &on_class) ||
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &offset, &bytes) ||
         (self = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
         return NULL;
     n = ogrjoin_layer_count(self->layer);
-    if (distance != Py_None && (columns.max_distance = borrow(
-                                    self, distance, n, sizeof(double))) == NULL)
+    if ((first = borrow(self, offset, n + 1, 8)) == NULL ||
+        (text = borrow(self, bytes, first[n], 1)) == NULL)
         return NULL;
-    if (on_class != Py_None &&
-        (columns.on_class = borrow(self, on_class, n, sizeof(int32_t))) == NULL)
-        return NULL;
-    err.status = ogrjoin_layer_set_columns(self->layer, &columns, &err);
-    if (err.status != OGRJOIN_OK)
-        return raise_error(&err);
-    Py_INCREF(Py_None);
-    return Py_None;
+    err.status = ogrjoin_layer_add_text(self->layer, first, text, &err);
+    return none_or_error(&err);
 }
 
 /* An Arrow stream, or a schema with an array, and what becomes of it. */
@@ -611,7 +651,7 @@ static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
     self->owner = owner;
     self->values = values;
     self->n = (Py_ssize_t)n;
-    self->size = 8;
+    self->size = format == 'B' ? 1 : 8;
     self->format[0] = format;
     self->format[1] = '\0';
     return (PyObject *)self;
@@ -635,13 +675,40 @@ static int make_pairs(void *data, struct ogrjoin_error *err)
     return ogrjoin_join(w->index, w->input, &w->pairs, err);
 }
 
-/* join(index, layer) -> buffers of left, right, measure */
+/* {name: buffer} of what settings asked for. */
+static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
+{
+    static const char *const names[] = {
+        "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
+        "nearest_y",    "bearing",        "similarity",      "similarity_2",
+        "similarity_3", "similarity_4",   "similarity_5",    "similarity_6",
+        "similarity_7", "similarity_8"};
+    PyObject *out = PyDict_New();
+    for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
+    {
+        const double *values = ogrjoin_pairs_value(pairs, names[i]);
+        PyObject *array;
+        if (values == NULL)
+            continue;
+        array = new_array(owner, values, ogrjoin_pairs_count(pairs), 'd');
+        if (array == NULL || PyDict_SetItemString(out, names[i], array) != 0)
+        {
+            Py_DECREF(out);
+            out = NULL;
+        }
+        Py_XDECREF(array);
+    }
+    return out;
+}
+
+/* join(index, layer) -> (pairs, buffers of left, right, measure, {name: buffer}
+ * of other values, how many are undecided) */
 static PyObject *join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
     struct index_handle *index;
     struct layer_handle *input;
-    PyObject *one, *two, *owner, *out;
+    PyObject *one, *two, *owner;
     int64_t n;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
@@ -659,11 +726,125 @@ static PyObject *join(PyObject *module, PyObject *args)
         return NULL;
     }
     n = ogrjoin_pairs_count(w.pairs);
-    out = Py_BuildValue(
-        "NNN", new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
+    return Py_BuildValue(
+        "NNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
-        new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'));
-    Py_DECREF(owner);
+        new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'),
+        make_values(owner, w.pairs),
+        (long long)ogrjoin_pairs_undecided(w.pairs));
+}
+
+/* --- aggregates ------------------------------------------------------------
+ */
+
+#define RESULTS "ogrjoin.results"
+
+static void drop_results(PyObject *capsule)
+{
+    struct ogrjoin_results *results = PyCapsule_GetPointer(capsule, RESULTS);
+    ogrjoin_results_free(results);
+    free(results);
+}
+
+struct aggregate_work
+{
+    struct ogrjoin_pairs *pairs;
+    const char *function, *separator;
+    struct ogrjoin_values values;
+    int has_values;
+    struct ogrjoin_results *results;
+};
+
+static int make_results(void *data, struct ogrjoin_error *err)
+{
+    struct aggregate_work *w = data;
+    return ogrjoin_pairs_aggregate(w->pairs, w->function, w->separator,
+                                   w->has_values ? &w->values : NULL,
+                                   w->results, err);
+}
+
+/* A buffer, or None for what is not there. */
+static PyObject *result_array(PyObject *owner, const void *values, int64_t n,
+                              char format)
+{
+    if (values != NULL)
+        return new_array(owner, values, n, format);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+static PyObject *aggregate_views(struct aggregate_work *w)
+{
+    struct ogrjoin_results *r = calloc(1, sizeof *r);
+    PyObject *owner;
+    int cancel = 0;
+    w->results = r;
+    owner =
+        r != NULL ? PyCapsule_New(r, RESULTS, drop_results) : PyErr_NoMemory();
+    if (owner == NULL)
+    {
+        free(r);
+        return NULL;
+    }
+    if (do_work(make_results, w, &cancel) != 0)
+    {
+        Py_DECREF(owner);
+        return NULL;
+    }
+    owner = Py_BuildValue(
+        "NNNNNN", owner, result_array(owner, r->integer, r->n, 'q'),
+        result_array(owner, r->real, r->n, 'd'),
+        result_array(owner, r->offset, r->n + 1, 'q'),
+        result_array(owner, r->bytes, r->offset != NULL ? r->offset[r->n] : 0,
+                     'B'),
+        result_array(owner, r->is_null, r->n, 'B'));
+    return owner;
+}
+
+/* aggregate(pairs, n, function, separator or None, integer, real, offset,
+ * bytes, is_null) -> (results, integer, real, offset, bytes, is_null): buffers,
+ * or None where there is none; n: features of the join side. */
+static PyObject *aggregate(PyObject *module, PyObject *args)
+{
+    static const int sizes[] = {8, 8, 8, 1, 1};
+    struct aggregate_work w = {.values.size = sizeof w.values};
+    Py_buffer view[5];
+    PyObject *capsule, *column[5], *out = NULL;
+    Py_ssize_t n;
+    int n_views = 0;
+    const void *at[5] = {NULL};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnszOOOOO", &capsule, &n, &w.function,
+                          &w.separator, &column[0], &column[1], &column[2],
+                          &column[3], &column[4]) ||
+        (w.pairs = PyCapsule_GetPointer(capsule, PAIRS)) == NULL)
+        return NULL;
+    for (int i = 0; i < 5; i++)
+    {
+        Py_ssize_t want = (n + (i == 2)) * sizes[i];
+        if (column[i] == Py_None)
+            continue;
+        if (PyObject_GetBuffer(column[i], &view[n_views], PyBUF_SIMPLE) != 0)
+            goto end;
+        at[i] = view[n_views++].buf;
+        if (i == 3)
+            want = at[2] != NULL ? (Py_ssize_t)((const int64_t *)at[2])[n] : 0;
+        if (view[n_views - 1].len < want)
+        {
+            PyErr_SetString(PyExc_ValueError, "a column is too short");
+            goto end;
+        }
+        w.has_values = 1;
+    }
+    w.values.integer = at[0];
+    w.values.real = at[1];
+    w.values.offset = at[2];
+    w.values.bytes = at[3];
+    w.values.is_null = at[4];
+    out = aggregate_views(&w);
+end:
+    while (n_views > 0)
+        PyBuffer_Release(&view[--n_views]);
     return out;
 }
 
@@ -735,6 +916,8 @@ static PyMethodDef methods[] = {
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
     {"set_columns", set_columns, METH_VARARGS, NULL},
+    {"add_text", add_text, METH_VARARGS, NULL},
+    {"aggregate", aggregate, METH_VARARGS, NULL},
     {"count", count, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", backend, METH_O, NULL},

@@ -31,4 +31,5 @@ add_custom_command(OUTPUT ${OJ_QGIS_ZIP}
   COMMENT "Zipping the plugin of QGIS"
   VERBATIM)
 add_custom_target(qgis_plugin ALL DEPENDS ${OJ_QGIS_ZIP})
-install(FILES ${OJ_QGIS_ZIP} DESTINATION ${CMAKE_INSTALL_DATADIR}/ogrjoin)
+install(FILES ${OJ_QGIS_ZIP} DESTINATION ${CMAKE_INSTALL_DATADIR}/ogrjoin
+        COMPONENT command)

@@ -1,6 +1,7 @@
 #include "oj_aggregation.h"
 
 #include "../../algs/aggregate/oj_aggregate.h"
+#include "../../algs/pair_values/oj_pair_stage.h"
 #include "../../algs/pairs/oj_measures.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_temporary_file.h"
@@ -85,9 +86,9 @@ struct oj_aggregation
 {
     struct oj_job *job;
     int n;
-    char *text;                     /* all words and names */
-    const struct function **called; /* [n] */
-    const char **of;                /* [n] names of fields; NULL: pairs */
+    char *text;                                  /* all words and names */
+    const struct oj_aggregate_function **called; /* [n] */
+    const char **of; /* [n] names of fields; NULL: pairs */
     struct oj_aggregate *aggregates;
     struct oj_own_column *columns; /* [n] */
     struct field *fields;          /* [n_fields] */
@@ -107,65 +108,6 @@ struct oj_aggregation
     struct oj_aggregates *sums;           /* without pairs; NULL: none */
     struct values summed;
 };
-
-/* ---- functions ---------------------------------------------------------- */
-
-/* What fields a function takes. */
-enum takes
-{
-    TAKES_ANY,
-    TAKES_NUMBERS,
-    TAKES_WRITTEN,
-    TAKES_ORDERED,
-    TAKES_ORDERED_GIVES_ONE /* the result is one of the values */
-};
-
-static const struct function
-{
-    const char *name;
-    enum oj_aggregate_kind kind;
-    enum takes takes;
-} functions[] = {
-    {"count", OJ_AGG_COUNT, TAKES_ANY},
-    {"sum", OJ_AGG_SUM, TAKES_NUMBERS},
-    {"mean", OJ_AGG_MEAN, TAKES_NUMBERS},
-    {"avg", OJ_AGG_MEAN, TAKES_NUMBERS}, /* as SQL has it */
-    {"min", OJ_AGG_MIN, TAKES_ORDERED_GIVES_ONE},
-    {"max", OJ_AGG_MAX, TAKES_ORDERED_GIVES_ONE},
-    {"median", OJ_AGG_MEDIAN, TAKES_NUMBERS},
-    {"stddev", OJ_AGG_STDDEV, TAKES_NUMBERS},
-    {"first", OJ_AGG_FIRST, TAKES_ORDERED_GIVES_ONE},
-    {"last", OJ_AGG_LAST, TAKES_ORDERED_GIVES_ONE},
-    {"mode", OJ_AGG_MODE, TAKES_ORDERED_GIVES_ONE},
-    {"unique", OJ_AGG_UNIQUE, TAKES_ORDERED},
-    {"concat", OJ_AGG_CONCAT, TAKES_WRITTEN},
-    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, TAKES_NUMBERS},
-};
-
-static const char all_functions[] =
-    "count, sum, mean (or avg), min, max, median, stddev, first, last, mode, "
-    "unique, concat, weighted_sum";
-
-static oj_status find_function(const char *name, const struct function **out,
-                               struct oj_error *err)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    {
-        if (strcasecmp(functions[i].name, name) != 0)
-            continue;
-        while (i > 0 && functions[i - 1].kind == functions[i].kind)
-            i--; /* columns are called mean, not avg */
-        *out = &functions[i];
-        return OJ_OK;
-    }
-    if (name[0] == '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-agg: a function is missing; there are %s",
-                       all_functions);
-    return oj_fail(err, OJ_ERR_ARG,
-                   "-agg: there is no function '%.60s'; there are %s", name,
-                   all_functions);
-}
 
 /* ---- the words of -agg -------------------------------------------------- */
 
@@ -282,7 +224,7 @@ static oj_status read_aggregate(struct oj_aggregation *a, int i,
     struct oj_aggregate *what = &a->aggregates[i];
     const char *name;
     OJ_TRY(read_word(s, "(, \t\r\n", &name, err));
-    OJ_TRY(find_function(name, &a->called[i], err));
+    OJ_TRY(oj_aggregate_find("-agg: ", name, &a->called[i], err));
     name = a->called[i]->name;
     what->kind = a->called[i]->kind;
     what->separator = what->kind == OJ_AGG_CONCAT ? ", " : NULL;
@@ -319,7 +261,8 @@ static oj_status read_list(struct oj_aggregation *a, struct oj_error *err)
          comma++)
         n++;
     /* all words, fields once more in usual names, and four ends */
-    size = 2 * (int64_t)strlen(words) + n * ((int64_t)sizeof all_functions + 4);
+    size = 2 * (int64_t)strlen(words) +
+           n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 4);
     OJ_NEW(a->text, size, err);
     OJ_NEW_ZEROED(a->called, n, err);
     OJ_NEW_ZEROED(a->of, n, err);
@@ -345,17 +288,17 @@ static oj_status choose_form(const struct oj_aggregation *a, int i,
     static const char *const needs[] = {
         "", "numbers", "a text, numbers or dates",
         "numbers, texts, dates or times", "numbers, texts, dates or times"};
-    enum takes takes = a->called[i]->takes;
+    enum oj_aggregate_takes takes = a->called[i]->takes;
     int is_number = oj_type_is_number(type), is_time = oj_type_is_time(type);
     int is_text = type == OFTString;
-    int fits = takes == TAKES_ANY || is_number ||
-               (takes == TAKES_WRITTEN && type != OFTBinary) ||
-               (takes >= TAKES_ORDERED && (is_time || is_text));
-    *form = is_number && takes != TAKES_WRITTEN ? FORM_NUMBER
-            : takes == TAKES_ANY                ? FORM_PRESENCE
-            : is_text                           ? FORM_TEXT
-            : takes == TAKES_WRITTEN            ? FORM_WRITTEN
-                                                : FORM_TIME;
+    int fits = takes == OJ_AGG_TAKES_ANY || is_number ||
+               (takes == OJ_AGG_TAKES_WRITTEN && type != OFTBinary) ||
+               (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
+    *form = is_number && takes != OJ_AGG_TAKES_WRITTEN ? FORM_NUMBER
+            : takes == OJ_AGG_TAKES_ANY                ? FORM_PRESENCE
+            : is_text                                  ? FORM_TEXT
+            : takes == OJ_AGG_TAKES_WRITTEN            ? FORM_WRITTEN
+                                                       : FORM_TIME;
     if (fits)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG, "-agg: %s(%s) needs %s; the field is %s%s",
@@ -416,7 +359,7 @@ static oj_status define_column(struct oj_aggregation *a, int i,
                                          [OJ_AGG_REAL] = OFTReal,
                                          [OJ_AGG_BYTES] = OFTString};
     struct oj_own_column *column = &a->columns[i];
-    int is_value = a->called[i]->takes == TAKES_ORDERED_GIVES_ONE;
+    int is_value = a->called[i]->takes == OJ_AGG_TAKES_ORDERED_GIVES_ONE;
     column->origin = OJ_COLUMN_AGGREGATE;
     column->source = i;
     column->type = is_value ? OGR_Fld_GetType(from) : usual[result_type(a, i)];
@@ -770,30 +713,6 @@ static oj_status read_values(const struct oj_aggregation *a,
 
 /* What part of the join feature the pair's input feature has: of its area, or
  * of its length where it has no polygons; a point is there as a whole. */
-static double share_of(const struct oj_flat *flat, int32_t feature,
-                       const struct oj_pair_values *values, int64_t entry)
-{
-    unsigned kinds = oj_flat_kinds(flat, feature);
-    double whole, part;
-    if ((kinds & OJ_PART_POLYGON) != 0)
-    {
-        whole = values->value[OJ_PAIR_JOIN_AREA][entry];
-        part = values->value[OJ_PAIR_OVERLAP_AREA][entry];
-    }
-    else if ((kinds & OJ_PART_LINE) != 0)
-    {
-        whole = oj_flat_length(flat, feature);
-        part = values->value[OJ_PAIR_OVERLAP_LENGTH][entry];
-    }
-    else
-        return 1.0;
-    if (isnan(part))
-        return 0.0; /* GEOS could not say; the stage counts these */
-    if (!(part < whole))
-        return 1.0;
-    return part / whole;
-}
-
 /* Hands over the pairs that are waiting. */
 static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
 {
@@ -888,7 +807,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
             int32_t feature = matches->join_row[p];
             OJ_TRY(put_pair(a, first + row, feature,
                             a->needs_overlap
-                                ? share_of(&side->flat, feature, values, p)
+                                ? oj_pair_share(&side->flat, feature, values, p)
                                 : 1.0,
                             err));
         }

@@ -60,25 +60,31 @@ int oj_choice_saw_its_rows(const struct oj_choice *choice)
 
 /* ---- the join ------------------------------------------------------------ */
 
-/* The similarities of the pairs of an answer. */
-struct similarities
+/* What ranks the pairs of an answer before their measures; NULL: nothing. */
+struct pair_ranks
 {
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
     const struct oj_matches *matches;
-    double *similarity;
+    double *similarity, *difference;
 };
 
-static void fill_similarities(int64_t first, int64_t end, void *user)
+static void fill_ranks(int64_t first, int64_t end, void *user)
 {
-    const struct similarities *s = user;
+    const struct pair_ranks *s = user;
     for (int64_t row = first; row < end; row++)
     {
         for (int64_t p = oj_matches_first(s->matches, row);
              p < oj_matches_end(s->matches, row); p++)
-            s->similarity[p] =
-                oj_pair_similarity(s->relation, 0, s->input, row, s->join_side,
-                                   s->matches->join_row[p]);
+        {
+            int32_t feature = s->matches->join_row[p];
+            if (s->similarity != NULL)
+                s->similarity[p] = oj_pair_similarity(
+                    s->relation, 0, s->input, row, s->join_side, feature);
+            if (s->difference != NULL)
+                s->difference[p] = oj_pair_difference(
+                    s->relation, s->input, row, s->join_side, feature);
+        }
     }
 }
 
@@ -89,21 +95,32 @@ oj_status oj_choice_add(struct oj_choice *choice,
                         const struct oj_relation *relation, int n_threads,
                         struct oj_error *err)
 {
-    /* The measure of -op similar is the similarity. */
-    int is_ranked = relation->n_similar > 0 && relation->op != OJ_OP_SIMILAR;
-    struct similarities s = {relation, part->flat, &side->flat, matches, NULL};
-    if (is_ranked)
+    /* The measure of -op similar is the one of the two that is there. */
+    int is_measure = relation->op == OJ_OP_SIMILAR &&
+                     !(relation->n_similar > 0 && relation->vector.is_asked);
+    struct pair_ranks s = {.relation = relation,
+                           .input = part->flat,
+                           .join_side = &side->flat,
+                           .matches = matches};
+    if (relation->n_similar > 0 && !is_measure)
     {
         OJ_ROOM(choice->similarity, 0, matches->n_entries,
                 choice->cap_similarity, err);
         s.similarity = choice->similarity;
-        oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE,
-                           fill_similarities, &s);
     }
+    if (relation->vector.is_asked && !is_measure)
+    {
+        OJ_ROOM(choice->difference, 0, matches->n_entries,
+                choice->cap_difference, err);
+        s.difference = choice->difference;
+    }
+    if (s.similarity != NULL || s.difference != NULL)
+        oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE, fill_ranks,
+                           &s);
     see(&choice->seen[0], part->flat);
     for (int64_t i = 0; choice->place != NULL && i < side->flat.n_features; i++)
         choice->place[side->ordinal[i]] = side->place[i];
-    return oj_one_to_one_add(choice->pairs, matches, s.similarity,
+    return oj_one_to_one_add(choice->pairs, matches, s.similarity, s.difference,
                              side->ordinal,
                              choice->by_fid ? part->flat->fid : NULL, err);
 }
@@ -176,6 +193,7 @@ void oj_choice_close(struct oj_choice *choice)
     const struct oj_choice closed = {0};
     oj_one_to_one_close(choice->pairs);
     oj_free(choice->similarity);
+    oj_free(choice->difference);
     oj_free(choice->place);
     oj_free(choice->found);
     oj_free(choice->found_place);

@@ -62,9 +62,9 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
         {
             rows->request.pick = rules[i].rule;
             if (rules[i].rule == OJ_PICK_MOST_SIMILAR &&
-                rows->job->relation.n_similar == 0)
+                !oj_relation_compares_attributes(&rows->job->relation))
                 return oj_fail(err, OJ_ERR_ARG,
-                               "-pick most_similar needs -similar");
+                               "-pick most_similar needs -similar or -vector");
             return OJ_OK;
         }
     }
@@ -178,6 +178,13 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
                 oj_op_get(relation->op)->measure, c->name_distance,
                 "name_distance");
     OJ_TRY(plan_similarities(rows, c->name_similarity, err));
+    if (relation->vector.is_asked)
+    {
+        rows->request.want[OJ_PAIR_DIFFERENCE] =
+            c->name_difference == NULL || c->name_difference[0] != '\0';
+        add_own(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE, OFTReal,
+                "join_difference", c->name_difference, "name_difference");
+    }
     if (is_ranked)
         add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
                 "name_rank");

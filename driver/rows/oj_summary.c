@@ -24,7 +24,7 @@ struct reason
 
 enum
 {
-    N_REASONS = 8
+    N_REASONS = 9
 };
 
 static void fill_reasons(const struct oj_job *job, int side,
@@ -47,6 +47,7 @@ static void fill_reasons(const struct oj_job *job, int side,
         {reshape->found.n_beyond_poles, "with a latitude beyond 90",
          "beyond_poles"},
         {reshape->found.n_no_text, "without text", "no_text"},
+        {reshape->found.n_no_vector, "without vector", "no_vector"},
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(job->command)) /* these join all the same */

@@ -93,7 +93,7 @@ static void print_parameters(const struct oj_relation *relation)
     {
         if (parameter->kind == OJ_PARAMETER_DISTANCE ||
             oj_words_find(parameter->ops, op) < 0 ||
-            (relation->k == OJ_EVERY_PAIR &&
+            (relation->op == OJ_OP_SIMILAR && relation->k == OJ_EVERY_PAIR &&
              parameter->offset == offsetof(struct oj_relation, k)))
             continue;
         oj_parameter_put(parameter, relation, value, sizeof value);
@@ -126,6 +126,16 @@ static void print_similar(const struct oj_command *command,
                      : "any token in common");
 }
 
+static void print_vector(const struct oj_command *command,
+                         const struct oj_vector_condition *condition)
+{
+    line("only where", "vectors are near: %s, %s%s", command->vector,
+         word_of("norm", (int)condition->norm),
+         isinf(condition->max_difference)
+             ? ""
+             : CPLSPrintf(", %.9g or less", condition->max_difference));
+}
+
 static void print_conditions(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -138,6 +148,8 @@ static void print_conditions(const struct oj_job *job)
         line("only where", "fields are equal: %s", command->on);
     for (int i = 0; i < job->relation.n_similar; i++)
         print_similar(command, &job->relation, i);
+    if (job->relation.vector.is_asked)
+        print_vector(command, &job->relation.vector);
     if (job->relation.exclude_self)
         line("left out", "a feature and itself%s",
              job->sides.is_self_join ? " (both sides are one layer)" : "");
@@ -173,7 +185,8 @@ static void print_question(const struct explanation *e)
                               "box"
                             : op->description);
     print_parameters(&job->relation);
-    if ((op->takes & OJ_TAKES_DISTANCE) != 0)
+    if ((op->takes & OJ_TAKES_DISTANCE) != 0 ||
+        oj_command_given(command, "max_distance"))
         print_distances(command, &job->crs);
     print_conditions(job);
     print_side("input side", &job->input, e->n_input);

@@ -2,6 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 
+#include <cpl_conv.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +45,45 @@ struct oj_classes
     unsigned char *key; /* of a row */
     int64_t n_key, cap_key;
 };
+
+/* ---- numbers ------------------------------------------------------------- */
+
+double oj_text_number(const char *text, int64_t n_text)
+{
+    char copy[64], *end;
+    size_t n = (size_t)n_text;
+    double number;
+    if (n == 0 || n >= sizeof copy)
+        return NAN;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    number = CPLStrtod(copy, &end);
+    while (*end == ' ')
+        end++;
+    return *end == '\0' ? number : NAN;
+}
+
+double oj_value_number(OGRFieldType type, const struct oj_value *value)
+{
+    const char *text;
+    int64_t n;
+    if (!oj_value_is_there(value))
+        return NAN;
+    switch (type)
+    {
+        case OFTInteger:
+            return value->raw.Integer;
+        case OFTInteger64:
+            return (double)value->raw.Integer64;
+        case OFTReal:
+            return value->raw.Real;
+        case OFTString:
+            text = oj_value_bytes(value, type, &n);
+            return oj_text_number(text, n);
+        default:
+            return NAN;
+    }
+}
 
 /* ---- keys --------------------------------------------------------------- */
 

@@ -353,7 +353,8 @@ oj_status oj_crs_choose(const struct oj_command *command,
     OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
-    if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0)
+    if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
+        oj_command_given(command, "max_distance"))
         OJ_TRY(convert_distances(command, crs, err));
     if (command->a_srs != NULL)
         return read_crs(command->a_srs, "a_srs", &crs->output, err);

@@ -146,7 +146,8 @@ static const char *unit_of(const struct oj_crs *crs)
 
 static int is_by_distance(const struct oj_command *command)
 {
-    return (oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0;
+    return (oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
+           oj_command_given(command, "max_distance");
 }
 
 /* How far apart two features may be and still be a pair; INFINITY where that is

@@ -152,10 +152,10 @@ void oj_row_sets_free(struct oj_row_sets *sets)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static oj_status make_dictionaries(int n, const struct oj_token_rules *rules,
-                                   const char *word_map,
-                                   struct oj_dictionaries **out,
-                                   struct oj_error *err)
+static oj_status new_dictionaries(int n, const struct oj_token_rules *rules,
+                                  const char *word_map,
+                                  struct oj_dictionaries **out,
+                                  struct oj_error *err)
 {
     struct oj_dictionaries *dictionaries;
     oj_status status = OJ_OK;
@@ -183,7 +183,7 @@ oj_status oj_row_texts_new(const struct oj_text_fields (*fields)[2], int n,
     oj_status status;
     if (texts == NULL)
         return oj_fail_nomem(err, 1, sizeof *texts);
-    status = make_dictionaries(n, rules, word_map, &texts->dictionaries, err);
+    status = new_dictionaries(n, rules, word_map, &texts->dictionaries, err);
     if (status != OJ_OK)
     {
         oj_free(texts);

@@ -1,7 +1,7 @@
 #include "oj_sides.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/write/oj_layer_shape.h"
+#include "../../flatten/write/oj_flat_to_ogr.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
@@ -310,6 +310,56 @@ static oj_status open_texts(const struct oj_command *command,
                             oj_cancel_flag(), &sides->texts, err);
 }
 
+/* Numbers, texts, or of a single field a list. */
+static oj_status check_vector_field(const struct oj_source *source,
+                                    const char *name, int is_single,
+                                    OGRFieldType type, struct oj_error *err)
+{
+    int is_list = type == OFTRealList || type == OFTIntegerList ||
+                  type == OFTInteger64List;
+    if (is_list && !is_single)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-vector: the field '%s' of the %s layer holds lists, "
+                       "each of which is a vector of its own: name it alone",
+                       name, source->role);
+    if (!is_list && type != OFTInteger && type != OFTInteger64 &&
+        type != OFTReal && type != OFTString)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-vector: the field '%s' of the %s layer holds no "
+                       "numbers",
+                       name, source->role);
+    return OJ_OK;
+}
+
+static oj_status open_vectors(const struct oj_command *command,
+                              struct oj_source *input, struct oj_source *join,
+                              struct oj_sides *sides, struct oj_error *err)
+{
+    const struct oj_vector_words *words = &command->vector_fields;
+    struct oj_source *const source[2] = {input, join};
+    struct oj_class_field *fields[2];
+    int n = CSLCount(words->fields[0]);
+    oj_status status = OJ_OK;
+    if (!command->relation.vector.is_asked)
+        return OJ_OK;
+    OJ_NEW(fields[0], 2 * n, err);
+    fields[1] = fields[0] + n;
+    for (int i = 0; i < 2 * n && status == OJ_OK; i++)
+    {
+        const char *name = words->fields[i / n][i % n];
+        status = find_field(source[i / n], name, "vector", &fields[0][i], err);
+        if (status == OJ_OK)
+            status = check_vector_field(source[i / n], name, n == 1,
+                                        fields[0][i].type, err);
+    }
+    if (status == OJ_OK)
+        status = oj_row_vectors_new(
+            (const struct oj_class_field *const *)fields, n, words->weight,
+            command->relation.vector.norm, &sides->vectors, err);
+    oj_free(fields[0]);
+    return status;
+}
+
 static oj_status open_conditions(const struct oj_command *command,
                                  struct oj_source *input,
                                  struct oj_source *join,
@@ -321,6 +371,7 @@ static oj_status open_conditions(const struct oj_command *command,
         OJ_TRY(open_words(command->on, "on", input, join, &sides->on, err));
     OJ_TRY(open_excludes(command, input, join, sides, err));
     OJ_TRY(open_texts(command, input, join, sides, err));
+    OJ_TRY(open_vectors(command, input, join, sides, err));
     if (command->max_distance_field != NULL)
         OJ_TRY(open_reach(command, input, "max_distance_field",
                           command->max_distance_field, crs,
@@ -333,41 +384,6 @@ static oj_status open_conditions(const struct oj_command *command,
 }
 
 /* ---- conditions on fields: the rows -------------------------------------- */
-
-/* CSV has numbers as texts. */
-static double number_of_text(const char *text, int64_t n_text)
-{
-    char copy[64], *end;
-    size_t n = n_text >= 0 ? (size_t)n_text : strlen(text);
-    double number;
-    if (n == 0 || n >= sizeof copy)
-        return NAN;
-    memcpy(copy, text, n);
-    copy[n] = '\0';
-    number = CPLStrtod(copy, &end);
-    while (*end == ' ')
-        end++;
-    return *end == '\0' ? number : NAN;
-}
-
-static double number_of(OGRFieldType type, const struct oj_value *value)
-{
-    if (!oj_value_is_there(value))
-        return NAN;
-    switch (type)
-    {
-        case OFTInteger:
-            return value->raw.Integer;
-        case OFTInteger64:
-            return (double)value->raw.Integer64;
-        case OFTReal:
-            return value->raw.Real;
-        case OFTString:
-            return number_of_text(value->raw.String, value->n_text);
-        default:
-            return NAN;
-    }
-}
 
 static oj_status fill_reach(const struct oj_sides *sides, int side,
                             const struct oj_row_values *values,
@@ -386,7 +402,7 @@ static oj_status fill_reach(const struct oj_sides *sides, int side,
         struct oj_value value;
         double d;
         oj_row_values_get(values, row, column, &value);
-        d = number_of(type, &value);
+        d = oj_value_number(type, &value);
         if (sides->reach_scale != 1.0)
             d *= sides->reach_scale;
         if (!(d >= 0.0))
@@ -673,7 +689,8 @@ oj_status oj_sides_open(const struct oj_command *command,
 int oj_sides_need_values(const struct oj_sides *sides, int side)
 {
     return sides->on != NULL || sides->exclude != NULL ||
-           sides->texts != NULL || sides->reach_column[side] >= 0;
+           sides->texts != NULL || sides->vectors != NULL ||
+           sides->reach_column[side] >= 0;
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
@@ -706,6 +723,10 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
     if (sides->texts != NULL)
         OJ_TRY(fill_texts(sides->texts, side, insert, values, work, flat, found,
                           err));
+    if (sides->vectors != NULL)
+        OJ_TRY(oj_row_vectors_make(sides->vectors, side, insert, values,
+                                   &work->vector, &work->cap_vector, flat,
+                                   &found->n_no_vector, err));
     if (sides->reach_column[side] >= 0)
         OJ_TRY(fill_reach(sides, side, values, work, flat, found, err));
     return OJ_OK;
@@ -715,6 +736,7 @@ void oj_side_work_free(struct oj_side_work *work)
 {
     oj_flat_buf_free(&work->shapes);
     oj_row_sets_free(&work->texts);
+    oj_free(work->vector);
     oj_free(work->max_distance);
     oj_free(work->on_class);
     oj_free(work->exclude_class);
@@ -728,6 +750,8 @@ void oj_sides_close(struct oj_sides *sides)
     oj_classes_free(sides->on);
     oj_classes_free(sides->exclude);
     oj_row_texts_free(sides->texts);
+    oj_row_vectors_free(sides->vectors);
     sides->on = sides->exclude = NULL;
     sides->texts = NULL;
+    sides->vectors = NULL;
 }

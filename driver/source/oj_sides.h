@@ -5,7 +5,7 @@
  *  them: all from GEOS, over OGR, in the CRS of the join.  The output keeps the
  *  features.  -invalid fail is OJ_ERR_DATA naming the first invalid feature.
  *
- *  What -on, -exclude field=, -similar, -max_distance_field and
+ *  What -on, -exclude field=, -similar, -vector, -max_distance_field and
  *  -join_max_distance_field ask of fields is turned into columns of struct
  *  oj_flat.
  *
@@ -21,6 +21,7 @@
 #include "oj_classes.h"
 #include "oj_crs.h"
 #include "oj_row_texts.h"
+#include "oj_row_vectors.h"
 #include "oj_source.h"
 
 enum oj_joined_shape
@@ -47,6 +48,7 @@ struct oj_side_findings
                                  which join nothing */
     int64_t n_no_text;      /**< -similar: rows without such a text, which
                                  join nothing */
+    int64_t n_no_vector;    /**< -vector: the same without a vector */
 };
 
 /** What to do with one side, and what was done. Zeroed memory, with role and
@@ -69,6 +71,7 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_classes *on, *exclude; /**< owned; NULL: not asked */
     struct oj_row_texts *texts;      /**< owned; the same */
+    struct oj_row_vectors *vectors;  /**< owned; the same */
     int n_threads;                   /**< for them, 0: all; set by the caller */
     int reach_column[2];             /**< of own distances; < 0: none */
     double reach_scale; /**< from the field's unit to that of the CRS */
@@ -83,9 +86,9 @@ struct oj_side_work
 {
     struct oj_flat_buf shapes;
     struct oj_row_sets texts;
-    double *max_distance;
+    double *vector, *max_distance;
     int32_t *on_class, *exclude_class;
-    int64_t cap_max_distance, cap_on_class, cap_exclude_class;
+    int64_t cap_vector, cap_max_distance, cap_on_class, cap_exclude_class;
 };
 
 /** Both sides are open and their CRS known. Has the fields read that are

@@ -105,40 +105,26 @@ oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-oj_status oj_chunk_part_place(struct oj_chunk_rows *whole,
-                              struct oj_chunk_rows *part, int64_t end,
-                              struct oj_error *err)
+oj_status oj_chunk_part_add(struct oj_chunk_rows *whole,
+                            const struct oj_chunk_rows *part, int64_t row,
+                            int64_t n_rows, struct oj_error *err)
 {
     for (int c = 0; c < whole->n_columns; c++)
     {
         struct oj_chunk_column *to = &whole->column[c];
-        struct oj_chunk_column *from = &part->column[c];
-        from->start = to->n_bytes;
+        const struct oj_chunk_column *from = &part->column[c];
+        int64_t *end = (int64_t *)to->values + row + 1;
         to->n_null += from->n_null;
         if (!is_bytes(to))
             continue;
-        OJ_TRY(oj_chunk_room(to, end - 1, from->n_bytes, err));
+        OJ_TRY(oj_chunk_room(to, row + n_rows - 1, from->n_bytes, err));
+        if (from->n_bytes > 0)
+            memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
+        for (int64_t i = 0; i < n_rows; i++)
+            end[i] += to->n_bytes;
         to->n_bytes += from->n_bytes;
     }
     return OJ_OK;
-}
-
-void oj_chunk_part_copy(const struct oj_chunk_rows *whole,
-                        const struct oj_chunk_rows *part, int64_t row,
-                        int64_t n_rows)
-{
-    for (int c = 0; c < whole->n_columns; c++)
-    {
-        const struct oj_chunk_column *from = &part->column[c];
-        int64_t *end = (int64_t *)from->values + row + 1;
-        if (!is_bytes(from))
-            continue;
-        if (from->n_bytes > 0)
-            memcpy(whole->column[c].bytes + from->start, from->bytes,
-                   (size_t)from->n_bytes);
-        for (int64_t i = 0; i < n_rows; i++)
-            end[i] += from->start;
-    }
 }
 
 void oj_chunk_part_free(struct oj_chunk_rows *part)

@@ -23,7 +23,6 @@ struct oj_chunk_column
     char *bytes;
     int64_t n_bytes, cap_bytes;
     int64_t max_rows; /* 0: of a part */
-    int64_t start;    /* of a part: where its bytes go in the whole */
     int n_null;
 };
 
@@ -52,17 +51,12 @@ OJ_MUST_USE oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
                                           struct oj_chunk_rows **part,
                                           struct oj_error *err);
 
-/** Makes room in whole for the bytes of a part, the next one in the order of
- *  rows, of which whole has end with it. */
-OJ_MUST_USE oj_status oj_chunk_part_place(struct oj_chunk_rows *whole,
-                                          struct oj_chunk_rows *part,
-                                          int64_t end, struct oj_error *err);
-
-/** Copies the bytes of the part, with n_rows rows from row on, to their place.
- *  Any thread. */
-void oj_chunk_part_copy(const struct oj_chunk_rows *whole,
-                        const struct oj_chunk_rows *part, int64_t row,
-                        int64_t n_rows);
+/** Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
+ *  added in the order of their rows. */
+OJ_MUST_USE oj_status oj_chunk_part_add(struct oj_chunk_rows *whole,
+                                        const struct oj_chunk_rows *part,
+                                        int64_t row, int64_t n_rows,
+                                        struct oj_error *err);
 
 /** Accepts NULL. */
 void oj_chunk_part_free(struct oj_chunk_rows *part);

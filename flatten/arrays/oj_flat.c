@@ -549,6 +549,8 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
     for (int i = 0; i < flat->n_texts; i++)
         slice->texts[i] = oj_token_sets_slice(&flat->texts[i], first, n);
     view.texts = slice->texts;
+    if (flat->vectors.value != NULL)
+        view.vectors.value = oj_vector_at(&flat->vectors, first);
     slice->flat = view;
     return OJ_OK;
 }

@@ -28,6 +28,7 @@
 #define OJ_FLAT_H
 
 #include "../base/oj_status.h"
+#include "oj_vectors.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,8 @@ struct oj_flat
      *  nothing. */
     const struct oj_token_sets *texts;
     int n_texts;
+    /** Of n_features rows: a condition on vectors looks at them. */
+    struct oj_vectors vectors;
 
     /** Set by the join, for predicates: 1 where polygon parts of the feature
      *  overlap or share edges, so that its area is not what even-odd over all

@@ -1,6 +1,6 @@
 /** What is known of the pairs of an answer beyond who they are: which one of a
  *  row was picked, how much the two features overlap, where they are nearest,
- * how similar their texts are.
+ * how similar their texts and how different their vectors are.
  *
  *  Lies beside a struct oj_matches. Where is_picked, the values belong to the
  *  entries of picked, which has one entry per row; else to those of the matches
@@ -25,6 +25,7 @@ enum oj_pair_value
     OJ_PAIR_BEARING,   /**< from the first to the second, degrees clockwise from
                             north, [0, 360); NaN where they are one point */
     OJ_PAIR_JOIN_AREA, /**< of the join feature, the union of its parts */
+    OJ_PAIR_DIFFERENCE, /**< of the vectors */
     OJ_PAIR_SIMILARITY, /**< of the texts of the first condition on texts; of
                              condition i OJ_PAIR_SIMILARITY + i */
     OJ_N_PAIR_VALUES = OJ_PAIR_SIMILARITY + 8

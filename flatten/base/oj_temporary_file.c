@@ -65,23 +65,57 @@ oj_status oj_temporary_file_open(const char *near, const char *what,
     return OJ_OK;
 }
 
-oj_status oj_temporary_file_write(struct oj_temporary_file *file,
-                                  const void *bytes, int64_t n,
-                                  struct oj_error *err)
+int oj_write_at(int descriptor, int64_t at, const void *bytes, int64_t n)
 {
     const char *from = bytes;
     while (n > 0)
     {
-        ssize_t written =
-            pwrite(file->descriptor, from, (size_t)n, (off_t)file->size);
+        ssize_t written = pwrite(descriptor, from, (size_t)n, (off_t)at);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return fail_file(file->what, err);
+            return -1;
         from += written;
+        at += written;
         n -= written;
-        file->size += written;
     }
+    return 0;
+}
+
+int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n)
+{
+    char *to = bytes;
+    while (n > 0)
+    {
+        ssize_t read = pread(descriptor, to, (size_t)n, (off_t)at);
+        if (read < 0 && errno == EINTR)
+            continue;
+        if (read == 0)
+            errno = ENODATA; /* it ends early */
+        if (read <= 0)
+            return -1;
+        to += read;
+        at += read;
+        n -= read;
+    }
+    return 0;
+}
+
+oj_status oj_temporary_file_change(const struct oj_temporary_file *file,
+                                   int64_t offset, const void *bytes, int64_t n,
+                                   struct oj_error *err)
+{
+    return oj_write_at(file->descriptor, offset, bytes, n) == 0
+               ? OJ_OK
+               : fail_file(file->what, err);
+}
+
+oj_status oj_temporary_file_write(struct oj_temporary_file *file,
+                                  const void *bytes, int64_t n,
+                                  struct oj_error *err)
+{
+    OJ_TRY(oj_temporary_file_change(file, file->size, bytes, n, err));
+    file->size += n;
     return OJ_OK;
 }
 
@@ -89,21 +123,9 @@ oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
                                  int64_t offset, void *bytes, int64_t n,
                                  struct oj_error *err)
 {
-    char *to = bytes;
-    while (n > 0)
-    {
-        ssize_t read = pread(file->descriptor, to, (size_t)n, (off_t)offset);
-        if (read < 0 && errno == EINTR)
-            continue;
-        if (read == 0)
-            return oj_fail(err, OJ_ERR_IO, "a temporary file ends early");
-        if (read < 0)
-            return fail_file(file->what, err);
-        to += read;
-        n -= read;
-        offset += read;
-    }
-    return OJ_OK;
+    return oj_read_at(file->descriptor, offset, bytes, n) == 0
+               ? OJ_OK
+               : fail_file(file->what, err);
 }
 
 void oj_temporary_file_close(struct oj_temporary_file *file)

@@ -22,10 +22,20 @@ OJ_MUST_USE oj_status oj_temporary_file_open(const char *near, const char *what,
                                              struct oj_temporary_file *out,
                                              struct oj_error *err);
 
+/** Writes, or reads, all of n bytes at a place of any file, which threads may
+ *  share. 0, or -1 with errno; ENODATA where the file ends before. */
+int oj_write_at(int descriptor, int64_t at, const void *bytes, int64_t n);
+int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n);
+
 /** Appends n bytes. */
 OJ_MUST_USE oj_status oj_temporary_file_write(struct oj_temporary_file *file,
                                               const void *bytes, int64_t n,
                                               struct oj_error *err);
+
+/** Writes n bytes over those that were written at offset. */
+OJ_MUST_USE oj_status
+oj_temporary_file_change(const struct oj_temporary_file *file, int64_t offset,
+                         const void *bytes, int64_t n, struct oj_error *err);
 
 /** Reads n bytes that were written at offset. */
 OJ_MUST_USE oj_status

@@ -66,6 +66,43 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
         pthread_join(started[i], NULL);
 }
 
+struct ordered_loop
+{
+    void (*body)(int64_t, int, void *);
+    void (*end)(int64_t, int, void *);
+    void *user;
+    pthread_mutex_t mutex;
+    pthread_cond_t has_ended;
+    int64_t n_ended;
+};
+
+static void run_ordered(int64_t task, int thread, void *user)
+{
+    struct ordered_loop *loop = user;
+    loop->body(task, thread, loop->user);
+    pthread_mutex_lock(&loop->mutex);
+    while (loop->n_ended < task)
+        pthread_cond_wait(&loop->has_ended, &loop->mutex);
+    pthread_mutex_unlock(&loop->mutex);
+    loop->end(task, thread, loop->user);
+    pthread_mutex_lock(&loop->mutex);
+    loop->n_ended++;
+    pthread_cond_broadcast(&loop->has_ended);
+    pthread_mutex_unlock(&loop->mutex);
+}
+
+void oj_parallel_in_order(int n_threads, int64_t n_tasks,
+                          void (*body)(int64_t, int, void *),
+                          void (*end)(int64_t, int, void *), void *user)
+{
+    struct ordered_loop loop = {.body = body, .end = end, .user = user};
+    pthread_mutex_init(&loop.mutex, NULL);
+    pthread_cond_init(&loop.has_ended, NULL);
+    oj_parallel_for(n_threads, n_tasks, run_ordered, &loop);
+    pthread_mutex_destroy(&loop.mutex);
+    pthread_cond_destroy(&loop.has_ended);
+}
+
 struct slices
 {
     int64_t n, at_once;

@@ -17,6 +17,14 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
+/** The same, where a thread that is done with body(task, thread, user) calls
+ *  end(task, thread, user) before its next task: one after another, in the
+ *  order of the tasks. */
+void oj_parallel_in_order(int n_threads, int64_t n_tasks,
+                          void (*body)(int64_t task, int thread, void *user),
+                          void (*end)(int64_t task, int thread, void *user),
+                          void *user);
+
 /** Runs body for all of 0 <= i < n in the same way, in slices first <= i < end
  *  of at_once that begin at its multiples. */
 void oj_parallel_slices(int n_threads, int64_t n, int64_t at_once,

@@ -3,13 +3,17 @@
 #include "../arrays/oj_chunk_rows.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
-#include "oj_flatgeobuf_geometry.h"
+#include "oj_flatbuffer.h"
+#include "oj_flatgeobuf_format.h"
 
 #include <cpl_vsi.h>
 
 /* Bytes of the file that a thread takes at once: much against its start. */
 #define BLOCK_BYTES (1 << 21)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
+
+/* Collections inside collections deeper than this are left to GDAL. */
+#define MOST_DEPTH 32
 
 /* Types of columns, as in the file. */
 enum
@@ -66,16 +70,21 @@ struct file_column
     int to; /* number of the wanted field; -1: nobody looks at it */
 };
 
-/* Features of the block that one thread decodes. */
+/* Where features begin that one thread decodes: in the block, and as rows of
+ * the chunk. */
 struct file_piece
 {
-    int64_t at;         /* in the block; at its end: of the first one left */
-    int64_t first, end; /* rows of the chunk */
-    struct oj_chunk_rows *rows; /* of the chunk; part, or all of it */
-    struct oj_chunk_rows *part; /* owned, or NULL */
-    int64_t n;                  /* rows that were decoded */
-    int fits;                   /* 0: the next one is left to GDAL */
-    oj_status status;
+    int64_t at, row;
+};
+
+/* The piece that a thread is at. */
+struct piece_work
+{
+    struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
+    int64_t at, n;              /* behind its rows in the block, and their
+                                   number */
+    oj_status status;           /* OJ_ERR_UNSUPPORTED: the next one is left to
+                                   GDAL */
     struct oj_error error;
 };
 
@@ -97,24 +106,34 @@ struct oj_flatgeobuf_reader
     int64_t batch_rows;
 
     int n_threads;
-    struct oj_chunk_rows *rows; /* of the chunk that is made */
+    struct piece_work *work;  /* [n_threads] */
+    struct file_piece *piece; /* [n_pieces + 1] of the block */
     int64_t n_pieces, cap_pieces;
-    struct file_piece *piece; /* [n_pieces] the rest of cap_pieces is zeroed or
-                            used before */
+
+    /* The chunk that is made. */
+    struct oj_chunk_rows *rows;
+    int64_t n_rows; /* so far */
+    oj_status status;
+    struct oj_error *error;
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* Has n bytes of the file, if there are so many, in block at at. */
-static oj_status want(struct oj_flatgeobuf_reader *r, int64_t n, int *there,
+/* What is broken or odd; GDAL says what is wrong with it. */
+static oj_status leave(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+}
+
+/* Has n bytes of the file in block at at; leaves a file that ends before. */
+static oj_status want(struct oj_flatgeobuf_reader *r, int64_t n,
                       struct oj_error *err)
 {
     int64_t n_rest = r->n_block - r->at, n_more;
-    *there = n <= n_rest;
-    if (*there)
+    if (n <= n_rest)
         return OJ_OK;
     if (n > n_rest + r->left)
-        return OJ_OK;
+        return leave(err);
     memmove(r->block, r->block + r->at, (size_t)n_rest);
     r->at = 0;
     r->n_block = n_rest;
@@ -122,11 +141,8 @@ static oj_status want(struct oj_flatgeobuf_reader *r, int64_t n, int *there,
     n_more = r->cap_block - n_rest < r->left ? r->cap_block - n_rest : r->left;
     n_more = (int64_t)VSIFReadL(r->block + n_rest, 1, (size_t)n_more, r->file);
     r->n_block += n_more;
-    r->left -= n_more;
-    *there = n <= r->n_block;
-    if (!*there)
-        r->left = 0;
-    return OJ_OK;
+    r->left = n <= r->n_block ? r->left - n_more : 0;
+    return n <= r->n_block ? OJ_OK : leave(err);
 }
 
 /* ---- header -------------------------------------------------------------- */
@@ -141,45 +157,38 @@ static int64_t get_number(struct oj_flatbuffer *buffer,
     return size == 1 ? *at : size == 2 ? oj_le16(at) : (int64_t)oj_le64(at);
 }
 
-/* 1 when column number i of the file is field i of the layer. */
-static int take_column(struct oj_flatgeobuf_reader *r,
-                       struct oj_flatbuffer *buffer, OGRFieldDefnH field,
-                       const struct oj_flat_table *table, int i)
-{
-    const char *name = OGR_Fld_GetNameRef(field);
-    int64_t n_name;
-    const uint8_t *own =
-        oj_flatbuffer_vector(buffer, table, OJ_FGB_COLUMN_NAME, 1, &n_name);
-    int type = (int)get_number(buffer, table, OJ_FGB_COLUMN_TYPE, 1, 0);
-    if (own == NULL || n_name != (int64_t)strlen(name) ||
-        memcmp(own, name, (size_t)n_name) != 0 || type >= N_TYPES ||
-        types[type].field != OGR_Fld_GetType(field))
-        return 0;
-    r->column[i].type = type;
-    r->column[i].to = -1;
-    return 1;
-}
-
-/* *fits is 0 when the columns are not the fields of the layer. */
+/* The columns are the fields of the layer. */
 static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
                               struct oj_flatbuffer *buffer,
-                              const struct oj_flat_table *header, int *fits,
+                              const struct oj_flat_table *header,
                               struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    int64_t n;
-    const uint8_t *columns =
-        oj_flatbuffer_vector(buffer, header, OJ_FGB_HEADER_COLUMNS, 4, &n);
-    *fits = n == OGR_FD_GetFieldCount(defn);
-    if (!*fits)
-        return OJ_OK;
+    int64_t n, n_name;
+    const uint8_t *name,
+        *columns =
+            oj_flatbuffer_vector(buffer, header, OJ_FGB_HEADER_COLUMNS, 4, &n);
+    if (n != OGR_FD_GetFieldCount(defn))
+        return leave(err);
     r->n_columns = (int)n;
     OJ_NEW(r->column, n, err);
-    for (int i = 0; *fits && i < n; i++)
+    for (int i = 0; i < n; i++)
     {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
+        const char *own = OGR_Fld_GetNameRef(field);
         struct oj_flat_table table;
-        *fits = oj_flatbuffer_element(buffer, columns, i, &table) &&
-                take_column(r, buffer, OGR_FD_GetFieldDefn(defn, i), &table, i);
+        int64_t type;
+        if (!oj_flatbuffer_element(buffer, columns, i, &table))
+            return leave(err);
+        name = oj_flatbuffer_vector(buffer, &table, OJ_FGB_COLUMN_NAME, 1,
+                                    &n_name);
+        type = get_number(buffer, &table, OJ_FGB_COLUMN_TYPE, 1, 0);
+        if (name == NULL || n_name != (int64_t)strlen(own) ||
+            memcmp(name, own, (size_t)n_name) != 0 || type >= N_TYPES ||
+            types[type].field != OGR_Fld_GetType(field))
+            return leave(err);
+        r->column[i].type = (int)type;
+        r->column[i].to = -1;
     }
     return OJ_OK;
 }
@@ -203,28 +212,23 @@ static int64_t index_bytes(int64_t n, int64_t node_size)
     return 40 * nodes;
 }
 
-/* Goes to the first feature; *fits is 0 when this is not the layer's file. */
+/* Goes to the first feature. */
 static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
-                             int *fits, struct oj_error *err)
+                             struct oj_error *err)
 {
     static const uint8_t magic[] = {'f', 'g', 'b', 3, 'f', 'g', 'b'};
     struct oj_flatbuffer buffer = {0};
     struct oj_flat_table header;
-    int64_t n_index;
-    OJ_TRY(want(r, 12, fits, err));
-    if (!*fits || memcmp(r->block, magic, sizeof magic) != 0)
-    {
-        *fits = 0;
-        return OJ_OK;
-    }
+    int64_t n_index, n_skipped;
+    OJ_TRY(want(r, 12, err));
+    if (memcmp(r->block, magic, sizeof magic) != 0)
+        return leave(err);
     buffer.size = oj_le32(r->block + 8);
     r->at = 12;
-    OJ_TRY(want(r, buffer.size, fits, err));
+    OJ_TRY(want(r, buffer.size, err));
     buffer.bytes = r->block + r->at;
-    if (*fits)
-        *fits = oj_flatbuffer_root(&buffer, &header);
-    if (!*fits)
-        return OJ_OK;
+    if (!oj_flatbuffer_root(&buffer, &header))
+        return leave(err);
     r->geometry_type =
         (int)get_number(&buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
     r->has_z = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_Z, 1, 0) != 0;
@@ -234,22 +238,20 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     n_index = index_bytes(
         r->n_features,
         get_number(&buffer, &header, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
-    OJ_TRY(take_columns(r, layer, &buffer, &header, fits, err));
-    *fits = *fits && !buffer.is_broken && n_index >= 0 &&
-            r->geometry_type <= OJ_FGB_COLLECTION;
+    OJ_TRY(take_columns(r, layer, &buffer, &header, err));
     r->at += buffer.size;
-    if (!*fits || n_index <= r->n_block - r->at)
-    {
-        r->at += *fits ? n_index : 0;
+    n_skipped = n_index - (r->n_block - r->at); /* behind the block */
+    if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
+        r->geometry_type > OJ_FGB_COLLECTION)
+        return leave(err);
+    r->at = n_skipped > 0 ? r->n_block : r->at + n_index;
+    if (n_skipped <= 0)
         return OJ_OK;
-    }
-    n_index -= r->n_block - r->at; /* the block ends within the index */
-    r->at = r->n_block = 0;
-    *fits = n_index <= r->left &&
-            VSIFSeekL(r->file, VSIFTellL(r->file) + (vsi_l_offset)n_index,
-                      SEEK_SET) == 0;
-    r->left -= n_index;
-    return OJ_OK;
+    r->left -= n_skipped;
+    return VSIFSeekL(r->file, VSIFTellL(r->file) + (vsi_l_offset)n_skipped,
+                     SEEK_SET) == 0
+               ? OJ_OK
+               : leave(err);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -261,8 +263,9 @@ static void close_reader(void *reader)
         return;
     if (r->file != NULL)
         VSIFCloseL(r->file);
-    for (int64_t i = 0; i < r->cap_pieces; i++)
-        oj_chunk_part_free(r->piece[i].part);
+    for (int i = 0; r->work != NULL && i < r->n_threads; i++)
+        oj_chunk_part_free(r->work[i].part);
+    oj_free(r->work);
     oj_free(r->piece);
     oj_free(r->block);
     oj_free(r->column);
@@ -270,32 +273,38 @@ static void close_reader(void *reader)
     oj_free(r);
 }
 
-/* Which columns are wanted; *fits is 0 when one is wanted twice. */
+/* Which columns are wanted, each once. */
 static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
                              const unsigned char *skipped, int n_fields,
-                             int *fits, struct oj_error *err)
+                             struct oj_error *err)
 {
     r->n_fields = n_fields;
+    OJ_NEW_ZEROED(r->work, r->n_threads, err);
     OJ_NEW_ZEROED(r->format, n_fields, err);
     for (int i = 0; i < n_fields; i++)
     {
         struct file_column *column = &r->column[fields[i]];
         if (skipped != NULL && skipped[i])
             continue;
-        *fits = *fits && column->to < 0;
+        if (column->to >= 0)
+            return leave(err);
         r->format[i] = types[column->type].format;
         column->to = i;
     }
     return OJ_OK;
 }
 
-static int open_file(struct oj_flatgeobuf_reader *r, const char *file)
+static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
+                           struct oj_error *err)
 {
     r->file = VSIFOpenL(file, "rb");
     if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
-        return 0;
+        return leave(err);
     r->left = (int64_t)VSIFTellL(r->file);
-    return VSIFSeekL(r->file, 0, SEEK_SET) == 0;
+    if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
+        return leave(err);
+    return oj_reserve(&r->block, 0, r->n_threads * BLOCK_BYTES, &r->cap_block,
+                      1, err);
 }
 
 oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
@@ -306,25 +315,21 @@ oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
                                   struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r;
-    oj_status status = OJ_OK;
-    int fits = 0;
+    oj_status status;
     *out = NULL;
     OJ_NEW_ZEROED(r, 1, err);
     r->batch_rows = batch_rows;
     r->n_threads = n_threads > 1 ? n_threads : 1;
-    fits = open_file(r, file);
-    if (fits)
-        status = oj_reserve(&r->block, 0, r->n_threads * BLOCK_BYTES,
-                            &r->cap_block, 1, err);
-    if (status == OJ_OK && fits)
-        status = read_header(r, layer, &fits, err);
-    if (status == OJ_OK && fits)
-        status = take_fields(r, fields, skipped, n_fields, &fits, err);
-    if (status == OJ_OK && fits)
+    status = open_file(r, file, err);
+    if (status == OJ_OK)
+        status = read_header(r, layer, err);
+    if (status == OJ_OK)
+        status = take_fields(r, fields, skipped, n_fields, err);
+    if (status == OJ_OK)
         *out = r;
     else
         close_reader(r);
-    return status;
+    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -332,53 +337,29 @@ oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
-    union
-    {
-        uint32_t bits;
-        float value;
-    } real;
-    union
-    {
-        uint64_t bits;
-        double value;
-    } wide;
-    int32_t *i = (int32_t *)column->values + row;
+    int size = types[type].size,
+        is_signed = type != TYPE_UBYTE && type != TYPE_BOOL &&
+                    type != TYPE_USHORT && type != TYPE_UINT;
+    uint64_t bits = size == 8   ? oj_le64(at)
+                    : size == 4 ? oj_le32(at)
+                    : size == 2 ? oj_le16(at)
+                                : *at;
+    int64_t number = (int64_t)(bits << (64 - 8 * size)) >> (64 - 8 * size);
+    float single;
+    double real;
     oj_chunk_mark(column, row);
-    switch (type)
+    if (types[type].format == 'i')
+        ((int32_t *)column->values)[row] =
+            (int32_t)(is_signed ? number : (int64_t)bits);
+    else if (types[type].format == 'l')
+        ((int64_t *)column->values)[row] = is_signed ? number : (int64_t)bits;
+    else
     {
-        case TYPE_BYTE:
-            *i = (int8_t)*at;
-            break;
-        case TYPE_UBYTE:
-        case TYPE_BOOL:
-            *i = *at;
-            break;
-        case TYPE_SHORT:
-            *i = (int16_t)oj_le16(at);
-            break;
-        case TYPE_USHORT:
-            *i = oj_le16(at);
-            break;
-        case TYPE_INT:
-            *i = (int32_t)oj_le32(at);
-            break;
-        case TYPE_UINT:
-            ((int64_t *)column->values)[row] = oj_le32(at);
-            break;
-        case TYPE_LONG:
-            ((int64_t *)column->values)[row] = (int64_t)oj_le64(at);
-            break;
-        case TYPE_ULONG:
-            ((double *)column->values)[row] = (double)oj_le64(at);
-            break;
-        case TYPE_FLOAT:
-            real.bits = oj_le32(at);
-            ((double *)column->values)[row] = (double)real.value;
-            break;
-        default:
-            wide.bits = oj_le64(at);
-            ((double *)column->values)[row] = wide.value;
-            break;
+        memcpy(&real, &bits, sizeof real);
+        memcpy(&single, at, sizeof single);
+        ((double *)column->values)[row] = type == TYPE_ULONG   ? (double)bits
+                                          : type == TYPE_FLOAT ? (double)single
+                                                               : real;
     }
 }
 
@@ -395,80 +376,218 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
         oj_chunk_mark(column, row);
 }
 
-/* The value of a property at at, *n bytes of it; *fits is 0 when it is not
- * whole, or set for the second time. */
+/* The value of a property at at, *n bytes of it, whole and set once. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
-                           int *fits, struct oj_error *err)
+                           struct oj_error *err)
 {
     struct oj_chunk_column *column = &rows->column[OJ_CHUNK_FIELDS + from->to];
-    int64_t size = types[from->type].size;
-    *n = size;
-    *fits = left >= (size > 0 ? size : 4);
-    if (*fits && size == 0)
-    {
+    int64_t size = types[from->type].size, n_length = size > 0 ? 0 : 4;
+    if (left < size + n_length)
+        return leave(err);
+    if (n_length > 0)
         size = oj_le32(at);
-        at += 4;
-        *n = 4 + size;
-        *fits = size <= left - 4 &&
-                (from->type != TYPE_DATETIME || size <= MOST_TIME);
-    }
-    if (!*fits || from->to < 0)
+    *n = n_length + size;
+    if (*n > left || (from->type == TYPE_DATETIME && size > MOST_TIME))
+        return leave(err);
+    if (from->to < 0)
         return OJ_OK;
-    *fits = (column->bits[row >> 3] >> (row & 7) & 1) == 0;
-    if (!*fits)
-        return OJ_OK;
-    if (types[from->type].format == 'U' || types[from->type].format == 'Z')
-        return oj_chunk_add_bytes(column, row, at, size, err);
-    if (from->type == TYPE_DATETIME)
-        add_time(column, row, at, size);
-    else
+    if ((column->bits[row >> 3] >> (row & 7) & 1) != 0)
+        return leave(err);
+    if (n_length == 0)
         add_number(column, row, from->type, at);
+    else if (from->type == TYPE_DATETIME)
+        add_time(column, row, at + 4, size);
+    else
+        return oj_chunk_add_bytes(column, row, at + 4, size, err);
     return OJ_OK;
 }
 
 static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
                                 struct oj_chunk_rows *rows, int64_t row,
-                                const uint8_t *at, int64_t n, int *fits,
+                                const uint8_t *at, int64_t n,
                                 struct oj_error *err)
 {
     while (n > 0)
     {
-        int64_t n_value;
+        int64_t n_value = 0;
         int column = n >= 2 ? oj_le16(at) : r->n_columns;
-        *fits = column < r->n_columns;
-        if (!*fits)
-            return OJ_OK;
+        if (column >= r->n_columns)
+            return leave(err);
         OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
-                         fits, err));
-        if (!*fits)
-            return OJ_OK;
+                         err));
         at += 2 + n_value;
         n -= 2 + n_value;
     }
     return OJ_OK;
 }
 
+/* ---- geometry -> well-known binary -----------------------------------------
+ */
+
+struct wkb_writer
+{
+    struct oj_flatbuffer *feature;
+    int has_z, has_m;
+    uint8_t *to, *end;
+};
+
+/* The vertices of one geometry. */
+struct vertices
+{
+    const uint8_t *xy, *z, *m, *ends;
+    int64_t n, n_ends;
+};
+
+static int put_u32(struct wkb_writer *w, int64_t value)
+{
+    if (w->end - w->to < 4)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        w->to[i] = (uint8_t)(value >> (8 * i));
+    w->to += 4;
+    return 1;
+}
+
+static int put_head(struct wkb_writer *w, int type)
+{
+    if (w->to == w->end)
+        return 0;
+    *w->to++ = 1;
+    return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
+}
+
+static int get_vertices(const struct wkb_writer *w,
+                        const struct oj_flat_table *table, struct vertices *v)
+{
+    int64_t n_values, n_z = 0, n_m = 0;
+    v->xy = oj_flatbuffer_vector(w->feature, table, OJ_FGB_XY, 8, &n_values);
+    v->n = n_values / 2;
+    if (v->n == 0)
+        return 0;
+    if (w->has_z)
+        v->z = oj_flatbuffer_vector(w->feature, table, OJ_FGB_Z, 8, &n_z);
+    if (w->has_m)
+        v->m = oj_flatbuffer_vector(w->feature, table, OJ_FGB_M, 8, &n_m);
+    if ((w->has_z && n_z < v->n) || (w->has_m && n_m < v->n))
+        return 0;
+    v->ends =
+        oj_flatbuffer_vector(w->feature, table, OJ_FGB_ENDS, 4, &v->n_ends);
+    return !w->feature->is_broken;
+}
+
+static int put_vertices(struct wkb_writer *w, const struct vertices *v,
+                        int64_t first, int64_t end)
+{
+    int64_t size = 8 * (2 + w->has_z + w->has_m);
+    if ((w->end - w->to) / size < end - first)
+        return 0;
+    if (size == 16)
+        memcpy(w->to, v->xy + 16 * first, (size_t)(16 * (end - first)));
+    for (int64_t i = first; size > 16 && i < end; i++)
+    {
+        uint8_t *to = w->to + size * (i - first);
+        memcpy(to, v->xy + 16 * i, 16);
+        if (w->has_z)
+            memcpy(to + 16, v->z + 8 * i, 8);
+        if (w->has_m)
+            memcpy(to + size - 8, v->m + 8 * i, 8);
+    }
+    w->to += size * (end - first);
+    return 1;
+}
+
+/* A count of vertices and these. */
+static int put_run(struct wkb_writer *w, const struct vertices *v,
+                   int64_t first, int64_t end)
+{
+    return first < end && end <= v->n && put_u32(w, end - first) &&
+           put_vertices(w, v, first, end);
+}
+
+/* The rings of a polygon, or the points or lines of a multi-geometry. A single
+ * ring or line has all vertices, whatever ends say. */
+static int put_members(struct wkb_writer *w, const struct vertices *v, int type)
+{
+    int are_points = type == OJ_FGB_MULTIPOINT;
+    int64_t first = 0, n = are_points ? v->n : v->n_ends > 1 ? v->n_ends : 1;
+    if (!put_u32(w, n))
+        return 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t end = are_points ? i + 1
+                      : n > 1    ? (int64_t)oj_le32(v->ends + 4 * i)
+                                 : v->n;
+        if ((type != OJ_FGB_POLYGON &&
+             !put_head(w, type - OJ_FGB_MULTIPOINT + OJ_FGB_POINT)) ||
+            !(are_points ? put_vertices(w, v, i, end)
+                         : put_run(w, v, first, end)))
+            return 0;
+        first = end;
+    }
+    return 1;
+}
+
+static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
+                        int type, int depth);
+
+static int put_parts(struct wkb_writer *w, const struct oj_flat_table *table,
+                     int type, int depth)
+{
+    int64_t n;
+    const uint8_t *parts =
+        oj_flatbuffer_vector(w->feature, table, OJ_FGB_PARTS, 4, &n);
+    if (n == 0 || depth >= MOST_DEPTH || !put_u32(w, n))
+        return 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_flat_table part;
+        if (!oj_flatbuffer_element(w->feature, parts, i, &part) ||
+            !put_geometry(w, &part, type, depth + 1))
+            return 0;
+    }
+    return 1;
+}
+
+static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
+                        int type, int depth)
+{
+    struct vertices v = {0};
+    if (type == OJ_FGB_UNKNOWN)
+    {
+        const uint8_t *own =
+            oj_flatbuffer_field(w->feature, table, OJ_FGB_TYPE, 1);
+        type = own != NULL ? *own : OJ_FGB_UNKNOWN;
+    }
+    if (type < OJ_FGB_POINT || type > OJ_FGB_COLLECTION || !put_head(w, type))
+        return 0;
+    if (type == OJ_FGB_MULTIPOLYGON)
+        return put_parts(w, table, OJ_FGB_POLYGON, depth);
+    if (type == OJ_FGB_COLLECTION)
+        return put_parts(w, table, OJ_FGB_UNKNOWN, depth);
+    if (!get_vertices(w, table, &v))
+        return 0;
+    return type == OJ_FGB_POINT  ? put_vertices(w, &v, 0, 1)
+           : type == OJ_FGB_LINE ? put_run(w, &v, 0, v.n)
+                                 : put_members(w, &v, type);
+}
+
 static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
                               struct oj_chunk_column *column, int64_t row,
                               struct oj_flatbuffer *feature, int64_t at,
-                              int *fits, struct oj_error *err)
+                              struct oj_error *err)
 {
     struct oj_flat_table geometry;
-    int64_t n;
-    OJ_TRY(
-        oj_chunk_room(column, row, oj_flatgeobuf_wkb_room(feature->size), err));
-    *fits = oj_flatbuffer_table(feature, at, &geometry);
-    if (!*fits)
-        return OJ_OK;
-    n = oj_flatgeobuf_to_wkb(feature, &geometry, r->geometry_type, r->has_z,
-                             r->has_m,
-                             (uint8_t *)column->bytes + column->n_bytes);
-    *fits = n > 0;
-    if (!*fits)
-        return OJ_OK;
-    oj_chunk_end_bytes(column, row, n);
+    struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL};
+    int64_t room = 8 * feature->size + 64; /* more is odd */
+    OJ_TRY(oj_chunk_room(column, row, room, err));
+    w.to = (uint8_t *)column->bytes + column->n_bytes;
+    w.end = w.to + room;
+    if (!oj_flatbuffer_table(feature, at, &geometry) ||
+        !put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
+        return leave(err);
+    oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;
 }
 
@@ -486,171 +605,130 @@ static void end_row(struct oj_chunk_rows *rows, int64_t row)
 
 static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
                              struct oj_chunk_rows *rows, int64_t row,
-                             struct oj_flatbuffer *feature, int *fits,
+                             struct oj_flatbuffer *feature,
                              struct oj_error *err)
 {
     struct oj_flat_table table;
     const uint8_t *properties;
     int64_t geometry, n;
-    *fits = oj_flatbuffer_root(feature, &table);
-    if (!*fits)
-        return OJ_OK;
+    if (!oj_flatbuffer_root(feature, &table))
+        return leave(err);
     geometry = oj_flatbuffer_target(
         feature,
         oj_flatbuffer_field(feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
     properties =
         oj_flatbuffer_vector(feature, &table, OJ_FGB_FEATURE_PROPERTIES, 1, &n);
-    *fits = !feature->is_broken;
-    if (*fits && geometry != 0)
+    if (feature->is_broken)
+        return leave(err);
+    if (geometry != 0)
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, feature,
-                            geometry, fits, err));
-    if (*fits && properties != NULL)
-        OJ_TRY(add_properties(r, rows, row, properties, n, fits, err));
-    if (*fits)
-    {
-        ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->row + row;
-        end_row(rows, row);
-    }
+                            geometry, err));
+    OJ_TRY(add_properties(r, rows, row, properties, n, err));
+    ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->row + row;
+    end_row(rows, row);
     return OJ_OK;
 }
 
 /* ---- pieces ---------------------------------------------------------------
  */
 
-static int has_more(const struct oj_flatgeobuf_reader *r, int64_t n_rows)
+static int has_more(const struct oj_flatgeobuf_reader *r)
 {
-    return r->n_features > 0 ? r->row + n_rows < r->n_features
+    if (r->n_rows == r->rows->max_rows)
+        return 0;
+    return r->n_features > 0 ? r->row + r->n_rows < r->n_features
                              : r->left > 0 || r->at < r->n_block;
 }
 
-/* Has the next feature in the block; *fits is 0 when the file ends within. */
-static oj_status want_feature(struct oj_flatgeobuf_reader *r, int *fits,
-                              struct oj_error *err)
-{
-    OJ_TRY(want(r, 4, fits, err));
-    if (*fits)
-        OJ_TRY(want(r, 4 + (int64_t)oj_le32(r->block + r->at), fits, err));
-    return OJ_OK;
-}
-
-static oj_status add_piece(struct oj_flatgeobuf_reader *r, int64_t at,
-                           int64_t row, struct oj_error *err)
-{
-    int64_t n = r->n_pieces, cap = r->cap_pieces;
-    OJ_ROOM(r->piece, n, n + 1, r->cap_pieces, err);
-    if (r->cap_pieces > cap)
-        memset(r->piece + cap, 0,
-               (size_t)(r->cap_pieces - cap) * sizeof *r->piece);
-    r->piece[n].at = at;
-    r->piece[n].first = r->piece[n].end = row;
-    r->n_pieces++;
-    return OJ_OK;
-}
-
-/* Cuts the features that are whole in the block, the first of which is row.
+/* Cuts the features that are whole in the block, the first of which is there.
  * Pieces begin where a byte of bits does. */
-static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
+static oj_status cut_pieces(struct oj_flatgeobuf_reader *r,
                             struct oj_error *err)
 {
-    int64_t at = r->at;
+    struct file_piece next = {r->at, r->n_rows};
     r->n_pieces = 0;
-    while (row < r->rows->max_rows && r->n_block - at >= 4)
+    for (;;)
     {
-        int64_t size = 4 + (int64_t)oj_le32(r->block + at);
-        if (size > r->n_block - at)
+        int64_t left = r->n_block - next.at, size = 0;
+        int is_end;
+        if (left >= 4)
+            size = 4 + (int64_t)oj_le32(r->block + next.at);
+        is_end = next.row == r->rows->max_rows || left < 4 || size > left;
+        if (is_end || r->n_pieces == 0 ||
+            (next.row % 8 == 0 &&
+             next.at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
+        {
+            OJ_ROOM(r->piece, r->n_pieces, r->n_pieces + 1, r->cap_pieces, err);
+            r->piece[r->n_pieces++] = next;
+        }
+        if (is_end)
             break;
-        if (r->n_pieces == 0 ||
-            (row % 8 == 0 && r->n_threads > 1 &&
-             at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
-            OJ_TRY(add_piece(r, at, row, err));
-        at += size;
-        r->piece[r->n_pieces - 1].end = ++row;
+        next.at += size;
+        next.row++;
     }
+    r->n_pieces--; /* the last one is where they end */
     return OJ_OK;
 }
 
 static void decode_piece(int64_t task, int thread, void *user)
 {
     const struct oj_flatgeobuf_reader *r = user;
-    struct file_piece *piece = &r->piece[task];
-    (void)thread;
-    piece->status = OJ_OK;
-    piece->fits = 1;
-    for (piece->n = 0; piece->first + piece->n < piece->end; piece->n++)
-    {
-        struct oj_flatbuffer feature = {.bytes = r->block + piece->at + 4,
-                                        .size = oj_le32(r->block + piece->at)};
-        piece->status = add_feature(r, piece->rows, piece->first + piece->n,
-                                    &feature, &piece->fits, &piece->error);
-        if (piece->status != OJ_OK || !piece->fits)
-            return;
-        piece->at += 4 + feature.size;
-    }
-}
-
-static void copy_piece(int64_t task, int thread, void *user)
-{
-    const struct oj_flatgeobuf_reader *r = user;
     const struct file_piece *piece = &r->piece[task];
-    (void)thread;
-    oj_chunk_part_copy(r->rows, piece->part, piece->first, piece->n);
+    struct piece_work *work = &r->work[thread];
+    work->at = piece->at;
+    work->n = 0;
+    work->status = oj_chunk_part_begin(r->rows, &work->part, &work->error);
+    while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
+    {
+        struct oj_flatbuffer feature = {.bytes = r->block + work->at + 4,
+                                        .size = oj_le32(r->block + work->at)};
+        work->status = add_feature(r, work->part, piece->row + work->n,
+                                   &feature, &work->error);
+        if (work->status != OJ_OK)
+            return;
+        work->at += 4 + feature.size;
+        work->n++;
+    }
 }
 
-/* The pieces of the block, which ends at the first feature that does not fit.
- */
-static oj_status decode_pieces(struct oj_flatgeobuf_reader *r, int64_t *n_rows,
-                               int *fits, struct oj_error *err)
+/* Adds it to the chunk, which ends at the first feature that is left. */
+static void end_piece(int64_t task, int thread, void *user)
 {
-    int is_alone = r->n_pieces == 1;
-    int64_t n = 0;
-    for (int64_t i = 0; i < r->n_pieces; i++)
-    {
-        struct file_piece *piece = &r->piece[i];
-        if (!is_alone)
-            OJ_TRY(oj_chunk_part_begin(r->rows, &piece->part, err));
-        piece->rows = is_alone ? r->rows : piece->part;
-    }
-    oj_parallel_for(r->n_threads, r->n_pieces, decode_piece, r);
-    for (; n < r->n_pieces && *fits; n++)
-    {
-        const struct file_piece *piece = &r->piece[n];
-        if (piece->status != OJ_OK)
-            return oj_fail(err, piece->status, "%s", piece->error.message);
-        *n_rows += piece->n;
-        *fits = piece->fits;
-        r->at = piece->at;
-        if (!is_alone)
-            OJ_TRY(oj_chunk_part_place(r->rows, piece->part, *n_rows, err));
-    }
-    if (!is_alone)
-        oj_parallel_for(r->n_threads, n, copy_piece, r);
-    return OJ_OK;
+    struct oj_flatgeobuf_reader *r = user;
+    const struct piece_work *work = &r->work[thread];
+    if (r->status != OJ_OK)
+        return;
+    if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
+        r->status = oj_chunk_part_add(r->rows, work->part, r->piece[task].row,
+                                      work->n, r->error);
+    if (r->status == OJ_OK && work->status != OJ_OK)
+        r->status = oj_fail(r->error, work->status, "%s", work->error.message);
+    r->n_rows += work->n;
+    r->at = work->at;
 }
 
-/* Up to batch_rows features; *fits is 0 when what follows the *n_rows is left
- * to GDAL. */
-static oj_status read_features(struct oj_flatgeobuf_reader *r, int64_t *n_rows,
-                               int *fits, struct oj_error *err)
+static oj_status read_features(struct oj_flatgeobuf_reader *r,
+                               struct oj_error *err)
 {
-    *fits = 1;
-    *n_rows = 0;
-    while (*fits && *n_rows < r->rows->max_rows && has_more(r, *n_rows))
+    r->status = OJ_OK;
+    r->error = err;
+    r->n_rows = 0;
+    while (r->status == OJ_OK && has_more(r))
     {
-        OJ_TRY(want_feature(r, fits, err));
-        if (!*fits)
-            return OJ_OK;
-        OJ_TRY(cut_pieces(r, *n_rows, err));
-        OJ_TRY(decode_pieces(r, n_rows, fits, err));
+        OJ_TRY(want(r, 4, err));
+        OJ_TRY(want(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
+        OJ_TRY(cut_pieces(r, err));
+        oj_parallel_in_order(r->n_threads, r->n_pieces, decode_piece, end_piece,
+                             r);
     }
-    return OJ_OK;
+    return r->status;
 }
 
 static oj_status next(void *stream, struct oj_chunk **out, const char **text,
                       struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
-    int64_t n_rows, most = r->batch_rows;
-    int fits;
+    int64_t most = r->batch_rows;
     oj_status status;
     *text = NULL;
     *out = NULL;
@@ -658,15 +736,13 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
         most = r->n_features - r->row;
     OJ_TRY(oj_chunk_rows_new(r->format, r->n_fields, most, sizeof(OGRField),
                              &r->rows, err));
-    status = read_features(r, &n_rows, &fits, err);
-    if (status == OJ_OK && n_rows == 0 && !fits)
-        status = oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-    if (status == OJ_OK && n_rows > 0)
-        status = oj_chunk_rows_finish(r->rows, n_rows, out, err);
+    status = read_features(r, err);
+    if (r->n_rows > 0 && (status == OJ_OK || status == OJ_ERR_UNSUPPORTED))
+        status = oj_chunk_rows_finish(r->rows, r->n_rows, out, err);
     if (*out == NULL)
         oj_chunk_rows_free(r->rows);
     else
-        r->row += n_rows;
+        r->row += r->n_rows;
     return status;
 }
 

@@ -2,6 +2,12 @@
  *  layer, whose definition the file has, and the header; rows, order and index
  *  are made here, as GDAL's driver makes them.
  *
+ *   u32 size | u32 root | table Feature | table Geometry, its vectors and parts
+ *   | properties
+ *
+ *  Vectors of doubles begin at multiples of 8 bytes, counted from the size, as
+ *  other readers expect.
+ *
  *  Source: specification of FlatGeobuf, version 3.
  */
 #ifndef OJ_FLATGEOBUF_WRITE_H
@@ -11,6 +17,8 @@
 
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
+
+#include <string.h>
 
 struct oj_flatgeobuf_writer;
 
@@ -25,51 +33,100 @@ struct oj_flatgeobuf_file
 };
 
 /** Begins a file for the rows of a layer that GDAL made and that gets no rows
- *  itself; file is read now.  With an index, rows are in a second file, the
- *  path and ".unsorted", until the first is finished. *out is NULL, without
- *  error, when the file is better left to GDAL. */
+ *  itself; file is read now.  With an index, rows are in temporary files until
+ *  this one is finished. *out is NULL, without error, when the file is better
+ *  left to GDAL. */
 OJ_MUST_USE oj_status oj_flatgeobuf_write_open(
     const struct oj_flatgeobuf_file *file, OGRLayerH layer,
     struct oj_flatgeobuf_writer **out, struct oj_error *err);
 
-/** Rows that are ready to be written, made by one thread at a time. Zeroed
- *  memory is a valid one; oj_flatgeobuf_run_begin() makes it an empty one of
- * the writer's. */
-struct oj_flatgeobuf_run
+/** Bytes that grow. Zeroed memory is a valid empty one. */
+struct oj_fgb_bytes
 {
-    struct oj_fgb_encoder encoder; /**< its properties are added to before each
-                                        row */
-    struct oj_fgb_node *node;      /**< [n_rows] owned */
+    uint8_t *at; /**< owned */
+    int64_t n, cap;
+};
+
+/** Where one thread makes rows, one behind another: begin a row with its
+ *  geometry, unless it is then left out add its values, and end it. */
+struct oj_fgb_encoder
+{
+    const struct oj_flatgeobuf_writer *writer;
+    struct oj_fgb_bytes bytes; /**< features, all of multiples of 8 bytes */
+    struct oj_fgb_node *node;  /**< [n_rows] owned, and the one that is made */
     int64_t n_rows, cap_nodes;
     int uses_ogr;  /**< 1: OGR may be asked; 0: a row that needs it is left out
                         and */
     int needs_ogr; /**< is 1 */
+
+    /* The row that is made. */
+    int is_empty;              /**< 1: its geometry has no vertex */
+    int is_finite;             /**< 0: its box is not */
+    int is_left_out;           /**< 1: it was not begun, and is not ended */
+    int64_t start, properties; /**< in bytes: itself, and the count of these */
+
+    /** What all features that are a point begin with, up to the count of
+     *  properties; the last 16 bytes are the point. n_head 0: not known yet. */
+    int n_head;
+    uint8_t head[96];
 };
 
-void oj_flatgeobuf_run_begin(const struct oj_flatgeobuf_writer *writer,
-                             struct oj_flatgeobuf_run *run);
-void oj_flatgeobuf_run_free(struct oj_flatgeobuf_run *run);
+/** Makes an encoder, zeroed memory or one that was used for it before, an empty
+ *  one of the writer's. */
+void oj_flatgeobuf_begin(const struct oj_flatgeobuf_writer *writer,
+                         struct oj_fgb_encoder *encoder, int uses_ogr);
+void oj_fgb_encoder_free(struct oj_fgb_encoder *encoder);
 
-/** Ends the row: its geometry is ISO WKB of n bytes, little-endian, or NULL.
- *  *is_empty is 1 where it has no vertex; such a row is left out, kept or
- *  refused (OJ_ERR_UNSUPPORTED) as this version of GDAL does it. *is_finite is
- *  0 where its box is not. Any thread. */
-OJ_MUST_USE oj_status oj_flatgeobuf_run_add(
-    const struct oj_flatgeobuf_writer *writer, struct oj_flatgeobuf_run *run,
-    const uint8_t *wkb, int64_t n, int *is_empty, int *is_finite,
+/** Room for n more bytes. */
+OJ_MUST_USE oj_status oj_fgb_room(struct oj_fgb_bytes *to, int64_t n,
+                                  struct oj_error *err);
+
+/** Begins a row with its geometry: ISO WKB of n bytes, little-endian, or NULL
+ *  for none. Empty members are left out; a row without vertex is left out, kept
+ *  or refused (OJ_ERR_UNSUPPORTED) as this version of GDAL does it. */
+OJ_MUST_USE oj_status oj_fgb_begin_row(struct oj_fgb_encoder *encoder,
+                                       const uint8_t *wkb, int64_t n,
+                                       struct oj_error *err);
+
+/** Adds the value of a column: n <= 8 bytes, little-endian, as they are. */
+OJ_MUST_USE static inline oj_status
+oj_fgb_add_number(struct oj_fgb_encoder *encoder, int column, const void *value,
+                  int n, struct oj_error *err)
+{
+    struct oj_fgb_bytes *to = &encoder->bytes;
+    if (to->cap - to->n < 10)
+        OJ_TRY(oj_fgb_room(to, 10, err));
+    to->at[to->n] = (uint8_t)column;
+    to->at[to->n + 1] = (uint8_t)(column >> 8);
+    if (n == 8)
+        memcpy(to->at + to->n + 2, value, 8);
+    else if (n == 4)
+        memcpy(to->at + to->n + 2, value, 4);
+    else
+        memcpy(to->at + to->n + 2, value, (size_t)n);
+    to->n += 2 + n;
+    return OJ_OK;
+}
+
+/** Adds a text or a binary. */
+OJ_MUST_USE oj_status oj_fgb_add_bytes(struct oj_fgb_encoder *encoder,
+                                       int column, const void *bytes, int64_t n,
+                                       struct oj_error *err);
+
+OJ_MUST_USE oj_status oj_fgb_end_row(struct oj_fgb_encoder *encoder,
+                                     struct oj_error *err);
+
+/** Writes the rows of an encoder. One thread at a time. */
+OJ_MUST_USE oj_status oj_flatgeobuf_write_rows(
+    struct oj_flatgeobuf_writer *writer, const struct oj_fgb_encoder *encoder,
     struct oj_error *err);
-
-/** Writes the rows of a run, which is empty afterwards. */
-OJ_MUST_USE oj_status
-oj_flatgeobuf_write_run(struct oj_flatgeobuf_writer *writer,
-                        struct oj_flatgeobuf_run *run, struct oj_error *err);
 
 /** Completes the file. *has_rows is 0 when there were none: then GDAL's own
  *  file is the one to take. O(rows). */
 OJ_MUST_USE oj_status oj_flatgeobuf_write_finish(
     struct oj_flatgeobuf_writer *writer, int *has_rows, struct oj_error *err);
 
-/** Accepts NULL. The file stays, the second one does not. */
+/** Accepts NULL. */
 void oj_flatgeobuf_write_close(struct oj_flatgeobuf_writer *writer);
 
 #endif

@@ -5,16 +5,23 @@
  *  FIDs, as GDAL's do. What GDAL would complain of is left to it, from that row
  *  on.
  *
- *    GDAL's connection   holds the state that is read
- *    own connections     FIDs 1..n | n+1..2n | 2n+1..3n | ...   taken in turn
- *    next()              chunk     | chunk   | chunk    | ...   in order
+ *    ranges   FIDs 1..n | n+1..2n | 2n+1..3n | ...   as many at once, each by
+ *    chunks   1 2       | 3       | 4 5      | ...   a connection of its own,
+ * as there are threads
+ *
+ *  A function of ours in the statement's condition takes the values of a row,
+ *  which costs less than a step and a call for each value: it is true only when
+ *  a chunk is full, so that SQLite comes back with one row per chunk.
  *
  *  All rows are of one state of the file, the one that GDAL's connection sees
  *  until the lane is closed, with or without another writer at work: own
- *  connections are used only where nothing was committed between the beginning
- *  of the first one's transaction and that of GDAL's (PRAGMA data_version),
- *  and where they opened the same file; else GDAL's does all the reading, as
- *  it does for small tables and files that are not plain ones.
+ *  connections are used only where nothing was committed between their
+ *  beginning and that of GDAL's transaction (PRAGMA data_version), and where
+ *  they opened the same file; else GDAL's does all the reading, as it does for
+ *  small tables and files that are not plain ones.
+ *
+ *  Source: OGC 12-128r18, section 2.1.3 (blobs: "GP" | version | flags | int32,
+ *  srs | envelope | WKB).
  */
 #ifndef OJ_GEOPACKAGE_READ_H
 #define OJ_GEOPACKAGE_READ_H

@@ -2,8 +2,7 @@
 
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
-#include "oj_sqlite_rows.h"
-#include "oj_sqlite_statement.h"
+#include "oj_sqlite.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 
 enum
 {
-    BLOCK = 1 << 15, /* rows */
     HEAD_BYTES = 4,
     CELL_BYTES = 24,
     MOST_LEVELS = 40, /* as many as SQLite follows */
@@ -20,11 +18,6 @@ enum
 
 /* More rows would need wider numbers in their order. */
 #define MOST_ROWS 4294967295LL
-
-static struct oj_rtree_entry *row_at(const struct oj_rtree *tree, int64_t i)
-{
-    return &tree->block[i / BLOCK][i % BLOCK];
-}
 
 /* ---- rows ---------------------------------------------------------------- */
 
@@ -52,16 +45,9 @@ oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
                        struct oj_error *err)
 {
     struct oj_rtree_entry *entry;
-    if (tree->n == tree->n_blocks * BLOCK)
-    {
-        OJ_ROOM(tree->block, tree->n_blocks, tree->n_blocks + 1,
-                tree->cap_blocks, err);
-        OJ_NEW(tree->block[tree->n_blocks], BLOCK, err);
-        tree->n_blocks++;
-    }
-    if (tree->n > 0 && row_at(tree, tree->n - 1)->id >= id)
-        tree->is_unordered = 1;
-    entry = row_at(tree, tree->n++);
+    OJ_ROOM(tree->entry, tree->n, tree->n + 1, tree->cap, err);
+    tree->is_unordered |= tree->n > 0 && tree->entry[tree->n - 1].id >= id;
+    entry = &tree->entry[tree->n++];
     entry->id = id;
     entry->box[0] = round_down(box[0]);
     entry->box[1] = round_up(box[1]);
@@ -73,9 +59,7 @@ oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
 void oj_rtree_free(struct oj_rtree *tree)
 {
     const struct oj_rtree empty = {0};
-    for (int64_t i = 0; i < tree->n_blocks; i++)
-        oj_free(tree->block[i]);
-    oj_free(tree->block);
+    oj_free(tree->entry);
     *tree = empty;
 }
 
@@ -105,7 +89,7 @@ static oj_status sort_rows(const struct oj_rtree *tree, uint64_t **out,
     uint64_t *order[2];
     set_nothing(all);
     for (int64_t i = 0; i < tree->n; i++)
-        grow(all, row_at(tree, i)->box);
+        grow(all, tree->entry[i].box);
     for (int i = 0; i < 4; i++)
         extent[i] = (double)all[i / 2 + i % 2 * 2]; /* x y x y */
     order[0] = oj_malloc(tree->n, sizeof *order[0]);
@@ -118,7 +102,7 @@ static oj_status sort_rows(const struct oj_rtree *tree, uint64_t **out,
     }
     for (int64_t i = 0; i < tree->n; i++)
     {
-        const float *b = row_at(tree, i)->box;
+        const float *b = tree->entry[i].box;
         const double box[4] = {(double)b[0], (double)b[2], (double)b[1],
                                (double)b[3]};
         order[0][i] =
@@ -205,7 +189,7 @@ static const float *cell_of(const struct packing *p, int level, int64_t k,
         *id = p->first[level - 1] + k;
         return p->box[*id - 1];
     }
-    row = row_at(p->tree, (int64_t)(p->order[k] & UINT32_MAX));
+    row = &p->tree->entry[p->order[k] & UINT32_MAX];
     *id = row->id;
     return row->box;
 }
@@ -268,27 +252,14 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
 
 /* ---- where rows are ------------------------------------------------------ */
 
-/* A row's id and node. */
-struct row_place
-{
-    int64_t id, node;
-};
-
-/* Rows on their way into the table of their places. */
+/* Rows on their way into the table of their nodes, upwards by id: the table
+ * then grows at its end. */
 struct places
 {
     const struct packing *p;
-    struct row_place *place; /* [n rows] in the order of ids; or NULL */
-    uint32_t *node;          /* [n rows] else */
-    int64_t at;              /* the row at hand */
+    uint32_t *node; /* [n rows] */
+    int64_t at;     /* the row at hand */
 };
-
-static int compare_places(const void *a, const void *b)
-{
-    int64_t x = ((const struct row_place *)a)->id;
-    int64_t y = ((const struct row_place *)b)->id;
-    return (x > y) - (x < y);
-}
 
 static oj_status go_to_next(void *user, int *there, struct oj_error *err)
 {
@@ -302,37 +273,8 @@ static oj_status go_to_next(void *user, int *there, struct oj_error *err)
 static void give_place(void *user, int column, sqlite3_context *to)
 {
     const struct places *all = user;
-    if (all->place != NULL)
-        sqlite3_result_int64(to, column == 0 ? all->place[all->at].id
-                                             : all->place[all->at].node);
-    else
-        sqlite3_result_int64(to, column == 0 ? row_at(all->p->tree, all->at)->id
-                                             : (int64_t)all->node[all->at]);
-}
-
-/* Upwards by id: the table then grows at its end. */
-static oj_status order_places(struct places *all, struct oj_error *err)
-{
-    const struct packing *p = all->p;
-    int64_t n = p->tree->n;
-    if (p->tree->is_unordered)
-        OJ_NEW(all->place, n, err);
-    else
-        OJ_NEW(all->node, n, err);
-    for (int64_t k = 0; k < n; k++)
-    {
-        int64_t node = p->first[0] + k / p->capacity;
-        if (all->place == NULL)
-        {
-            all->node[p->order[k] & UINT32_MAX] = (uint32_t)node;
-            continue;
-        }
-        (void)cell_of(p, 0, k, &all->place[k].id);
-        all->place[k].node = node;
-    }
-    if (all->place != NULL)
-        qsort(all->place, (size_t)n, sizeof *all->place, compare_places);
-    return OJ_OK;
+    sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
+                                         : (int64_t)all->node[all->at]);
 }
 
 static oj_status write_places(const struct packing *p, sqlite3 *connection,
@@ -342,9 +284,12 @@ static oj_status write_places(const struct packing *p, sqlite3 *connection,
     struct places all = {.p = p, .at = -1};
     struct oj_sqlite_rows rows = {
         .n_columns = 2, .next = go_to_next, .column = give_place, .user = &all};
-    oj_status status = order_places(&all, err);
-    if (status == OJ_OK)
-        status = oj_sqlite_rows_open(connection, table, &rows, err);
+    oj_status status;
+    OJ_NEW(all.node, p->tree->n, err);
+    for (int64_t k = 0; k < p->tree->n; k++)
+        all.node[p->order[k] & UINT32_MAX] =
+            (uint32_t)(p->first[0] + k / p->capacity);
+    status = oj_sqlite_rows_open(connection, table, &rows, err);
     if (status == OJ_OK)
     {
         status = oj_sqlite_run(connection, err,
@@ -354,7 +299,6 @@ static oj_status write_places(const struct packing *p, sqlite3 *connection,
             status = oj_fail(err, rows.status, "%s", rows.error.message);
         oj_sqlite_rows_close(connection, table);
     }
-    oj_free(all.place);
     oj_free(all.node);
     return status;
 }
@@ -379,21 +323,23 @@ static oj_status find_capacity(struct packing *p, sqlite3 *connection,
     return OJ_OK;
 }
 
-static oj_status prepare(struct packing *p, sqlite3 *connection,
-                         const char *name, struct oj_error *err)
+static int compare_ids(const void *a, const void *b)
 {
-    OJ_TRY(oj_sqlite_prepare(
-        connection, &p->put_node, err,
-        "INSERT OR REPLACE INTO \"%w_node\" VALUES (?1, ?2)", name));
-    return oj_sqlite_prepare(connection, &p->put_parent, err,
-                             "INSERT INTO \"%w_parent\" VALUES (?1, ?2)", name);
+    int64_t x = ((const struct oj_rtree_entry *)a)->id;
+    int64_t y = ((const struct oj_rtree_entry *)b)->id;
+    return (x > y) - (x < y);
 }
 
 static oj_status pack(struct packing *p, sqlite3 *connection, const char *name,
                       struct oj_error *err)
 {
     OJ_TRY(find_capacity(p, connection, name, err));
-    OJ_TRY(prepare(p, connection, name, err));
+    OJ_TRY(oj_sqlite_prepare(
+        connection, &p->put_node, err,
+        "INSERT OR REPLACE INTO \"%w_node\" VALUES (?1, ?2)", name));
+    OJ_TRY(oj_sqlite_prepare(connection, &p->put_parent, err,
+                             "INSERT INTO \"%w_parent\" VALUES (?1, ?2)",
+                             name));
     OJ_TRY(sort_rows(p->tree, &p->order, err));
     OJ_TRY(plan_levels(p, err));
     find_boxes(p);
@@ -410,6 +356,8 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT, "more than %lld rows have no index",
                        MOST_ROWS);
+    if (tree->is_unordered)
+        qsort(tree->entry, (size_t)tree->n, sizeof *tree->entry, compare_ids);
     if (tree->n > 0)
         status = pack(&p, connection, name, err);
     sqlite3_finalize(p.put_node);

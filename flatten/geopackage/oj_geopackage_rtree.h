@@ -32,8 +32,8 @@ struct oj_rtree_entry
  *  Zeroed memory is a valid empty one. */
 struct oj_rtree
 {
-    struct oj_rtree_entry **block; /**< owned, of OJ_RTREE_BLOCK rows each */
-    int64_t n, n_blocks, cap_blocks;
+    struct oj_rtree_entry *entry; /**< [n] owned */
+    int64_t n, cap;
     int is_unordered; /**< 1: ids do not go up */
 };
 

@@ -3,7 +3,7 @@
 #include <cpl_error.h>
 
 #include <pthread.h>
-#include <sqlite3.h>
+#include <stdarg.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -44,11 +44,210 @@ int oj_sqlite_is_gdals(void)
     return pthread_once(&once, ask_gdal) == 0 && is_gdals;
 }
 
-struct sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
+sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     if (driver == NULL || strcmp(GDALGetDescription(driver), "GPKG") != 0 ||
         !oj_sqlite_is_gdals())
         return NULL;
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
+}
+
+/* ---- statements ---------------------------------------------------------- */
+
+oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
+                         struct oj_error *err)
+{
+    int code = sqlite3_errcode(connection) & 255;
+    if (code == SQLITE_INTERRUPT)
+        return oj_fail_cancelled(err);
+    return oj_fail(err, code == SQLITE_NOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
+                   "%s: %s", what, sqlite3_errmsg(connection));
+}
+
+static oj_status prepare(sqlite3 *connection, sqlite3_stmt **out,
+                         struct oj_error *err, const char *format,
+                         va_list arguments)
+{
+    char *text = sqlite3_vmprintf(format, arguments);
+    int code;
+    if (text == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
+                              out, NULL);
+    sqlite3_free(text);
+    return code == SQLITE_OK
+               ? OJ_OK
+               : oj_sqlite_fail(connection, "a statement failed", err);
+}
+
+oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
+                            struct oj_error *err, const char *format, ...)
+{
+    va_list arguments;
+    oj_status status;
+    va_start(arguments, format);
+    status = prepare(connection, out, err, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    if (sqlite3_step(statement) != SQLITE_DONE)
+        status = oj_sqlite_fail(sqlite3_db_handle(statement),
+                                "a statement failed", err);
+    sqlite3_reset(statement);
+    return status;
+}
+
+oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
+                        const char *format, ...)
+{
+    sqlite3_stmt *statement = NULL;
+    va_list arguments;
+    oj_status status;
+    va_start(arguments, format);
+    status = prepare(connection, &statement, err, format, arguments);
+    va_end(arguments);
+    if (status == OJ_OK)
+        status = oj_sqlite_step(statement, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- rows as a table ----------------------------------------------------- */
+
+struct row_table
+{
+    sqlite3_vtab base;
+    struct oj_sqlite_rows *rows;
+};
+
+static struct oj_sqlite_rows *rows_of(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct row_table *)cursor->pVtab)->rows;
+}
+
+static int connect_table(sqlite3 *connection, void *user, int n,
+                         const char *const *words, sqlite3_vtab **out,
+                         char **text)
+{
+    struct oj_sqlite_rows *rows = user;
+    sqlite3_str *declaration = sqlite3_str_new(connection);
+    struct row_table *table;
+    char *finished;
+    int code = SQLITE_NOMEM;
+    (void)n;
+    (void)words;
+    (void)text;
+    for (int i = 0; i < rows->n_columns; i++)
+        sqlite3_str_appendf(declaration, "%s c%d",
+                            i == 0 ? "CREATE TABLE x(" : ",", i);
+    sqlite3_str_appendall(declaration, ")");
+    finished = sqlite3_str_finish(declaration);
+    if (finished != NULL)
+        code = sqlite3_declare_vtab(connection, finished);
+    sqlite3_free(finished);
+    if (code != SQLITE_OK)
+        return code;
+    table = sqlite3_malloc(sizeof *table);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    memset(table, 0, sizeof *table);
+    table->rows = rows;
+    *out = &table->base;
+    return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *table)
+{
+    sqlite3_free(table);
+    return SQLITE_OK;
+}
+
+static int choose_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    (void)table;
+    info->estimatedCost = 1.0; /* first in every join */
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
+{
+    (void)table;
+    *out = sqlite3_malloc(sizeof **out);
+    if (*out == NULL)
+        return SQLITE_NOMEM;
+    memset(*out, 0, sizeof **out);
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *cursor)
+{
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static int go_on(sqlite3_vtab_cursor *cursor)
+{
+    struct oj_sqlite_rows *rows = rows_of(cursor);
+    rows->there = 0;
+    rows->status = rows->next(rows->user, &rows->there, &rows->error);
+    return rows->status == OJ_OK ? SQLITE_OK : SQLITE_ERROR;
+}
+
+static int begin(sqlite3_vtab_cursor *cursor, int number, const char *text,
+                 int n, sqlite3_value **values)
+{
+    (void)number;
+    (void)text;
+    (void)n;
+    (void)values;
+    return go_on(cursor);
+}
+
+static int is_at_end(sqlite3_vtab_cursor *cursor)
+{
+    return !rows_of(cursor)->there;
+}
+
+static int give_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to,
+                       int column)
+{
+    struct oj_sqlite_rows *rows = rows_of(cursor);
+    rows->column(rows->user, column, to);
+    return SQLITE_OK;
+}
+
+static int give_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid)
+{
+    (void)cursor;
+    *rowid = 0;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {.xConnect = connect_table,
+                                      .xBestIndex = choose_index,
+                                      .xDisconnect = disconnect_table,
+                                      .xOpen = open_cursor,
+                                      .xClose = close_cursor,
+                                      .xFilter = begin,
+                                      .xNext = go_on,
+                                      .xEof = is_at_end,
+                                      .xColumn = give_column,
+                                      .xRowid = give_rowid};
+
+oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
+                              struct oj_sqlite_rows *rows, struct oj_error *err)
+{
+    return sqlite3_create_module(connection, name, &module, rows) == SQLITE_OK
+               ? OJ_OK
+               : oj_sqlite_fail(connection, "a table of rows", err);
+}
+
+void oj_sqlite_rows_close(sqlite3 *connection, const char *name)
+{
+    (void)sqlite3_create_module(connection, name, NULL, NULL);
 }

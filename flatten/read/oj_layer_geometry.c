@@ -11,10 +11,9 @@ void oj_layer_geometry_free(struct oj_layer_geometry *work)
     memset(work, 0, sizeof *work);
 }
 
-/* The WKB of geometry in work->wkb. */
-static oj_status export_wkb(struct oj_layer_geometry *work,
-                            OGRGeometryH geometry, size_t *n,
-                            struct oj_error *err)
+oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
+                                OGRGeometryH geometry, size_t *n,
+                                struct oj_error *err)
 {
     int size = OGR_G_WkbSize(geometry);
     if (size <= 0)
@@ -23,8 +22,7 @@ static oj_status export_wkb(struct oj_layer_geometry *work,
     OJ_ROOM(work->wkb, 0, size, work->cap_wkb, err);
     if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_DATA,
-                       "OGR cannot write its geometry as "
-                       "WKB");
+                       "OGR cannot write its geometry as WKB");
     *n = (size_t)size;
     return OJ_OK;
 }
@@ -79,7 +77,7 @@ static oj_status add_linear_parts(struct oj_layer_geometry *work,
         return oj_fail(err, OJ_ERR_DATA,
                        "OGR cannot make lines of a geometry of type %s",
                        OGR_G_GetGeometryName(geometry));
-    status = export_wkb(work, linear, &n, err);
+    status = oj_layer_geometry_wkb(work, linear, &n, err);
     OGR_G_DestroyGeometry(linear);
     return status == OJ_OK ? oj_wkb_add_parts(flat, work->wkb, n, err) : status;
 }
@@ -134,7 +132,7 @@ oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
         !OGR_G_IsEmpty(geometry))
         return oj_flat_buf_add_point(flat, fid, OGR_G_GetX(geometry, 0),
                                      OGR_G_GetY(geometry, 0), err);
-    OJ_TRY(export_wkb(work, geometry, &n, err));
+    OJ_TRY(oj_layer_geometry_wkb(work, geometry, &n, err));
     status = oj_wkb_add(flat, fid, work->wkb, n, err);
     if (status == OJ_ERR_UNSUPPORTED)
         status = add_linearized(work, flat, fid, geometry, err);

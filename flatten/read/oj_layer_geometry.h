@@ -17,6 +17,11 @@ struct oj_layer_geometry
 
 void oj_layer_geometry_free(struct oj_layer_geometry *geometry);
 
+/** The ISO WKB of geometry, little-endian, in work->wkb: n bytes. */
+OJ_MUST_USE oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
+                                            OGRGeometryH geometry, size_t *n,
+                                            struct oj_error *err);
+
 /** Adds one feature. geometry may be NULL. Curves become line strings with
  * OGR's own step (4 degrees unless OGR_ARC_STEPSIZE says otherwise); surfaces
  * become their patches; such features are counted as linearised. */

@@ -24,8 +24,8 @@ struct oj_flatgeobuf_told
     int64_t failed_fid;   /**< the same */
 };
 
-/** All rows of the answer that the cursor has begun, made on all threads; some
- *  are written with those of the next one. *told is filled in every case. */
+/** All rows of the answer that the cursor has begun, made on all threads.
+ *  *told is filled in every case. */
 OJ_MUST_USE oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
                                                struct oj_flatgeobuf_told *told,
                                                struct oj_error *err);

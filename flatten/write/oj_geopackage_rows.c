@@ -1,13 +1,30 @@
 #include "oj_geopackage_rows.h"
 
 #if OJ_HAVE_SQLITE
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
-#include "../geopackage/oj_geopackage_write.h"
+#include "../geopackage/oj_geopackage_rtree.h"
+#include "../geopackage/oj_sqlite.h"
 #include "oj_row_wkb.h"
 
+#include <cpl_error.h>
 #include <cpl_string.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+/* Columns of rows as a table: FID, geometry, and from here on fields. */
+#define FIRST_FIELD 2
+
+#define POINT 1
+
+enum
+{
+    N_KINDS = 8 * 4 * 2,
+    MOST_HEAD = 8 + 6 * 8
+};
 
 /* What is known of a column, or of rows with a kind of geometry. */
 enum
@@ -19,54 +36,146 @@ enum
 
 struct row_column
 {
+    int target; /* its field's number in the layer */
     OGRFieldType type;
     int width;        /* of texts: 0 any */
-    int is_fleeting;  /* 1: its texts last until the next value */
     uint8_t is_whose; /* where it has a value */
+    int is_fleeting;  /* 1: its texts last until the next value */
     char *copy;       /* owned: a fleeting text */
     int64_t cap_copy;
+
+    struct oj_row_view numbers; /* of the answer; else the cursor is asked */
+
+    /* In the row at hand. */
+    int64_t at; /* of numbers; -1: NULL */
+    struct oj_value value;
+};
+
+/* What is told of a geometry without OGR. */
+struct shape
+{
+    /* Type, dimensions and whether it is empty, as one number; 0: there is no
+     * geometry; -1: one that is left to GDAL: curves and surfaces, coordinates
+     * that are not finite. */
+    int kind;
+    int type, has_z, is_empty;
+    double box[6]; /* least and greatest x, y and z; unless empty */
 };
 
 struct oj_geopackage_rows
 {
+    OGRLayerH layer;
+    sqlite3 *db;
+    const char *table, *fid, *geometry; /* the layer's */
+    char *index;                        /* owned; its name; NULL: none */
+    char **drop, **restore; /* owned: statements for the index' triggers */
+    int32_t srs_id;
+    sqlite3_stmt *insert, *compare, *find_box, *update;
+    const int *cancel;
+
     struct oj_row_cursor *cursor;
-    struct oj_geopackage_writer *writer;
     OGRFeatureH scratch;
     int n;
     struct row_column *column; /* [n] as in the cursor */
-    uint8_t is_whose[OJ_GPKG_KINDS];
+    uint8_t is_whose[N_KINDS];
+    int is_blocked; /* a trigger stands: all rows are GDAL's */
+
+    struct oj_sqlite_rows rows; /* this as a table */
+    char name[40];              /* of that table */
+    int is_open;                /* it is there */
+    int is_again;               /* it gives the row at hand, and no other */
+    int has_row;                /* one was given and not yet taken */
 
     /* The row at hand. */
     struct oj_row_place place;
     struct oj_row_wkb work;
-    struct oj_gpkg_row row;
-    struct oj_value *value; /* [n] owned */
-    int is_odd;             /* it has a text that OGR may change */
-    int is_left;            /* GDAL has to write it */
-    int has_seen;           /* GDAL wrote a row */
+    const uint8_t *wkb; /* NULL: no geometry */
+    int64_t n_wkb;
+    struct shape shape;
+    uint8_t *blob; /* owned: its geometry */
+    int64_t n_blob, cap_blob;
+    int is_odd;  /* it has a text that OGR may change */
+    int is_left; /* GDAL has to write it */
+
+    struct oj_rtree tree;
+    double box[4]; /* least and greatest x and y */
+    int64_t n_rows, n_of_gdal, n_empty;
 };
 
-/* fields [n] gets their numbers in the layer. */
-static oj_status take_columns(struct oj_geopackage_rows *rows,
-                              OGRFeatureDefnH defn, int **fields,
-                              struct oj_error *err)
+/* ---- geometries ---------------------------------------------------------- */
+
+/* Looks at ISO WKB, little-endian, which is whole (NULL: no geometry). */
+static void look(const uint8_t *wkb, struct shape *shape)
 {
-    const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
-    rows->n = sources->options->n_columns;
-    OJ_NEW_ZEROED(rows->column, rows->n, err);
-    OJ_NEW(rows->value, rows->n, err);
-    OJ_NEW(*fields, rows->n, err);
-    for (int c = 0; c < rows->n; c++)
+    struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
+    int code;
+    shape->kind = 0;
+    shape->is_empty = 1;
+    if (wkb == NULL)
+        return;
+    for (int k = 0; k < 3; k++)
     {
-        int target = sources->columns[c].target;
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, target);
-        (*fields)[c] = target;
-        rows->column[c].type = OGR_Fld_GetType(field);
-        rows->column[c].width = OGR_Fld_GetWidth(field);
-        rows->column[c].is_fleeting =
-            sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
+        shape->box[2 * k] = (double)INFINITY;
+        shape->box[2 * k + 1] = (double)-INFINITY;
     }
+    code = wkb[1] | wkb[2] << 8;
+    shape->type = code % 1000;
+    shape->has_z = code / 1000 % 2 == 1;
+    oj_wkb_pass(&walk);
+    shape->is_empty = walk.n_vertices == 0;
+    shape->kind = (shape->type * 4 + code / 1000) * 2 + shape->is_empty;
+    if (walk.has_curves ||
+        (isnan(walk.doubt) && !(shape->type == POINT && shape->is_empty)))
+        shape->kind = -1;
+}
+
+/* Puts what stands before the WKB; its length.  Points and what is empty have
+ * no envelope, as GDAL writes them.
+ *   "GP" | version 0 | flags | i32 srs_id | envelope | WKB
+ *   flags   1: little-endian; 0, 1 or 2 times 2: envelope of nothing, of x and
+ *           y, of x, y and z; 16: empty
+ * Source: OGC 12-128r18, 2.1.3. */
+static int put_head(const struct shape *shape, int32_t srs_id,
+                    uint8_t head[MOST_HEAD])
+{
+    int n = shape->is_empty || shape->type == POINT ? 0 : 2 + shape->has_z;
+    uint64_t bits = (uint32_t)srs_id;
+    head[0] = 'G';
+    head[1] = 'P';
+    head[2] = 0;
+    head[3] = (uint8_t)(1 | (n > 0 ? n - 1 : 0) << 1 | shape->is_empty << 4);
+    for (int i = 0; i < 4; i++)
+        head[4 + i] = (uint8_t)(bits >> 8 * i);
+    for (int i = 0; i < 16 * n; i++)
+    {
+        memcpy(&bits, &shape->box[i / 8], sizeof bits);
+        head[8 + i] = (uint8_t)(bits >> i % 8 * 8);
+    }
+    return 8 + 16 * n;
+}
+
+static oj_status make_blob(struct oj_geopackage_rows *w, struct oj_error *err)
+{
+    int n_head;
+    if (w->shape.kind <= 0)
+        return OJ_OK;
+    OJ_ROOM(w->blob, 0, w->n_wkb + MOST_HEAD, w->cap_blob, err);
+    n_head = put_head(&w->shape, w->srs_id, w->blob);
+    memcpy(w->blob + n_head, w->wkb, (size_t)w->n_wkb);
+    w->n_blob = n_head + w->n_wkb;
     return OJ_OK;
+}
+
+/* A row with a box has come into the layer. */
+static oj_status add_box(struct oj_geopackage_rows *w, int64_t fid,
+                         const double box[4], struct oj_error *err)
+{
+    for (int i = 0; i < 4; i += 2)
+    {
+        w->box[i] = box[i] < w->box[i] ? box[i] : w->box[i];
+        w->box[i + 1] = box[i + 1] > w->box[i + 1] ? box[i + 1] : w->box[i + 1];
+    }
+    return w->index != NULL ? oj_rtree_add(&w->tree, fid, box, err) : OJ_OK;
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -114,6 +223,7 @@ static oj_status take_text(struct oj_geopackage_rows *rows,
     return OJ_OK;
 }
 
+/* Of the row at hand: numbers that lie somewhere stay there. */
 static oj_status take_values(struct oj_geopackage_rows *rows,
                              struct oj_error *err)
 {
@@ -121,7 +231,13 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
     for (int i = 0; i < rows->n; i++)
     {
         struct row_column *column = &rows->column[i];
-        struct oj_value *value = &rows->value[i];
+        struct oj_value *value = &column->value;
+        if (column->numbers.view.format != 0)
+        {
+            column->at = oj_row_view_at(&column->numbers, &rows->place);
+            rows->is_left |= column->at >= 0 && column->is_whose != OURS;
+            continue;
+        }
         OJ_TRY(oj_row_cursor_value(rows->cursor, i, &rows->place, rows->scratch,
                                    value, err));
         if (!oj_value_is_there(value))
@@ -134,9 +250,15 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
     return OJ_OK;
 }
 
-static void give_bytes(const struct row_column *column,
-                       const struct oj_value *value, sqlite3_context *to)
+static int has_value(const struct row_column *column)
 {
+    return column->numbers.view.format != 0 ? column->at >= 0
+                                            : oj_value_is_there(&column->value);
+}
+
+static void give_bytes(const struct row_column *column, sqlite3_context *to)
+{
+    const struct oj_value *value = &column->value;
     int64_t n;
     const char *bytes = oj_value_bytes(value, column->type, &n);
     if (column->type == OFTString)
@@ -147,136 +269,403 @@ static void give_bytes(const struct row_column *column,
                               SQLITE_STATIC);
 }
 
-static void give_time(const struct row_column *column,
-                      const struct oj_value *value, sqlite3_context *to)
+static void give_time(const struct row_column *column, sqlite3_context *to)
 {
     char text[80];
-    int n = oj_value_xml_time(&value->raw, 1, text, sizeof text);
+    int n = oj_value_xml_time(&column->value.raw, 1, text, sizeof text);
     if (column->type == OFTDate)
         n = (int)strcspn(text, "T");
     sqlite3_result_text(to, text, n, SQLITE_TRANSIENT);
 }
 
-static void give_value(void *user, int i, sqlite3_context *to)
+static void set_result(const struct row_column *column, sqlite3_context *to)
 {
-    const struct oj_geopackage_rows *rows = user;
-    const struct row_column *column = &rows->column[i];
-    const struct oj_value *value = &rows->value[i];
-    if (!oj_value_is_there(value))
+    const OGRField *raw = &column->value.raw;
+    const int32_t *small = &raw->Integer;
+    const sqlite3_int64 *whole = (const sqlite3_int64 *)&raw->Integer64;
+    const double *real = &raw->Real;
+    if (!has_value(column))
         return; /* NULL */
+    if (column->numbers.view.format != 0)
+    {
+        small = (const int32_t *)column->numbers.view.values + column->at;
+        whole = (const sqlite3_int64 *)column->numbers.view.values + column->at;
+        real = (const double *)column->numbers.view.values + column->at;
+    }
     switch (column->type)
     {
         case OFTInteger:
-            sqlite3_result_int(to, value->raw.Integer);
+            sqlite3_result_int(to, *small);
             break;
         case OFTInteger64:
-            sqlite3_result_int64(to, value->raw.Integer64);
+            sqlite3_result_int64(to, *whole);
             break;
         case OFTReal:
-            sqlite3_result_double(to, value->raw.Real);
+            sqlite3_result_double(to, *real);
             break;
         case OFTString:
         case OFTBinary:
-            give_bytes(column, value, to);
+            give_bytes(column, to);
             break;
         default:
-            give_time(column, value, to);
+            give_time(column, to);
             break;
     }
 }
 
-/* ---- rows ---------------------------------------------------------------- */
+/* ---- rows as a table ----------------------------------------------------- */
 
-static oj_status next_row(void *user, struct oj_gpkg_row *row, int *there,
+/* Numbers of the answer that need not be copied. */
+static void find_numbers(struct oj_geopackage_rows *rows)
+{
+    for (int i = 0; i < rows->n; i++)
+    {
+        struct row_column *column = &rows->column[i];
+        column->numbers = oj_row_cursor_view(rows->cursor, i);
+        if (column->numbers.view.format != oj_format_of(column->type) ||
+            strchr("ilg", column->numbers.view.format) == NULL)
+            column->numbers.view.format = 0;
+    }
+}
+
+/* *there is 0 after the last row of the answer and before one that GDAL has to
+ * write, behind which they go on. */
+static oj_status take_row(struct oj_geopackage_rows *rows, int *there,
                           struct oj_error *err)
 {
-    struct oj_geopackage_rows *rows = user;
     *there = 0;
     rows->is_left = 0;
     if (oj_row_cursor_take(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
     oj_row_cursor_fetch(rows->cursor, &rows->place);
-    OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place,
-                           &rows->row.wkb, &rows->row.n_wkb, err));
-    oj_gpkg_look(rows->row.wkb, &rows->row.shape);
-    rows->row.fid = rows->place.fid;
-    rows->is_left = rows->row.shape.kind < 0 ||
-                    rows->is_whose[rows->row.shape.kind] != OURS;
+    OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,
+                           &rows->n_wkb, err));
+    look(rows->wkb, &rows->shape);
+    rows->is_left = rows->is_blocked || rows->shape.kind < 0 ||
+                    rows->is_whose[rows->shape.kind] != OURS;
     OJ_TRY(take_values(rows, err));
-    *row = rows->row;
     *there = !rows->is_left;
     return OJ_OK;
 }
 
-static oj_status write_rows(struct oj_geopackage_rows *rows,
-                            struct oj_row_place *place, int *is_left,
-                            struct oj_error *err)
+/* The row at hand was inserted. */
+static oj_status count_row(struct oj_geopackage_rows *w, struct oj_error *err)
 {
-    int is_refused = 0;
-    oj_status status = oj_geopackage_write_rows(rows->writer, &is_refused, err);
-    *place = rows->place;
-    *is_left = rows->is_left || is_refused;
-    return status;
+    w->has_row = 0;
+    w->n_rows++;
+    w->n_empty += w->shape.is_empty;
+    return w->shape.is_empty ? OJ_OK
+                             : add_box(w, sqlite3_last_insert_rowid(w->db),
+                                       w->shape.box, err);
 }
 
-static oj_status update_row(struct oj_geopackage_rows *rows, int64_t fid,
-                            const struct oj_row_place *place,
-                            const struct oj_matches *entries,
-                            const struct oj_pair_values *values, int *is_left,
-                            struct oj_error *err)
+static oj_status next_row(void *user, int *there, struct oj_error *err)
 {
-    oj_status status;
-    rows->place = *place;
-    rows->row.shape.kind = -1;
-    rows->is_left = !rows->has_seen; /* GDAL then notes the change */
-    oj_row_cursor_begin_pair(rows->cursor, entries, values);
-    status = take_values(rows, err);
-    oj_row_cursor_end(rows->cursor);
-    *is_left = rows->is_left;
-    return status == OJ_OK && !rows->is_left
-               ? oj_geopackage_update_row(rows->writer, fid, is_left, err)
-               : status;
-}
-
-static int64_t count_rows(const struct oj_geopackage_rows *rows,
-                          int64_t *n_empty)
-{
-    return oj_geopackage_rows_written(rows->writer, n_empty);
-}
-
-static oj_status take_row(struct oj_geopackage_rows *rows, int64_t fid,
-                          struct oj_error *err)
-{
-    int is_equal[2], kind = rows->row.shape.kind;
-    rows->has_seen = 1;
-    OJ_TRY(
-        oj_geopackage_take_row(rows->writer, &rows->row, fid, is_equal, err));
-    if (kind >= 0 && rows->is_whose[kind] == UNSEEN)
-        rows->is_whose[kind] = is_equal[0] ? OURS : GDALS;
-    for (int i = 0; i < rows->n && !rows->is_odd; i++)
+    struct oj_geopackage_rows *rows = user;
+    if (rows->is_again)
     {
-        struct row_column *column = &rows->column[i];
-        if (column->is_whose == UNSEEN && oj_value_is_there(&rows->value[i]))
-            column->is_whose = is_equal[1] ? OURS : GDALS;
+        *there = rows->is_again++ == 1;
+        return OJ_OK;
+    }
+    if (rows->has_row)
+        OJ_TRY(count_row(rows, err));
+    if (rows->n_rows % 1024 == 0)
+        OJ_TRY(oj_check_cancel(rows->cancel, err));
+    OJ_TRY(take_row(rows, there, err));
+    rows->has_row = *there;
+    return *there ? make_blob(rows, err) : OJ_OK;
+}
+
+static void give_column(void *user, int column, sqlite3_context *to)
+{
+    const struct oj_geopackage_rows *rows = user;
+    if (column >= FIRST_FIELD)
+        set_result(&rows->column[column - FIRST_FIELD], to);
+    else if (column == 0 && rows->place.fid != OGRNullFID)
+        sqlite3_result_int64(to, rows->place.fid);
+    else if (column == 1 && rows->shape.kind > 0)
+        sqlite3_result_blob64(to, rows->blob, (sqlite3_uint64)rows->n_blob,
+                              SQLITE_STATIC);
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+/* The first value of the first row; 0 without one. */
+static oj_status ask(sqlite3 *db, const char *text, const char *table,
+                     int64_t *value, struct oj_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int code;
+    OJ_TRY(oj_sqlite_prepare(db, &statement, err, text, table));
+    code = sqlite3_step(statement);
+    *value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE
+               ? OJ_OK
+               : oj_sqlite_fail(db, "a statement failed", err);
+}
+
+static int is_known_type(OGRFieldType type)
+{
+    return type == OFTInteger || type == OFTInteger64 || type == OFTReal ||
+           type == OFTString || type == OFTBinary || type == OFTDate ||
+           type == OFTDateTime;
+}
+
+/* Defaults are for values that are not set, which is not told apart here. */
+static int knows_fields(OGRLayerH layer)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    const char *fid = OGR_L_GetFIDColumn(layer);
+    if (fid[0] == '\0' || OGR_L_GetGeometryColumn(layer)[0] == '\0' ||
+        OGR_FD_GetGeomFieldCount(defn) != 1)
+        return 0;
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
+        if (!is_known_type(OGR_Fld_GetType(field)) ||
+            OGR_Fld_GetDefault(field) != NULL ||
+            strcasecmp(OGR_Fld_GetNameRef(field), fid) == 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* A connection that may write what is behind the spatial index, inside of a
+ * transaction. */
+static int is_usable(sqlite3 *db)
+{
+    int is_defensive = 0;
+#ifdef SQLITE_DBCONFIG_DEFENSIVE
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, -1, &is_defensive);
+#endif
+    return !is_defensive && !sqlite3_get_autocommit(db);
+}
+
+/* Statements that set aside the triggers that keep the index up to date. *fits
+ * is 0 when the table has triggers that GDAL does not make. */
+static oj_status find_triggers(struct oj_geopackage_rows *w, int *fits,
+                               struct oj_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    size_t n_index = strlen(w->index);
+    int code;
+    OJ_TRY(oj_sqlite_prepare(
+        w->db, &statement, err,
+        "SELECT name, printf('DROP TRIGGER \"%%w\"', name), 'CREATE TRIGGER IF "
+        "NOT EXISTS ' || substr(sql, 16) FROM sqlite_master WHERE type = "
+        "'trigger' AND lower(tbl_name) = lower(%Q)",
+        w->table));
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW)
+    {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        const char *drop = (const char *)sqlite3_column_text(statement, 1);
+        const char *restore = (const char *)sqlite3_column_text(statement, 2);
+        if (strncmp(name, w->index, n_index) == 0 && name[n_index] == '_')
+        {
+            w->drop = CSLAddString(w->drop, drop);
+            w->restore = CSLAddString(w->restore, restore);
+        }
+        else if (strncmp(name, "trigger_insert_feature_count_", 29) != 0 &&
+                 strncmp(name, "trigger_delete_feature_count_", 29) != 0)
+            *fits = 0;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE
+               ? OJ_OK
+               : oj_sqlite_fail(w->db, "a statement failed", err);
+}
+
+static oj_status run_all(const struct oj_geopackage_rows *w, char **statements,
+                         struct oj_error *err)
+{
+    for (int i = 0; i < CSLCount(statements); i++)
+        OJ_TRY(oj_sqlite_run(w->db, err, "%s", statements[i]));
+    return OJ_OK;
+}
+
+/* *fits is 0 for a table with triggers on updates, one of which can hang on
+ * which columns are written, and without columns. */
+static oj_status look_for_triggers(struct oj_geopackage_rows *w, int *fits,
+                                   struct oj_error *err)
+{
+    int64_t n_triggers;
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+               "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
+               "NOT LIKE 'trigger_%%_feature_count_%%'",
+               w->table, &n_triggers, err));
+    *fits = n_triggers == 0 && w->n > 0;
+    return OJ_OK;
+}
+
+/* *fits is 0 when the table is not a new one as GDAL makes it. */
+static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
+                               struct oj_error *err)
+{
+    sqlite3 *db = w->db;
+    int64_t n, srs_id;
+    w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
+    OJ_TRY(ask(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
+    *fits = n == 0;
+    OJ_TRY(ask(db,
+               "SELECT srs_id FROM gpkg_geometry_columns WHERE "
+               "lower(table_name) = lower(%Q)",
+               w->table, &srs_id, err));
+    w->srs_id = (int32_t)srs_id;
+    OJ_TRY(find_triggers(w, fits, err));
+    OJ_TRY(ask(db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+               w->index, &n, err));
+    if (n == 1 && *fits)
+    {
+        OJ_TRY(
+            ask(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1", w->index, &n, err));
+        *fits = n == 0;
+    }
+    else
+    {
+        CPLFree(w->index);
+        w->index = NULL;
     }
     return OJ_OK;
 }
 
+/* ---- statements ---------------------------------------------------------- */
+
+/* A table of this, and with the names a, ... of its fields as it has them:
+ *  INSERT INTO t (fid, geometry, a, ...) SELECT c0, c1, c2, ... FROM rows
+ *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
+ *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
+ *  SELECT box of geometry FROM t WHERE fid = ?1
+ * The first keeps the rows before one that is refused; boxes are by GDAL's
+ * functions, as its triggers ask. */
+static oj_status prepare(struct oj_geopackage_rows *w, int is_update,
+                         const char *names, const char *values,
+                         struct oj_error *err)
+{
+    const char *g = w->geometry;
+    OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
+    w->is_open = 1;
+    OJ_TRY(oj_sqlite_prepare(w->db, &w->insert, err,
+                             "INSERT OR FAIL INTO \"%w\" (\"%w\", \"%w\"%s) "
+                             "SELECT c0, c1%s FROM %s",
+                             w->table, w->fid, g, names, values, w->name));
+    OJ_TRY(oj_sqlite_prepare(
+        w->db, &w->compare, err,
+        "SELECT (SELECT \"%w\" FROM \"%w\" WHERE \"%w\" = ?1) IS r.c1, "
+        "(SELECT \"%w\"%s FROM \"%w\" WHERE \"%w\" = ?1) IS (?1%s) FROM %s r",
+        g, w->table, w->fid, w->fid, names, w->table, w->fid, values, w->name));
+    if (is_update)
+        return oj_sqlite_prepare(
+            w->db, &w->update, err,
+            "UPDATE \"%w\" SET (%s) = (SELECT %s FROM %s) WHERE \"%w\" = ?1",
+            w->table, names + 1, values + 1, w->name, w->fid);
+    return oj_sqlite_prepare(
+        w->db, &w->find_box, err,
+        "SELECT ST_MinX(\"%w\"), ST_MaxX(\"%w\"), ST_MinY(\"%w\"), "
+        "ST_MaxY(\"%w\") FROM \"%w\" WHERE \"%w\" = ?1 AND \"%w\" NOT NULL AND "
+        "NOT ST_IsEmpty(\"%w\")",
+        g, g, g, g, w->table, w->fid, g, g);
+}
+
+static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
+                            struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
+    sqlite3_str *names = sqlite3_str_new(w->db);
+    sqlite3_str *values = sqlite3_str_new(w->db);
+    char *n, *v;
+    oj_status status;
+    for (int i = 0; i < w->n; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, w->column[i].target);
+        sqlite3_str_appendf(names, ",\"%w\"", OGR_Fld_GetNameRef(field));
+        sqlite3_str_appendf(values, ",c%d", i + FIRST_FIELD);
+    }
+    sqlite3_str_appendall(names, " ");
+    sqlite3_str_appendall(values, " ");
+    n = sqlite3_str_finish(names);
+    v = sqlite3_str_finish(values);
+    /* Layers of a dataset can be written in turn, on one connection. */
+    snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
+             (unsigned long long)(uintptr_t)w);
+    w->rows.n_columns = w->n + FIRST_FIELD;
+    w->rows.next = next_row;
+    w->rows.column = give_column;
+    w->rows.user = w;
+    status = n != NULL && v != NULL
+                 ? prepare(w, is_update, n, v, err)
+                 : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+    sqlite3_free(n);
+    sqlite3_free(v);
+    return status;
+}
+
 /* ---- open and close ------------------------------------------------------ */
 
-static void close_rows(struct oj_geopackage_rows *rows)
+/* *fits is 0 where the layer is better left to GDAL. */
+static oj_status begin(struct oj_geopackage_rows *w, int is_update, int *fits,
+                       struct oj_error *err)
 {
-    if (rows == NULL)
+    int64_t n_tables;
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+               "name = %Q",
+               w->table, &n_tables, err));
+    *fits = n_tables == 1 &&
+            w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
+    if (*fits && is_update)
+        OJ_TRY(look_for_triggers(w, fits, err));
+    else if (*fits)
+        OJ_TRY(look_at_table(w, fits, err));
+    if (!*fits)
+        return OJ_OK;
+    OJ_TRY(open_table(w, is_update, err));
+    return w->index != NULL ? run_all(w, w->drop, err) : OJ_OK;
+}
+
+static oj_status take_columns(struct oj_geopackage_rows *rows,
+                              OGRFeatureDefnH defn, struct oj_error *err)
+{
+    const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
+    rows->n = sources->options->n_columns;
+    OJ_NEW_ZEROED(rows->column, rows->n, err);
+    for (int c = 0; c < rows->n; c++)
+    {
+        struct row_column *column = &rows->column[c];
+        OGRFieldDefnH field;
+        column->target = sources->columns[c].target;
+        field = OGR_FD_GetFieldDefn(defn, column->target);
+        column->type = OGR_Fld_GetType(field);
+        column->width = OGR_Fld_GetWidth(field);
+        column->is_fleeting = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
+    }
+    rows->scratch = rows->work.scratch = OGR_F_Create(defn);
+    return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
+}
+
+static void close_rows(struct oj_geopackage_rows *w)
+{
+    if (w == NULL)
         return;
-    oj_geopackage_write_close(rows->writer);
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
-    oj_row_wkb_free(&rows->work);
-    for (int i = 0; rows->column != NULL && i < rows->n; i++)
-        oj_free(rows->column[i].copy);
-    oj_free(rows->column);
-    oj_free(rows->value);
-    oj_free(rows);
+    sqlite3_finalize(w->insert);
+    sqlite3_finalize(w->compare);
+    sqlite3_finalize(w->find_box);
+    sqlite3_finalize(w->update);
+    if (w->is_open)
+        oj_sqlite_rows_close(w->db, w->name);
+    if (w->scratch != NULL)
+        OGR_F_Destroy(w->scratch);
+    oj_row_wkb_free(&w->work);
+    oj_rtree_free(&w->tree);
+    CPLFree(w->index);
+    CSLDestroy(w->drop);
+    CSLDestroy(w->restore);
+    for (int i = 0; w->column != NULL && i < w->n; i++)
+        oj_free(w->column[i].copy);
+    oj_free(w->column);
+    oj_free(w->blob);
+    oj_free(w);
 }
 
 static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
@@ -284,38 +673,226 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
                            struct oj_geopackage_rows **out,
                            struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_gpkg_feed feed = {NULL, next_row, give_value};
-    struct oj_geopackage_rows *rows;
-    int *fields = NULL;
+    struct oj_geopackage_rows *w;
+    sqlite3 *db = oj_sqlite_of(dataset);
+    int fits = 0;
     oj_status status;
     *out = NULL;
-    OJ_NEW_ZEROED(rows, 1, err);
-    feed.user = rows;
-    rows->cursor = cursor;
-    rows->scratch = rows->work.scratch = OGR_F_Create(defn);
-    status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
-                                   : take_columns(rows, defn, &fields, err);
+    if (db == NULL || !is_usable(db) || !knows_fields(layer))
+        return OJ_OK;
+    /* GDAL makes the tables of a new layer now, while they are empty. */
+    CPLErrorReset();
+    if (OGR_L_SyncToDisk(layer) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    OJ_NEW_ZEROED(w, 1, err);
+    w->layer = layer;
+    w->db = db;
+    w->table = OGR_L_GetName(layer);
+    w->fid = OGR_L_GetFIDColumn(layer);
+    w->geometry = OGR_L_GetGeometryColumn(layer);
+    w->cursor = cursor;
+    w->cancel = cancel;
+    w->box[0] = w->box[2] = (double)INFINITY;
+    w->box[1] = w->box[3] = (double)-INFINITY;
+    status = take_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status =
-            oj_geopackage_write_open(dataset, layer, is_update, fields, rows->n,
-                                     &feed, cancel, &rows->writer, err);
-    oj_free(fields);
-    if (status == OJ_OK && rows->writer != NULL)
-        *out = rows;
+        status = begin(w, is_update, &fits, err);
+    if (status == OJ_OK && fits)
+        *out = w;
     else
-        close_rows(rows);
+        close_rows(w);
     return status;
 }
 
-static oj_status finish_rows(struct oj_geopackage_rows *rows,
-                             struct oj_error *err)
+/* ---- rows ---------------------------------------------------------------- */
+
+static oj_status write_rows(struct oj_geopackage_rows *w,
+                            struct oj_row_place *place, int *is_left,
+                            struct oj_error *err)
 {
-    return oj_geopackage_write_finish(rows->writer, err);
+    int code;
+    find_numbers(w);
+    w->has_row = 0;
+    w->rows.status = OJ_OK;
+    code = sqlite3_step(w->insert);
+    sqlite3_reset(w->insert);
+    *place = w->place;
+    *is_left = w->is_left;
+    if (code == SQLITE_DONE)
+        return OJ_OK;
+    if (w->rows.status != OJ_OK)
+        return oj_fail(err, w->rows.status, "%s", w->rows.error.message);
+    /* A full disk and the like can end the transaction: nothing may follow. */
+    if ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db))
+        return oj_sqlite_fail(w->db, "failed to execute insert", err);
+    *is_left = 1; /* refused: GDAL knows what to say */
+    return OJ_OK;
+}
+
+static oj_status update_row(struct oj_geopackage_rows *w, int64_t fid,
+                            const struct oj_row_place *place,
+                            const struct oj_matches *entries,
+                            const struct oj_pair_values *values, int *is_left,
+                            struct oj_error *err)
+{
+    oj_status status;
+    int code;
+    w->place = *place;
+    w->shape.kind = -1;
+    w->is_left = w->n_of_gdal == 0; /* it then notes the change */
+    oj_row_cursor_begin_pair(w->cursor, entries, values);
+    status = take_values(w, err);
+    oj_row_cursor_end(w->cursor);
+    *is_left = w->is_left;
+    if (status != OJ_OK || w->is_left)
+        return status;
+    sqlite3_bind_int64(w->update, 1, fid);
+    w->is_again = 1;
+    code = sqlite3_step(w->update);
+    sqlite3_reset(w->update);
+    w->is_again = 0;
+    if (code != SQLITE_DONE &&
+        ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
+        return oj_sqlite_fail(w->db, "failed to execute update", err);
+    /* no such row, or it is refused */
+    *is_left = code != SQLITE_DONE || sqlite3_changes(w->db) != 1;
+    return OJ_OK;
+}
+
+static int64_t count_rows(const struct oj_geopackage_rows *w, int64_t *n_empty)
+{
+    *n_empty = w->n_empty;
+    return w->n_rows;
+}
+
+/* The box that GDAL's functions give for the row, if any. */
+static oj_status take_box(struct oj_geopackage_rows *w, int64_t fid,
+                          struct oj_error *err)
+{
+    double box[4];
+    int code;
+    sqlite3_bind_int64(w->find_box, 1, fid);
+    code = sqlite3_step(w->find_box);
+    for (int i = 0; i < 4 && code == SQLITE_ROW; i++)
+        box[i] = sqlite3_column_double(w->find_box, i);
+    sqlite3_reset(w->find_box);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return oj_sqlite_fail(w->db, "a statement failed", err);
+    return code == SQLITE_ROW ? add_box(w, fid, box, err) : OJ_OK;
+}
+
+/* Rows that GDAL writes without a trigger that stood until the first: it sets
+ * the one that counts rows aside. With one SQLite takes all rows of ours before
+ * it inserts the first. */
+static oj_status look_for_blocks(struct oj_geopackage_rows *w,
+                                 struct oj_error *err)
+{
+    int64_t n;
+    OJ_TRY(ask(w->db,
+               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+               "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
+               "%%'",
+               w->table, &n, err));
+    w->is_blocked = n > 0;
+    return OJ_OK;
+}
+
+/* Compares the row at hand with what GDAL wrote as feature fid. */
+static oj_status compare_row(struct oj_geopackage_rows *w, int64_t fid,
+                             int is_equal[2], struct oj_error *err)
+{
+    int code;
+    OJ_TRY(make_blob(w, err));
+    w->is_again = 1;
+    w->rows.status = OJ_OK;
+    sqlite3_bind_int64(w->compare, 1, fid);
+    code = sqlite3_step(w->compare);
+    for (int i = 0; i < 2; i++)
+        is_equal[i] = code == SQLITE_ROW && sqlite3_column_int(w->compare, i);
+    sqlite3_reset(w->compare);
+    w->is_again = 0;
+    return code == SQLITE_ROW
+               ? OJ_OK
+               : oj_sqlite_fail(w->db, "a statement failed", err);
+}
+
+/* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
+static oj_status note_row(struct oj_geopackage_rows *w, int64_t fid,
+                          struct oj_error *err)
+{
+    int is_equal[2], kind = w->shape.kind;
+    if (w->find_box != NULL && w->n_of_gdal == 0)
+        OJ_TRY(look_for_blocks(w, err));
+    w->n_of_gdal++;
+    if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
+        fid = sqlite3_last_insert_rowid(w->db);
+    if (w->find_box != NULL)
+        OJ_TRY(take_box(w, fid, err));
+    OJ_TRY(compare_row(w, fid, is_equal, err));
+    if (kind >= 0 && w->is_whose[kind] == UNSEEN)
+        w->is_whose[kind] = is_equal[0] ? OURS : GDALS;
+    for (int i = 0; i < w->n && !w->is_odd; i++)
+    {
+        struct row_column *column = &w->column[i];
+        if (column->is_whose == UNSEEN && has_value(column))
+            column->is_whose = is_equal[1] ? OURS : GDALS;
+    }
+    return OJ_OK;
+}
+
+/* ---- finish -------------------------------------------------------------- */
+
+/* In the digits that GDAL's own statement has. */
+static oj_status set_extent(const struct oj_geopackage_rows *w,
+                            struct oj_error *err)
+{
+    const double *b = w->box;
+    if (!(b[0] <= b[1]))
+        return OJ_OK;
+    if (!isfinite(b[0]) || !isfinite(b[1]) || !isfinite(b[2]) ||
+        !isfinite(b[3])) /* GDAL fails, too */
+        return oj_fail(err, OJ_ERR_IO, "the extent of %s is not finite",
+                       w->table);
+    return oj_sqlite_run(w->db, err,
+                         "UPDATE gpkg_contents SET min_x = %.18g, min_y = "
+                         "%.18g, max_x = %.18g, max_y = %.18g WHERE "
+                         "lower(table_name) = lower(%Q)",
+                         b[0], b[2], b[1], b[3], w->table);
+}
+
+/* GDAL counted the rows that it wrote itself; where it keeps no count there is
+ * none. */
+static oj_status set_count(const struct oj_geopackage_rows *w,
+                           struct oj_error *err)
+{
+    int64_t n, n_rows = w->n_rows + w->n_of_gdal;
+    OJ_TRY(ask(w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+               "gpkg_ogr_contents", &n, err));
+    return n == 0 || n_rows == 0
+               ? OJ_OK
+               : oj_sqlite_run(w->db, err,
+                               "UPDATE gpkg_ogr_contents SET feature_count = "
+                               "%lld WHERE lower(table_name) = lower(%Q)",
+                               (long long)n_rows, w->table);
+}
+
+static oj_status finish_rows(struct oj_geopackage_rows *w, struct oj_error *err)
+{
+    CPLErrorReset();
+    if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
+    if (w->index != NULL)
+        OJ_TRY(oj_rtree_write(&w->tree, w->db, w->index, w->cancel, err));
+    OJ_TRY(run_all(w, w->restore, err));
+    OJ_TRY(set_extent(w, err));
+    OJ_TRY(set_count(w, err));
+    /* Under a condition the layer counts what is in the table. */
+    OGR_L_SetAttributeFilter(w->layer, "1 = 1");
+    return OJ_OK;
 }
 
 static const struct oj_geopackage_way way = {open_rows, write_rows, update_row,
-                                             take_row,  count_rows, finish_rows,
+                                             note_row,  count_rows, finish_rows,
                                              close_rows};
 const struct oj_geopackage_way *const oj_geopackage_way = &way;
 

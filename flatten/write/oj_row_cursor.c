@@ -2,7 +2,7 @@
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"
 #include "../read/oj_table.h"
-#include "oj_layer_shape.h"
+#include "oj_flat_to_ogr.h"
 
 #include <math.h>
 #include <string.h>
@@ -554,6 +554,43 @@ int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
 {
     return cursor->setter[column].is_same &&
            cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
+}
+
+static void view_numbers(struct oj_row_view *found, enum oj_row_number by,
+                         char format, const void *values)
+{
+    found->by = by;
+    found->view.format = values != NULL ? format : 0;
+    found->view.values = values;
+}
+
+struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor, int c)
+{
+    const struct oj_row_sources *sources = &cursor->sources;
+    const struct oj_write_options *options = &cursor->options;
+    const struct oj_slice *slice = &sources->batch->attributes->slice;
+    const struct oj_column *column = &cursor->column[c];
+    struct oj_row_view found = {.by = OJ_BY_ROW};
+    int is_join_row = sources->is_join_rows;
+    if (!oj_row_cursor_is_plain(cursor, c))
+        return found;
+    if (column->origin == (is_join_row ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT))
+    {
+        if (slice->chunk == NULL)
+            return found;
+        found.view = slice->chunk->column[OJ_CHUNK_FIELDS + column->source];
+        found.view.first += slice->first;
+    }
+    else if (!is_join_row && column->origin == OJ_COLUMN_JOIN)
+    {
+        found.by = OJ_BY_JOIN_ROW;
+        found.view = oj_table_view(options->join_table, column->source);
+    }
+    else if (!is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
+        view_numbers(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
+    else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE)
+        view_numbers(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
+    return found;
 }
 
 /* Those from number first of the wanted ones on. */

@@ -167,6 +167,38 @@ OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           struct oj_value *value,
                                           struct oj_error *err);
 
+/** What the rows of a column are numbered by. */
+enum oj_row_number
+{
+    OJ_BY_ROW,
+    OJ_BY_JOIN_ROW,
+    OJ_BY_ENTRY
+};
+
+/** Where the values of a column lie; format 0: the cursor is asked for them. */
+struct oj_row_view
+{
+    struct oj_column_view view;
+    enum oj_row_number by;
+};
+
+/** The view of a column, by its number in columns, in the current answer: its
+ *  values are then those of oj_row_cursor_value(). */
+struct oj_row_view oj_row_cursor_view(const struct oj_row_cursor *cursor,
+                                      int column);
+
+/** Where the value of a row stands in view->values; -1: NULL. */
+static inline int64_t oj_row_view_at(const struct oj_row_view *view,
+                                     const struct oj_row_place *place)
+{
+    int64_t row = view->by == OJ_BY_ROW        ? place->row
+                  : view->by == OJ_BY_JOIN_ROW ? place->join_row
+                  : place->join_row < 0        ? -1
+                                               : place->entry;
+    return row >= 0 && oj_column_has(&view->view, row) ? view->view.first + row
+                                                       : -1;
+}
+
 /** 1 when the values of a column, by its number in columns, need no conversion
  *  and can be asked for on several threads at once. */
 int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);

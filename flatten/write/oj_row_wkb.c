@@ -3,27 +3,7 @@
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../read/oj_attributes.h"
-#include "oj_layer_shape.h"
-
-static oj_status export_wkb(struct oj_row_wkb *work, OGRGeometryH geometry,
-                            int64_t fid, const uint8_t **wkb, int64_t *n,
-                            struct oj_error *err)
-{
-    int size = OGR_G_WkbSize(geometry);
-    if (size <= 0)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the geometry of feature %lld takes more than 2 GiB as "
-                       "WKB",
-                       (long long)fid);
-    OJ_ROOM(work->bytes, 0, size, work->cap, err);
-    if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->bytes) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO,
-                       "the geometry of feature %lld cannot be written as WKB",
-                       (long long)fid);
-    *wkb = work->bytes;
-    *n = size;
-    return OJ_OK;
-}
+#include "oj_flat_to_ogr.h"
 
 /* Over OGR, unless the bytes of a chunk can be taken as they are. */
 static oj_status make_as_read(struct oj_row_wkb *work,
@@ -57,8 +37,12 @@ static oj_status make_as_read(struct oj_row_wkb *work,
     }
     else
         geometry = oj_attributes_geometry(batch->attributes, row);
-    return geometry == NULL ? OJ_OK
-                            : export_wkb(work, geometry, fid, wkb, n, err);
+    if (geometry == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_layer_geometry_wkb(&work->bytes, geometry, &n_read, err));
+    *wkb = work->bytes.wkb;
+    *n = (int64_t)n_read;
+    return OJ_OK;
 }
 
 oj_status oj_row_wkb_make(struct oj_row_wkb *work,
@@ -77,15 +61,13 @@ oj_status oj_row_wkb_make(struct oj_row_wkb *work,
         *n = oj_wkb_size(shape.flat, shape.feature, shape.multi);
     if (*n == 0)
         return OJ_OK;
-    OJ_ROOM(work->bytes, 0, *n, work->cap, err);
-    oj_wkb_write(shape.flat, shape.feature, shape.multi, work->bytes);
-    *wkb = work->bytes;
+    OJ_ROOM(work->bytes.wkb, 0, *n, work->bytes.cap_wkb, err);
+    oj_wkb_write(shape.flat, shape.feature, shape.multi, work->bytes.wkb);
+    *wkb = work->bytes.wkb;
     return OJ_OK;
 }
 
 void oj_row_wkb_free(struct oj_row_wkb *work)
 {
-    oj_free(work->bytes);
-    work->bytes = NULL;
-    work->cap = 0;
+    oj_layer_geometry_free(&work->bytes);
 }

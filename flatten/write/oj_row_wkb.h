@@ -2,6 +2,7 @@
 #ifndef OJ_ROW_WKB_H
 #define OJ_ROW_WKB_H
 
+#include "../read/oj_layer_geometry.h"
 #include "oj_row_cursor.h"
 
 /** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
@@ -11,8 +12,7 @@ struct oj_row_wkb
                               is not asked, a row that needs it gets no WKB and
                               */
     int needs_ogr;       /**< is 1 */
-    uint8_t *bytes;      /**< owned */
-    int64_t cap;
+    struct oj_layer_geometry bytes; /**< owned */
 };
 
 /** The geometry of a row of the cursor's answer as ISO WKB, little-endian: the

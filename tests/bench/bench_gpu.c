@@ -1,7 +1,7 @@
 #include "bench_gpu.h"
 #include "../../flatten/base/oj_compare.h"
 
-#include "../../algs/relation/oj_gpu.h"
+#include "../gpu/gpu_resident.h"
 #include "bench_sums.h"
 #include "nycgen.h"
 
@@ -15,6 +15,7 @@
 struct resident
 {
     const struct oj_gpu_module *module;
+    const struct gpu_resident *on_device;
     struct oj_gpu_index *index;
     int64_t n, n_join;
     void *x, *y, *fid, *row, *measure, *count;
@@ -38,7 +39,7 @@ static void print_phase(struct resident *r, const char *phase)
 static oj_status allocate(struct resident *r, int64_t n, size_t size,
                           void **out, struct oj_error *err)
 {
-    return r->module->allocate(r->index, n * (int64_t)size, out, err);
+    return r->on_device->allocate(r->index, n * (int64_t)size, out, err);
 }
 
 static oj_status load(struct resident *r, const struct oj_flat *input,
@@ -52,16 +53,16 @@ static oj_status load(struct resident *r, const struct oj_flat *input,
     if (input->fid != NULL)
     {
         OJ_TRY(allocate(r, r->n, sizeof(int64_t), &r->fid, err));
-        OJ_TRY(r->module->copy(r->index, r->fid, input->fid,
-                               r->n * (int64_t)sizeof(int64_t), err));
+        OJ_TRY(r->on_device->copy(r->index, r->fid, input->fid,
+                                  r->n * (int64_t)sizeof(int64_t), err));
     }
-    OJ_TRY(r->module->copy(r->index, r->x, input->x, bytes, err));
-    return r->module->copy(r->index, r->y, input->y, bytes, err);
+    OJ_TRY(r->on_device->copy(r->index, r->x, input->x, bytes, err));
+    return r->on_device->copy(r->index, r->y, input->y, bytes, err);
 }
 
-static struct oj_gpu_points points_of(const struct resident *r)
+static struct gpu_points points_of(const struct resident *r)
 {
-    return (struct oj_gpu_points){r->n, r->x, r->y, r->fid};
+    return (struct gpu_points){r->n, r->x, r->y, r->fid};
 }
 
 /* The sum of both parts, and the first alone. */
@@ -71,7 +72,7 @@ static oj_status run_index(struct resident *r, struct oj_error *err)
     for (int64_t i = 0; i < r->n_repeats; i++)
     {
         double seconds[2];
-        OJ_TRY(r->module->rebuild(r->index, seconds, err));
+        OJ_TRY(r->on_device->rebuild(r->index, seconds, err));
         r->seconds[i] = seconds[0] + seconds[1];
         order_s = i == 0 || seconds[0] < order_s ? seconds[0] : order_s;
     }
@@ -84,29 +85,29 @@ static oj_status run_index(struct resident *r, struct oj_error *err)
 static oj_status run_one(struct resident *r, struct oj_matches *matches,
                          struct oj_error *err)
 {
-    const struct oj_gpu_points points = points_of(r);
+    const struct gpu_points points = points_of(r);
     for (int64_t i = 0; i < r->n_repeats; i++)
-        OJ_TRY(r->module->join_resident(r->index, &points, r->row, r->measure,
-                                        &r->seconds[i], err));
+        OJ_TRY(r->on_device->join(r->index, &points, r->row, r->measure,
+                                  &r->seconds[i], err));
     print_phase(r, "query");
     for (int64_t i = 0; i < r->n_repeats; i++)
-        OJ_TRY(r->module->join_resident(r->index, &points, r->row, NULL,
-                                        &r->seconds[i], err));
+        OJ_TRY(r->on_device->join(r->index, &points, r->row, NULL,
+                                  &r->seconds[i], err));
     print_phase(r, "query_without_distance");
     OJ_TRY(oj_matches_reserve(matches, r->n, r->n, 0, err));
-    OJ_TRY(r->module->copy(r->index, matches->join_row, r->row,
-                           r->n * (int64_t)sizeof *matches->join_row, err));
-    return r->module->copy(r->index, matches->measure, r->measure,
-                           r->n * (int64_t)sizeof *matches->measure, err);
+    OJ_TRY(r->on_device->copy(r->index, matches->join_row, r->row,
+                              r->n * (int64_t)sizeof *matches->join_row, err));
+    return r->on_device->copy(r->index, matches->measure, r->measure,
+                              r->n * (int64_t)sizeof *matches->measure, err);
 }
 
 static oj_status run_lists(struct resident *r, struct oj_error *err)
 {
-    const struct oj_gpu_points points = points_of(r);
+    const struct gpu_points points = points_of(r);
     int64_t n_pairs = 0;
     for (int64_t i = 0; i < r->n_repeats; i++)
-        OJ_TRY(r->module->pairs_resident(r->index, &points, &n_pairs,
-                                         &r->seconds[i], err));
+        OJ_TRY(r->on_device->pairs(r->index, &points, &n_pairs, &r->seconds[i],
+                                   err));
     print_phase(r, "query");
     printf("PAIRS pairs=%" PRId64 "\n", n_pairs);
     return OJ_OK;
@@ -116,7 +117,8 @@ static oj_status run_lists(struct resident *r, struct oj_error *err)
  * zero again. */
 static oj_status run_counts(struct resident *r, struct oj_error *err)
 {
-    const struct oj_gpu_points points = points_of(r);
+    const struct gpu_points points = points_of(r);
+    const struct oj_sum_request only = {.n_words = 1};
     const int64_t bytes = r->n_join * (int64_t)sizeof(int64_t);
     int64_t *count = oj_calloc(r->n_join, sizeof *count);
     oj_status status;
@@ -128,13 +130,13 @@ static oj_status run_counts(struct resident *r, struct oj_error *err)
     for (int64_t i = 0; status == OJ_OK && i < r->n_repeats; i++)
     {
         memset(count, 0, (size_t)bytes);
-        status = r->module->copy(r->index, r->count, count, bytes, err);
+        status = r->on_device->copy(r->index, r->count, count, bytes, err);
         if (status == OJ_OK)
-            status = r->module->count_resident(r->index, &points, r->count,
-                                               &r->seconds[i], err);
+            status = r->on_device->sum(r->index, &points, &only, r->count,
+                                       &r->seconds[i], err);
     }
     if (status == OJ_OK)
-        status = r->module->copy(r->index, count, r->count, bytes, err);
+        status = r->on_device->copy(r->index, count, r->count, bytes, err);
     if (status == OJ_OK)
         print_phase(r, "count");
     for (int64_t i = 0; i < r->n_join; i++)
@@ -158,14 +160,14 @@ static oj_status load_values(struct resident *r, struct oj_sum_request *request,
     {
         struct oj_sum_column *column = &request->column[c];
         OJ_TRY(allocate(r, r->n, 8, &r->value[c], err));
-        OJ_TRY(r->module->copy(r->index, r->value[c], column->value, 8 * r->n,
-                               err));
+        OJ_TRY(r->on_device->copy(r->index, r->value[c], column->value,
+                                  8 * r->n, err));
         column->value = r->value[c];
         if (column->is_null == NULL)
             continue;
         OJ_TRY(allocate(r, r->n, 1, &r->is_null[c], err));
-        OJ_TRY(r->module->copy(r->index, r->is_null[c], column->is_null, r->n,
-                               err));
+        OJ_TRY(r->on_device->copy(r->index, r->is_null[c], column->is_null,
+                                  r->n, err));
         column->is_null = r->is_null[c];
     }
     return OJ_OK;
@@ -175,7 +177,7 @@ static oj_status sum_values(struct resident *r,
                             const struct bench_values *values,
                             struct oj_aggregates *sums, struct oj_error *err)
 {
-    const struct oj_gpu_points points = points_of(r);
+    const struct gpu_points points = points_of(r);
     struct oj_sum_request request;
     int64_t bytes, *words;
     OJ_TRY(oj_aggregates_ask_sums(sums, values->column, r->n, 0, &request,
@@ -186,12 +188,12 @@ static oj_status sum_values(struct resident *r,
     bytes = r->n_join * request.n_words * (int64_t)sizeof(int64_t);
     for (int64_t i = 0; i < r->n_repeats; i++)
     {
-        OJ_TRY(r->module->copy(r->index, r->words, words, bytes, err));
-        OJ_TRY(r->module->sum_resident(r->index, &points, &request, r->words,
-                                       &r->seconds[i], err));
+        OJ_TRY(r->on_device->copy(r->index, r->words, words, bytes, err));
+        OJ_TRY(r->on_device->sum(r->index, &points, &request, r->words,
+                                 &r->seconds[i], err));
     }
     print_phase(r, "sums");
-    OJ_TRY(r->module->copy(r->index, words, r->words, bytes, err));
+    OJ_TRY(r->on_device->copy(r->index, words, r->words, bytes, err));
     return oj_aggregates_add_sums(sums, &request, err);
 }
 
@@ -220,7 +222,7 @@ static void free_resident(struct resident *r)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     {
         if (memory[i] != NULL)
-            r->module->release(r->index, memory[i]);
+            r->on_device->release(r->index, memory[i]);
     }
     if (r->index != NULL)
         r->module->free_index(r->index);
@@ -236,6 +238,7 @@ static oj_status run(struct resident *r, const struct oj_flat *input,
     struct oj_stats stats = {0};
     oj_status status;
     OJ_TRY(oj_gpu_load(&r->module, err));
+    OJ_TRY(gpu_resident_find(&r->on_device, err));
     OJ_TRY(r->module->index(join_side, NULL, relation, options, &r->index,
                             &stats, err));
     printf("INDEX mb=%.1f method=%s\n", (double)stats.index_bytes / 1048576,
@@ -281,11 +284,11 @@ oj_status bench_resident(const struct oj_flat *input,
 oj_status bench_pin_array(const void *array, int64_t n, size_t size,
                           struct oj_error *err)
 {
-    const struct oj_gpu_module *module;
-    OJ_TRY(oj_gpu_load(&module, err));
+    const struct gpu_resident *on_device;
+    OJ_TRY(gpu_resident_find(&on_device, err));
     if (array == NULL || n == 0)
         return OJ_OK;
-    return module->pin(array, n * (int64_t)size, err);
+    return on_device->pin(array, n * (int64_t)size, err);
 }
 
 oj_status bench_pin(const struct oj_flat *input,

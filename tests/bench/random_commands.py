@@ -271,6 +271,10 @@ def compares_texts(now):
     return "-similar" in now["words"]
 
 
+def compares_vectors(now):
+    return "-vector" in now["words"]
+
+
 def is_self(now):
     return now["left"] == now["right"]
 
@@ -307,6 +311,10 @@ OPTIONS = {
     "fold": (0.4, ["full", "case", "none"], compares_texts),
     "word_map": (0.2, ["../inputs/words.csv", "!nofile"], compares_texts),
     "name_similarity": (0.2, ["likeness", "''"], lambda now: compares_texts(now) and of_pairs(now)),
+    "vector": (0.08, ["v", "v+id", "v:0.01+reach=v+id", "big", "!name+nofield", "!v:0", "!v=v+id", "!day"], always),
+    "norm": (0.5, ["l2", "l1", "linf", "cosine", "!l3"], compares_vectors),
+    "max_difference": (0.9, ["0", "1", "25.5", "0.01", "inf", "!-1", "!nan"], compares_vectors),
+    "name_difference": (0.2, ["apart", "''"], lambda now: compares_vectors(now) and of_pairs(now)),
     "on": (0.12, ["code", "code=code", "code=id", "name", "v=code", "id,code", "day", "moment", "big", "yes=code",
                   "name=code", "!nofield"], always),
     "exclude": (0.1, ["self", "same_geometry", "field=code", "field=id=code", "self -exclude field=name",
@@ -369,7 +377,7 @@ OPTIONS = {
     "in_place_unsafe": (0, [""], always),
     "threads": (0.25, ["1", "2", "3", "ALL_CPUS", "!0"], always),
     "backend": (0.3, ["auto", "cpu", "cpu", "cpu", "cuda", "cuda", "quadrant", "cuda_quadrant", "geos", "geos_sorted",
-                      "spatialindex", "spatialindex_collective", "sphere", "lists"], always),
+                      "spatialindex", "spatialindex_collective", "sphere", "lists", "cuda_lists", "cuda_size_blocks"], always),
     "gpu": (1, ["0", "all", "!60", "!0,0"], lambda now: "cuda" in now["words"]),
     "gpu_memory": (1, ["100M", "!1K"], lambda now: "cuda" in now["words"]),
     "gpu_batch": (1, ["7", "50"], lambda now: "cuda" in now["words"]),
@@ -472,7 +480,8 @@ def options(r, shares=0.6, dst=None):
     if op not in ("relate", "intersects") or r.random() < 0.5:
         words += ["-op", op]
     if op == "similar" and r.random() < 0.95:
-        words += ["-similar", *value(r, "similar", now)]
+        option = r.choice(("similar", "similar", "vector"))
+        words += [f"-{option}", *value(r, option, now)]
     if op == "window" and r.random() < 0.6:
         words += ["-window", *value(r, "window", now)]
         now["right"] = None

@@ -7,8 +7,6 @@ from e2e import *
 from plain_geos import *
 
 PREDICATE_OPS = (*PREDICATES, "contains_properly", "bbox")
-MASKS = ("T********", "FF*FF****", "T*F**F***", "*T*******", "****1****",
-         "2********", "1*1***1**", "0********", "*********", "T*T***T**", "F***T****")
 CRS = "EPSG:2263"
 
 

@@ -48,11 +48,16 @@ def check_bad_words():
     refuses("JOIN:-op nearest 'points.gpkg lots.gpkg", says="quot")
     refuses('JOIN:-op nearest "points.gpkg lots.gpkg', says="quot")
     refuses("JOIN:-op nearest points.gpkg lots.gpkg\\")
-    refuses("JOIN:")
-    refuses("JOIN:   ")
-    refuses("JOIN:''")
-    refuses("JOIN:points.gpkg")
-    refuses(name_of("-op", "nearest", "out.gpkg", *pair), says="lots.gpkg")
+    needed = "0 datasets given, 2 needed: JOIN:[options] input_ds join_ds"
+    refuses("JOIN:", says=needed)
+    refuses("JOIN:   ", says=needed)
+    refuses("JOIN:''", says="1 dataset given")
+    refuses("JOIN:points.gpkg ''", says="empty dataset name")
+    refuses("JOIN:points.gpkg", says="1 dataset given")
+    refuses(name_of("-op", "nearest", "out.gpkg", *pair), says=["3 datasets given", "lots.gpkg"])
+    refuses(name_of("-op", "nearest", "a", "out.gpkg", *pair), says="one word too many")
+    refuses("JOIN:points.gpkg lots.gpkg -op", says="-op needs a value")
+    refuses(name_of("-op", "nearest", "-where", "@no_such_file", *pair), says="no_such_file")
     refuses(name_of("-op", "nearest", pair[0]))
     refuses(name_of("-op", "nonsense", *pair), says=["nonsense", "nearest"])
     refuses(name_of("-max_distence", 5, *pair), says=["max_distence", "-max_distance"])
@@ -81,7 +86,7 @@ def check_words_that_are_not_for_datasets():
     for words in (("-in_place",), ("-append",), ("-update",), ("-overwrite",), ("-explain",), ("-validate",),
                   ("-benchmark",), ("-unmatched_layer", "x"), ("-unmatched_join_layer", "x"), ("-f", "GPKG"),
                   ("-lco", "A=B"), ("-dsco", "A=B"), ("-write_spec", "s.ogrjoin"), ("-validate_report", "r.csv")):
-        error = refuses(name_of("-op", "nearest", *words, *pair), says=words[0])
+        error = refuses(name_of("-op", "nearest", *words, *pair), says=f"{words[0]} has no meaning")
         true("\n" not in error, error)
     for words in (("--help",), ("--version",), ("--formats",), ("--devices",), ("--config", "A", "B"),
                   ("-h",), ("--optfile", "x"), ("--debug", "on")):

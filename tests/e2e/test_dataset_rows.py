@@ -4,17 +4,6 @@ column for column: every kind of join, on small layers and on real ones."""
 from dataset import *
 
 
-def grid_files():
-    """Points halfway between points of a lattice: every distance ties."""
-    places = [(980000 + 10 * x, 200000 + 10 * y) for x in range(8) for y in range(8)]
-    make("lattice.gpkg", [(f"POINT ({x} {y})", {"name": f"l{x}"}) for x, y in places],
-         kind=ogr.wkbPoint)
-    make("halves.gpkg", [(f"POINT ({x + 5} {y + 5 * (i % 2)})", {"id": i})
-                         for i, (x, y) in enumerate(places)],
-         (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
-    return ("halves.gpkg", "lattice.gpkg")
-
-
 sides = inputs_and_zones
 
 
@@ -24,10 +13,42 @@ def compare_all(cases, pair):
         compare((*map(str, case), *pair), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
 
+# What JOINS does not have.
+MORE = """
+-op nearest -max_distance 30ft -min_distance 5 points.gpkg zones.gpkg
+-op nearest -k 1 -ties all zones.gpkg zones.fgb
+-op nearest -distance_to boundary points.gpkg zones.gpkg
+-op nearest -centroid_of join points.gpkg zones.gpkg
+-op nearest -point_on_surface_of join points.gpkg zones.gpkg
+-op disjoint -limit 9 points.gpkg zones.gpkg
+-op bbox lines.gpkg zones.gpkg
+-op crosses lines.gpkg zones.gpkg
+-op equals zones.gpkg zones.fgb
+-op covers zones.gpkg points.gpkg
+-relate T*F**F*** points.gpkg zones.gpkg
+-op dwithin -max_distance 20 lines.gpkg other.gpkg
+-op dwithin -max_distance_field id points.gpkg zones.gpkg
+-op dwithin -join_max_distance_field v:m -how right points.gpkg zones.gpkg
+-op window points.gpkg zones.gpkg
+-op intersects -how full -geometry intersection points.gpkg zones.gpkg
+-op intersects -how full -geometry join points.gpkg zones.gpkg
+-agg 'count(id), mean(id), min(id), stddev(id), first(id), last(id), mode(id), unique(id)' zones.gpkg points.gpkg
+-agg 'sum(id) as total, weighted_sum(id)' -how inner zones.gpkg points.gpkg
+-agg 'weighted_sum(v), mode(name), last(big)' other.gpkg zones.gpkg
+-op nearest -k 4 -agg 'count, max(big), concat(name)' points.gpkg zones.gpkg
+-op dwithin -max_distance 50 -agg mean(v) points.gpkg zones.gpkg
+-op intersects -pick smallest_area other.gpkg zones.gpkg
+-op intersects -pick max:big points.gpkg zones.gpkg
+-op intersects -overlap area,length,percent lines.gpkg zones.gpkg
+"""
+
+
 def check_joins():
     many_sides()
     for words in JOINS:
         compare(words)
+    for i, line in enumerate(MORE.strip().splitlines()):
+        compare(shlex.split(line), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
 
 def check_formats():
@@ -40,54 +61,6 @@ def check_formats():
     compare(("-op", "nearest", *pair), "csv", ())
     compare(("-op", "nearest", *pair), "csv", ("-lco", "GEOMETRY=AS_XY"))
     compare(("-op", "nearest", *pair), "geojson", ("-lco", "RFC7946=YES"))
-
-
-def check_nearest():
-    pair = sides()
-    compare_all([
-        ("-op", "nearest"),
-        ("-op", "nearest", "-max_distance", 30),
-        ("-op", "nearest", "-max_distance", "30ft", "-min_distance", 5),
-        ("-op", "nearest", "-k", 3),
-        ("-op", "nearest", "-k", 3, "-max_distance", 25),
-        ("-op", "nearest", "-k", 1, "-ties", "all"),
-        ("-op", "nearest", "-distance_to", "boundary"),
-        ("-op", "nearest", "-nearest_point_fields", "-bearing_field"),
-        ("-op", "nearest", "-centroid_of", "join"),
-        ("-op", "nearest", "-point_on_surface_of", "join"),
-        ("-op", "nearest", "-max_distance", 0),
-        ("-k", 40),
-    ], pair)
-
-
-def check_ties():
-    pair = grid_files()
-    cases = [("-op", "nearest")]
-    cases += [("-op", "nearest", "-k", k, "-ties", t) for k in (1, 2, 3, 5) for t in ("first", "all")]
-    cases += [("-op", "dwithin", "-max_distance", 5), ("-op", "nearest", "-max_distance", 5, "-ties", "all")]
-    compare_all(cases, pair)
-    # Both orders of FIDs: the tie goes to the smaller one.
-    compare_all(cases, pair[::-1])
-
-
-def check_predicates():
-    pair = sides()
-    zones_file("other.gpkg", seed=8)
-    lines_file()
-    for op in ("within", "intersects", "coveredby", "disjoint", "bbox"):
-        compare(("-op", op, *pair))
-    for op in ("contains", "covers", "contains_properly", "intersects"):
-        compare(("-op", op, *pair[::-1]))
-    for op in ("intersects", "overlaps", "touches", "equals", "crosses", "within", "bbox"):
-        compare(("-op", op, "other.gpkg", "zones.gpkg"))
-        compare(("-op", op, "lines.gpkg", "zones.gpkg"), "fgb")
-    compare(("-relate", "T*F**F***", *pair))
-    compare(("-op", "dwithin", "-max_distance", "20", *pair))
-    compare(("-op", "dwithin", "-max_distance", "20", "lines.gpkg", "other.gpkg"), "csv")
-    compare(("-op", "dwithin", "-max_distance_field", "id", *pair))
-    compare(("-op", "dwithin", "-join_max_distance_field", "v:m", *pair))
-    compare(("-window", "980100", "200100", "980300", "200250", "points.gpkg"))
-    compare(("-op", "window", *pair))
 
 
 def check_similar():
@@ -115,55 +88,6 @@ def check_similar():
     true(len(found[0]) > 60, f"{len(found[0])} rows")
     same(found[1], found[0])
     same(found[2], found[0])
-
-
-def check_how():
-    pair = sides()
-    cases = [("-op", op, "-how", how)
-             for how in ("left", "inner", "semi", "anti", "right", "full")
-             for op in ("intersects", "nearest")]
-    cases = [(*c, "-max_distance", 40) if "nearest" in c else c for c in cases]
-    compare_all(cases, pair)
-    cases = [("-op", "dwithin", "-max_distance", 40, "-how", how) for how in ("right", "full", "anti")]
-    compare_all(cases, pair)
-    compare_all([("-op", "intersects", "-how", "full", "-geometry", g) for g in
-                 ("join", "intersection")], pair)
-
-
-def check_aggregates():
-    points, zones = sides()
-    lists = [
-        "count",
-        "count, count(id), sum(id), mean(id), min(id), max(id), median(id), stddev(id)",
-        "first(id), last(id), mode(id), unique(id), concat(id,'; ')",
-        "sum(id) as total, weighted_sum(id)",
-    ]
-    compare_all([("-agg", x) for x in lists], (zones, points))
-    compare_all([("-agg", x, "-how", "inner") for x in lists], (zones, points))
-    lists = [
-        "count, sum(v), max(big), min(name), concat(name)",
-        "weighted_sum(v), mode(name), last(big)",
-    ]
-    compare_all([("-agg", x) for x in lists], (points, zones))
-    zones_file("other.gpkg", seed=8)
-    compare_all([("-agg", x) for x in lists], ("other.gpkg", zones))
-    compare_all([("-op", "nearest", "-k", 4, "-agg", x) for x in lists], (points, zones))
-    compare_all([("-op", "dwithin", "-max_distance", 50, "-agg", "mean(v)")], (points, zones))
-
-
-def check_pick_and_overlap():
-    points, zones = sides()
-    zones_file("other.gpkg", seed=8)
-    lines_file()
-    rules = ("first", "nearest", "largest_overlap", "smallest_area", "largest_area", "max:v",
-             "min:v", "max:big")
-    compare_all([("-op", "intersects", "-pick", r) for r in rules], ("other.gpkg", zones))
-    compare_all([("-op", "intersects", "-pick", r) for r in ("first", "max:big", "smallest_area")],
-                (points, zones))
-    overlaps = [("-op", "intersects", "-overlap", x) for x in
-                ("area", "length", "percent", "area,length,percent")]
-    compare_all(overlaps, ("other.gpkg", zones))
-    compare_all(overlaps, ("lines.gpkg", zones))
 
 
 def check_geometries():

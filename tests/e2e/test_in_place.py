@@ -50,8 +50,7 @@ def check_add_and_refresh():
 
 
 def check_types_and_summary():
-    points_file()
-    lots_file()
+    layers()
     add("points.gpkg", "lots.gpkg", "-json_summary", "s.json")
     got = Layer("points.gpkg")
     same([got.fields[n][0] for n in OWN], ["Integer64", "Real", "String", "Real"])
@@ -62,8 +61,7 @@ def check_types_and_summary():
 
 def check_only_the_rows_of_a_filter():
     """Other rows keep what they have."""
-    points_file()
-    lots_file()
+    layers()
     add("-max_distance", 50, "points.gpkg", "lots.gpkg")
     old = Layer("points.gpkg")
     add("-where", "fid <= 10", "points.gpkg", "lots.gpkg")
@@ -108,8 +106,7 @@ def check_index_and_triggers():
 
 
 def check_triggers_of_the_user():
-    points_file()
-    lots_file()
+    layers()
     base = sqlite3.connect("points.gpkg")
     base.execute("CREATE TABLE log (what TEXT)")
     base.execute("CREATE TRIGGER mine AFTER UPDATE ON points BEGIN "
@@ -160,8 +157,7 @@ def check_names():
 
 
 def check_refusals():
-    lots_file()
-    points_file()
+    layers()
     for words, says in (
         (["-k", "2"], "-k"),
         (["-ties", "all"], "-ties"),
@@ -201,8 +197,7 @@ def check_foreign_columns():
 
 
 def check_read_only():
-    points_file()
-    lots_file()
+    layers()
     os.mkdir("locked")
     shutil.copy("points.gpkg", "locked/points.gpkg")
     if os.getuid() == 0:
@@ -218,8 +213,7 @@ def check_read_only():
 
 
 def check_locked_by_another_program():
-    points_file()
-    lots_file()
+    layers()
     base = sqlite3.connect("points.gpkg")
     base.execute("BEGIN IMMEDIATE")
     before = base.execute("SELECT sql FROM sqlite_master").fetchall()
@@ -247,8 +241,7 @@ def check_unsafe():
 
 
 def check_validate_in_place():
-    points_file()
-    lots_file()
+    layers()
     r = add("-validate", "points.gpkg", "lots.gpkg")
     true("no difference" in r.err, str(r))
     compare("points.gpkg")

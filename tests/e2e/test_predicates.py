@@ -1,7 +1,8 @@
 """Every join, through the command, against GEOS asked about every pair: the
 predicates on features of all kinds that meet on a grid of whole numbers,
 windows, conditions on attributes, representative points, invalid polygons,
-bounds on the number of pairs."""
+bounds on the number of pairs, -validate. Masks, layers of one kind, backends,
+threads and batches: test_random_layers, test_joins_random."""
 
 from meeting_shapes import *
 
@@ -19,50 +20,6 @@ def check_predicates_of_all_kinds():
         same_pairs(got, wanted, op, a, b)
         same(got, sorted(got), f"{op}: rows in the order of both FIDs")
         true(len(wanted) > 1, f"{op} finds something")
-
-
-def check_masks():
-    a = Side("a.gpkg", all_kinds(3), "id")
-    b = Side("b.gpkg", all_kinds(4), "jid")
-    for mask in MASKS:
-        wanted = expect(a, b, lambda i, j: holds("relate", a.shapes[i], b.shapes[j], mask))
-        got, _ = ask(a, b, "-relate", mask)
-        same_pairs(got, wanted, mask, a, b)
-    small, _ = ask(a, b, "-op", "relate", "-relate", "t*f**f***")
-    same(small, ask(a, b, "-relate", "T*F**F***")[0], "small letters")
-
-
-def check_one_kind_on_each_side():
-    """Layers of one kind take other ways than mixed ones."""
-    makers = {"points": points, "lines": lines, "polygons": polygons}
-    for left in makers:
-        for right in makers:
-            a = Side("a.fgb", makers[left](random.Random(left), 40), "id", lco=["SPATIAL_INDEX=NO"])
-            b = Side("b.fgb", makers[right](random.Random(right), 40), "jid", lco=["SPATIAL_INDEX=NO"])
-            for op in PREDICATE_OPS:
-                wanted = expect(a, b, lambda i, j: holds(op, a.shapes[i], b.shapes[j]))
-                got, _ = ask(a, b, "-op", op)
-                same_pairs(got, wanted, f"{left} {op} {right}", a, b)
-            os.remove("a.fgb")
-            os.remove("b.fgb")
-
-
-def check_backends_threads_and_batches():
-    a = Side("a.gpkg", all_kinds(5, 24), "id")
-    b = Side("b.gpkg", all_kinds(6, 24), "jid")
-    for words in (("-op", "intersects"), ("-op", "within"), ("-op", "disjoint"),
-                  ("-relate", "F***T****"), ("-op", "dwithin", "-max_distance", 1), ("-k", 3)):
-        wanted, _ = ask(a, b, *words)
-        for how in (("-threads", 1), ("-threads", 3, "-batch", 5), ("-batch", 1),
-                    ("-backend", "geos"), ("-backend", "geos_sorted"), ("-backend", "spatialindex")):
-            same(ask(a, b, *words, *how)[0], wanted, f"{words} {how}")
-    c = Side("c.gpkg", points(random.Random(5), 60), "id")
-    for words in (("-k", 3), ("-op", "nearest", "-ties", "all"),
-                  ("-op", "nearest", "-distance_to", "boundary", "-max_distance", 2)):
-        wanted, _ = ask(c, b, *words)
-        for how in (("-batch", 7, "-threads", 5), ("-backend", "geos"), ("-backend", "quadrant"),
-                    ("-backend", "quadrant", "-quadrant_size", 3)):
-            same(ask(c, b, *words, *how)[0], wanted, f"{words} {how}")
 
 
 # --- windows ------------------------------------------------------------------

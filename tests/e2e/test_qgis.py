@@ -10,9 +10,11 @@ from headless_qgis import *
 
 PICKUPS = 400
 ALGORITHMS = (
+    "conflatelayers",
     "joinbylocation",
     "joinbylocationsummary",
     "joinbynearest",
+    "joinbysimilarlines",
     "joinbysimilartext",
     "joinwithindistance",
     "savelivelayer",
@@ -94,7 +96,8 @@ def check_algorithms_are_the_command():
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
     near, loc = "ogrjoin:joinbynearest", "ogrjoin:joinbylocation"
     dist, total = "ogrjoin:joinwithindistance", "ogrjoin:joinbylocationsummary"
-    text, streets = "ogrjoin:joinbysimilartext", "city/streets.gpkg"
+    text, lines = "ogrjoin:joinbysimilartext", "ogrjoin:joinbysimilarlines"
+    streets = "city/streets.gpkg"
     cases = [
         (near, {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest", p, lots]),
         (near, {"INPUT": p, "INPUT_2": lots, "NEIGHBORS": 3, "MAX_DISTANCE": 80,
@@ -136,6 +139,10 @@ def check_algorithms_are_the_command():
                 "SIMILARITY": 0.25, "MAX_DISTANCE": 2000, "BEST": True},
          ["-op", "dwithin", "-max_distance", 2000, "-similar", "name=name:1/4", "-pick",
           "most_similar", streets, streets]),
+        (lines, {"INPUT": streets, "JOIN": streets, "DISTANCE": 3, "NEIGHBORS": 2,
+                 "MAX_DISTANCE": 900},
+         ["-op", "nearest", "-distance", "frechet", "-k", 2, "-max_distance", 900, streets,
+          streets]),
         (total, {"INPUT": zones, "JOIN": p, "PREDICATE": 1, "JOIN_FIELDS": ["fare"],
                  "SUMMARIES": ["sum", "mean"]},
          ["-op", "contains", "-agg",
@@ -151,6 +158,22 @@ def check_algorithms_are_the_command():
         true(answer["percents"] and answer["percents"][-1] > 99, str(answer))
         kept = [k for k in answer["loaded"] if k.endswith(f"o{i}.gpkg")]
         same(kept, [] , "a path that is given is loaded by who gives it")
+
+
+def check_conflation():
+    """Three layers in one file, as the command writes them."""
+    city(PICKUPS)
+    a, b = "city/places_a.gpkg", "city/places_b.gpkg"
+    (answer,) = results([("ogrjoin:conflatelayers", {
+        "INPUT": a, "FIELD": "name", "JOIN": b, "FIELD_2": "name", "SIMILARITY": 0.5,
+        "MAX_DISTANCE": 600, "OUTPUT": "o.gpkg", "LOAD": False})])
+    succeeds("-op", "dwithin", "-max_distance", 600, "-similar", "name:0.5", "-one_to_one", "-how", "inner",
+             "-geometry", "connection", "-nln", "pairs", "-unmatched_layer", "only_first",
+             "-unmatched_join_layer", "only_second", "c.gpkg", a, b)
+    for output in ("pairs", "only_first", "only_second"):
+        same(rows("o.gpkg", output), rows("c.gpkg", output), output)
+        true(answer["results"][output.upper()].endswith(f"o.gpkg|layername={output}"), str(answer))
+    same(answer["results"]["JOINED_COUNT"], len(Layer("c.gpkg", "pairs").rows))
 
 
 def check_fields_of_all_summaries():

@@ -22,8 +22,7 @@ def rows_of(path, key="id", other="join_fid"):
 
 
 def check_every_how():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     inputs, zones = shapes("points.gpkg"), shapes("zones.gpkg")
     pairs = pairs_of(inputs, zones)
     matched = {j for row in pairs for j in row}
@@ -63,8 +62,7 @@ def check_every_how():
 
 
 def check_how_as_shapefile():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     # Points and polygons cannot be rows of one Shapefile.
     for how in ("right", "full"):
         fails("-op", "intersects", "-how", how, "o.shp", "points.gpkg", "zones.gpkg",
@@ -81,8 +79,7 @@ def check_how_as_shapefile():
 
 
 def check_nearest_right_and_full_keep_fids_apart():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     words = ("-op", "nearest", "-max_distance", 30)
     go(*words, "-how", "full", "o.gpkg", "points.gpkg", "zones.gpkg")
     got, before = Layer("o.gpkg").rows, Layer("points.gpkg").rows
@@ -103,8 +100,7 @@ def check_nearest_right_and_full_keep_fids_apart():
 
 
 def check_full_with_reprojection_filters_and_batches():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
     gdal.VectorTranslate("z4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="z4326")
     dataset = None
@@ -133,8 +129,7 @@ def unmatched_answer():
 
 
 def check_unmatched_layers():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     alone, zones_alone = unmatched_answer()
     both = ("-unmatched_layer", "lonely", "-unmatched_join_layer", "empty_zones")
     for out in ("o.gpkg", "o.sqlite", "o.xlsx"):
@@ -165,8 +160,7 @@ def check_unmatched_layers():
 
 
 def check_unmatched_layers_as_files():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     alone, zones_alone = unmatched_answer()
     both = ("-unmatched_layer", "lonely", "-unmatched_join_layer", "empty_zones")
     for end in ("shp", "csv"):
@@ -184,8 +178,7 @@ def check_unmatched_layers_as_files():
 
 
 def check_unmatched_layers_in_a_folder():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     alone, zones_alone = unmatched_answer()
     go("-f", "ESRI Shapefile", "-op", "intersects", "-unmatched_layer", "lonely",
        "-unmatched_join_layer", "empty_zones", "out", "points.gpkg", "zones.gpkg")
@@ -195,8 +188,7 @@ def check_unmatched_layers_in_a_folder():
 
 
 def check_unmatched_layers_in_a_dataset():
-    inputs_file()
-    far_zones_file()
+    inputs_and_zones()
     alone, _ = unmatched_answer()
     make("o.gpkg", [("POINT (0 0)", {"name": "keep"})], layer="other")
     words = ("-op", "intersects", "-unmatched_layer", "lonely", "o.gpkg", "points.gpkg", "zones.gpkg")

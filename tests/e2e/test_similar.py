@@ -348,8 +348,36 @@ def check_around_texts_alone():
     for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
         fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
     fails("-op", "similar", "u.csv", two.a, two.b, says="-similar", op=False)
-    fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says=("-op nearest or dwithin",), op=False)
+    fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says="no geometry", op=False)
+    fails(*base, "-metric", "sphere", "u.csv", two.a, two.b, says="-max_distance", op=False)
     fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)
+
+
+def check_within_a_distance():
+    """The most similar of those that are near."""
+    two = Two()
+    best = {i: [(v, j) for v, j in list_ if near_by(two.a_rows[i], two.b_rows[j], 9)]
+            for i, list_ in most_similar(two, "0.2").items()}
+    wanted = {(i, j) for i, list_ in best.items() for _, j in list_}
+    true(len(wanted) > 20 and len(wanted) < sum(map(len, most_similar(two, "0.2").values())), "a choice")
+    base = ("-similar", "name:0.2", "-max_distance", 9, "-how", "inner", "-overwrite")
+    succeeds("-op", "dwithin", *base, "d.gpkg", two.a, two.b)
+    same(ids_of("d.gpkg"), wanted, "-op dwithin")
+    for how in ((), ("-threads", 1, "-batch", 7), ("-backend", "geos"), ("-backend", "spatialindex")):
+        succeeds(*base, *how, "o.gpkg", two.a, two.b)
+        same([(int(v["id"]), int(v["join_id"])) for _, _, v in rows("o.gpkg")],
+             [(i, j) for i, list_ in sorted(best.items()) for _, j in list_], f"the most similar first {how}")
+    for k in (1, 2):
+        succeeds(*base, "-k", k, "o.gpkg", two.a, two.b)
+        same(ids_of("o.gpkg"), {(i, j) for i, list_ in best.items() for _, j in list_[:k]}, f"-k {k}")
+        r = run(*base, "-k", k, "-validate", "o.gpkg", two.a, two.b)
+        true(r.rc == 0 and "no difference" in r.err, f"-validate: {r}")
+    succeeds(*base[:4], "-agg", "count as n", "-overwrite", "p.gpkg", two.a, two.b)
+    same({int(v["id"]): int(v["n"]) for _, _, v in rows("p.gpkg")},
+         {r[1]["id"]: len(best.get(r[1]["id"], ())) for r in two.a_rows}, "-agg")
+    r = run(*base, "-explain", "o.gpkg", two.a, two.b)
+    true(r.rc == 0 and "up to 9" in r.out, f"-explain: {r}")
+    fails(*base, "-validate", "lists", "o.gpkg", two.a, two.b, says="lists", op=False)
 
 
 # --- wrong words -----------------------------------------------------------------
@@ -408,6 +436,9 @@ def check_cities_by_name_and_place():
                  f"name:{least}", "-unordered_pairs", "-how", "inner", "-json_summary", "s.json",
                  "-overwrite", "o.fgb", path, path)
         same(summary("s.json")["pairs"], n, f"cities within 50 km, {least}")
+    succeeds("-similar", "name:0.4", "-max_distance", "50km", "-metric", "sphere", "-unordered_pairs",
+             "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.fgb", path, path)
+    same(summary("s.json")["pairs"], n, "similar cities within 50 km")
 
 
 def check_restaurants():

@@ -6,7 +6,7 @@
  * (the better method refuses it), crowded (no memory for a batch), lost, broken
  * or stopped (every join), mute (pairs are only counted or summed), plain (they
  * are neither). */
-#include "../../algs/kernels/oj_said.h"
+#include "../../algs/kernels/oj_filter_verdict.h"
 #include "../../algs/relation/oj_gpu.h"
 #include "../../flatten/base/oj_array.h"
 #include "plain_sums.h"
@@ -169,30 +169,6 @@ static oj_status join_equal(const struct fake_index *index,
     return OJ_OK;
 }
 
-static oj_status count_pairs(struct oj_gpu_index *wrapped,
-                             const struct oj_flat *input, int64_t *counts,
-                             int64_t *n_pairs, struct oj_stats *stats,
-                             struct oj_error *err)
-{
-    struct fake_index *index = (void *)wrapped;
-    int64_t sum = 0;
-    (void)stats;
-    OJ_TRY(check_device(err));
-    if (index->relation.op != OJ_OP_EQUALS || fails("plain"))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "not counted");
-    for (int64_t f = 0; f < index->join_side->n_features; f++)
-    {
-        for (int64_t i = 0; i < input->n_features; i++)
-        {
-            int equal = is_equal(index, input, i, f);
-            counts[f] += equal;
-            sum += equal;
-        }
-    }
-    *n_pairs = sum;
-    return OJ_OK;
-}
-
 static oj_status sum_pairs(struct oj_gpu_index *wrapped,
                            const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
@@ -351,7 +327,6 @@ static const struct oj_gpu_module module = {.abi = OJ_GPU_ABI,
                                             .method = method,
                                             .index = make_index,
                                             .join = join,
-                                            .count_pairs = count_pairs,
                                             .sum_pairs = sum_pairs,
                                             .why_refused = why_refused,
                                             .screen_index = screen_index,

@@ -169,8 +169,105 @@ def test_crs():
 
 
 def test_errors():
-    for named in ({"how": "outer"}, {"op": "nowhere"}, {"pick": "first"}):
+    for named in ({"how": "outer"}, {"op": "nowhere"}, {"pick": "best"}, {"agg": "all(x)"}):
         with pytest.raises(ogrjoin.Error):
             ogrjoin.join(POINTS, LOTS, **named).read_all()
     with pytest.raises(ogrjoin.InvalidError, match="no column"):
         ogrjoin.join(pa.table({"a": [1]}), LOTS)
+
+
+def test_index_joins_and_answers_queries():
+    index = ogrjoin.Index(LOTS)
+    rows = expected_rows(expect())
+    for _ in range(2):
+        assert rows_of(index.join(POINTS).read_all()) == rows
+    tree = shapely.STRtree(LOTS.geometry.values._data)
+    points = POINTS.geometry.values._data
+    for named in ({}, {"predicate": "within"}, {"predicate": "dwithin", "distance": 1}):
+        theirs = tree.query(points, **named)
+        theirs = theirs[:, np.lexsort(theirs[::-1])]
+        assert np.array_equal(index.query(points, **named), theirs)
+    assert np.array_equal(index.query(points[3]), np.sort(tree.query(points[3])))
+    ours, distance = index.query_nearest(points, return_distance=True)
+    theirs, theirs_distance = tree.query_nearest(points, return_distance=True)
+    order = np.lexsort(theirs[::-1])
+    assert np.array_equal(ours, theirs[:, order])
+    assert np.allclose(distance, theirs_distance[order], rtol=1e-14)
+    with pytest.raises(ValueError, match="no predicate"):
+        index.query(points, "near")
+
+
+def test_reproject():
+    away = LOTS.to_crs(4326)
+    table = ogrjoin.join(POINTS, away, crs="reproject").read_all()
+    near = ogrjoin.join(POINTS, away, "nearest", crs="reproject").read_all()
+    assert abs(len(table) - len(expect())) < 5  # there and back, within rounding
+    assert near["join_distance"].null_count == 0
+    back = ogrjoin.join(POINTS, away, crs="reproject", geometry="join")
+    assert back.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
+    none = POINTS.set_crs(None, allow_override=True)
+    with pytest.raises(ogrjoin.InvalidError, match="no CRS"):
+        ogrjoin.join(none, away, crs="reproject")
+
+
+def test_equal_columns():
+    points, lots = POINTS.assign(both="x"), LOTS.assign(both="x", name="a")
+    named, all_ = POINTS["name"] == "a", POINTS["id"] >= 0
+    for on, want in (("name", named), ("both", all_), ("name,both=both", named)):
+        table = ogrjoin.join(points, lots, how="inner", on=on).read_all()
+        frame = expect("inner")
+        assert len(table) == np.isin(frame["id"], POINTS["id"][want]).sum()
+    with pytest.raises(ogrjoin.InvalidError, match='no column "nothing"'):
+        ogrjoin.join(points, lots, on="name=nothing")
+
+
+def test_aggregates_of_batches_and_types():
+    points = pa.table(POINTS.to_arrow())
+    lots = pa.table(LOTS.to_arrow())
+    day = pa.array(np.arange(50), pa.int32()).cast(pa.date32())
+    lots = lots.append_column("day", day).append_column("half", pa.array(np.arange(50) / 2))
+    batches = pa.RecordBatchReader.from_batches(points.schema, points.to_batches(99))
+    agg = 'count, sum(lot), mean(half) as "a, b", max(day), concat(name, \'; \')'
+    table = ogrjoin.join(batches, lots, agg=agg).read_all()
+    names = ["count", "sum_lot", "a, b", "max_day", "concat_name"]
+    assert table.schema.names[-5:] == names and len(table) == 1000
+    frame = expect("inner").groupby("id")["lot"]
+    count = frame.count().reindex(POINTS["id"], fill_value=0)
+    assert table["count"].to_pylist() == list(count)
+    total = frame.sum().reindex(POINTS["id"])
+    assert table["sum_lot"].to_pylist() == [None if v != v else int(v) for v in total]
+    assert table["max_day"].type == pa.date32()
+    assert table["concat_name"].null_count == (count == 0).sum()
+    one = ogrjoin.join(points, lots, how="inner", agg="count").read_all()
+    assert len(one) == (count > 0).sum()
+    for wrong in ("sum(name)", "sum", "total(lot)", "sum(nothing)", "concat(half)"):
+        with pytest.raises(ogrjoin.Error):
+            ogrjoin.join(points, lots, agg=wrong).read_all()
+
+
+def test_empty_sides():
+    points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
+    for a, b in ((points[:0], lots), (points, lots[:0]), (points[:0], lots[:0])):
+        for named in (
+            {"agg": "count, sum(lot), concat(name), max(name)"},
+            {"one_to_one": True, "bearing": True},
+            {"similar": "name:0.5", "overlap": "area"},
+            {"pick": "max:lot", "nearest_point": True},
+        ):
+            table = ogrjoin.join(a, b, **named).read_all()
+            assert len(table) == len(a), named
+            assert set(table.column(table.num_columns - 1).to_pylist()) <= {None, 0}
+
+
+def test_columns_of_parts():
+    """Slices of columns, as a stream of a larger table has them"""
+    points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
+    points = points.set_column(1, "name", pa.array([f"lot {i % 60}" for i in range(1000)]))
+    named = {"op": "dwithin", "max_distance": 3, "similar": "name:3/4"}
+    whole = ogrjoin.join(points, lots, **named).read_all()
+    parts = pa.Table.from_batches(points.to_batches(77))
+    assert ogrjoin.join(parts, lots, **named).read_all().equals(whole)
+    similar = whole["join_similarity"].drop_null().to_numpy()
+    assert len(similar) > 100 and similar.min() >= 0.75 and similar.max() == 1
+    first = ogrjoin.join(points[500:], lots[10:], **named).read_all()
+    assert set(first["lot"].drop_null().to_pylist()) <= set(range(10, 50))

@@ -208,6 +208,7 @@ def test_no_growth():
         ({"op": "dwithin"}, ValueError, "ARGUMENT"),
         ({"op": "intersects", "nothing": 1}, ValueError, "ARGUMENT"),
         ({"op": "dwithin", "max_distance": 5, "max_pairs": 3}, ValueError, "TOO_MANY"),
+        ({"op": "nearest", "max_pairs": 3}, ValueError, "TOO_MANY"),
         ({"op": "nearest", "backend": "none"}, ValueError, "ARGUMENT"),
     ],
 )
@@ -303,21 +304,21 @@ def test_others_run_meanwhile():
 def test_interrupt():
     code = """
 import numpy as np, ogrjoin, os, signal, threading, time
-xy = np.random.default_rng(1).random((2000000, 2))
+xy = np.random.default_rng(1).random((200000, 2))
 at = []
 def interrupt():
     time.sleep(0.3)
     at.append(time.perf_counter())
     os.kill(os.getpid(), signal.SIGINT)
 index = ogrjoin.Index(xy, threads=1)
-index.pairs(xy[:1], "nearest", k=20)
+index.pairs(xy[:1], "nearest", k=1000)
 threading.Thread(target=interrupt).start()
 try:
-    index.pairs(xy, "nearest", k=20)
+    index.pairs(xy, "nearest", k=1000)
     print("ended by itself")
 except KeyboardInterrupt:
     print("interrupted", time.perf_counter() - at[0])
-print(len(index.pairs(xy[:10], "nearest", k=20)))
+print(len(index.pairs(xy[:10], "nearest", k=1000)))
 """
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -329,7 +330,7 @@ print(len(index.pairs(xy[:10], "nearest", k=20)))
     words = run.stdout.split()
     assert words[0] == "interrupted", run
     assert float(words[1]) < 2, run  # 0.3 s on a machine with nothing else to do
-    assert words[2] == "200", run
+    assert words[2] == "10000", run
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork()")

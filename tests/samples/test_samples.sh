@@ -57,6 +57,12 @@ if /usr/bin/python3 -c 'import PyQt5.QtGui; from osgeo import ogr' 2>/dev/null; 
         "$dir/a/land.fgb" || fail "no map of zones"
     gdalinfo "$dir/zones.png" | grep '^Size is 1000, 1000' ||
         fail "no map of zones"
+    "$ogrjoin" -q -op dwithin -max_distance 200m -similar name:0.5 -one_to_one \
+        -how inner -geometry connection -unmatched_layer a_only \
+        -unmatched_join_layer b_only "$dir/shops.gpkg" "$dir/a/places_a.fgb" \
+        "$dir/a/places_b.fgb" || fail "no shops"
+    draw shops "$dir/shops.png" "$dir/shops.gpkg" "${below[@]}"
+    gdalinfo "$dir/shops.png" | grep '^Size is 1100, 760' || fail "no shops"
 fi
 
 # The joins one by one. Their summary lines have the pairs and the rows.

@@ -189,13 +189,14 @@ static inline void same_matches(const char *what, const struct oj_matches *ours,
 
 /** Batches of size rows, most of them at most, have the rows of truth. */
 static inline void trial_check_batches(const struct join_trial *t,
+                                       const char *backend,
                                        const struct oj_options *options,
                                        int64_t size, int64_t most,
                                        const struct oj_matches *truth)
 {
     struct oj_flat_slice batch = {0};
     MATCHES part = {0};
-    struct oj_join *join = trial_open(t, "cpu", options);
+    struct oj_join *join = trial_open(t, backend, options);
     for (int64_t at = 0; at < t->input.n_features && at < most * size;
          at += size)
     {

@@ -240,6 +240,37 @@ static inline int plain_similar(const struct oj_text_condition *condition,
     return o > 0 && oj_text_is_similar(condition, o, s->size[a], t->size[b]);
 }
 
+static inline double plain_difference(enum oj_vector_norm norm, const double *a,
+                                      const double *b, int64_t n)
+{
+    double sum = 0.0, most = 0.0, squares = 0.0, dot = 0.0, aa = 0.0, bb = 0.0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double d = fabs(a[i] - b[i]);
+        sum += d;
+        squares += d * d;
+        most = fmax(most, d);
+        dot += a[i] * b[i];
+        aa += a[i] * a[i];
+        bb += b[i] * b[i];
+    }
+    return norm == OJ_NORM_L2     ? sqrt(squares)
+           : norm == OJ_NORM_L1   ? sum
+           : norm == OJ_NORM_LINF ? most
+                                  : 1.0 - dot / (sqrt(aa) * sqrt(bb));
+}
+
+static inline int plain_near(const struct oj_relation *relation,
+                             const struct oj_flat *f, int64_t a,
+                             const struct oj_flat *g, int64_t b)
+{
+    int64_t n = f->vectors.n_dimensions;
+    const double *x = f->vectors.value + a * n, *y = g->vectors.value + b * n;
+    return !isnan(x[0]) && !isnan(y[0]) &&
+           plain_difference(relation->vector.norm, x, y, n) <=
+               relation->vector.max_difference;
+}
+
 static inline int plain_counts(const struct oj_relation *relation,
                                const struct oj_flat *f, int64_t a,
                                const struct oj_flat *g, int64_t b)
@@ -262,6 +293,8 @@ static inline int plain_counts(const struct oj_relation *relation,
                            b))
             return 0;
     }
+    if (relation->vector.is_asked && !plain_near(relation, f, a, g, b))
+        return 0;
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(f, a, g, b);
 }
@@ -307,6 +340,30 @@ static inline int64_t plain_row(const struct oj_relation *relation,
            out[kept].distance == out[kept - 1].distance)
         kept++;
     return kept;
+}
+
+/* Any join by distance in a scene; k: most of its nearest. */
+static inline void plain_ask(struct oj_relation *r, const struct scene *s,
+                             int k)
+{
+    r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+    r->max_distance = s->scale * pick(s->extent);
+    if (r->op == OJ_OP_NEAREST && pick(2))
+        r->max_distance = INFINITY;
+    if (one_in(3))
+        r->min_distance = fmin(r->max_distance, s->scale * pick(6));
+    if (r->op == OJ_OP_NEAREST)
+    {
+        r->k = one_in(3) ? 1 + pick(k) : 1;
+        r->ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    }
+}
+
+static inline unsigned plain_kinds(void)
+{
+    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                     OJ_PART_POLYGON, 7, 7};
+    return kinds[pick(5)];
 }
 
 /* All distances between two sides: [f features][g features]. */

@@ -15,6 +15,7 @@ struct columns
     double *max_distance;
     struct oj_token_sets_buf text[2][2];
     struct oj_token_sets texts[2][2];
+    double *vector[2];
 };
 
 /* Sets of some of 12 tokens, some of them empty. */
@@ -61,6 +62,39 @@ static inline void pick_texts(struct columns *c, struct oj_flat *join,
         }
         side[s]->texts = c->texts[s];
         side[s]->n_texts = r->n_similar;
+    }
+}
+
+/* Small whole numbers, so that many differences are alike and some are just the
+ * limit; some rows have none. */
+static inline double *pick_numbers(int64_t n, int64_t n_dimensions)
+{
+    double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
+    ck_assert_ptr_nonnull(number);
+    for (int64_t i = 0; i < n * n_dimensions; i++)
+        number[i] = 1 + pick(4);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (one_in(12))
+            number[i * n_dimensions] = (double)NAN;
+    }
+    return number;
+}
+
+/* The same: a condition on vectors. */
+static inline void pick_vectors(struct columns *c, struct oj_flat *join,
+                                struct oj_flat *input, struct oj_relation *r)
+{
+    struct oj_flat *side[2] = {join, input};
+    int64_t n_dimensions = 1 + pick(4);
+    r->vector.is_asked = 1;
+    r->vector.norm = (enum oj_vector_norm)pick(4);
+    r->vector.max_difference =
+        r->vector.norm == OJ_NORM_COSINE ? pick(8) / 32.0 : pick(6) / 2.0;
+    for (int s = 0; s < 2; s++)
+    {
+        c->vector[s] = pick_numbers(side[s]->n_features, n_dimensions);
+        side[s]->vectors = (struct oj_vectors){n_dimensions, c->vector[s]};
     }
 }
 
@@ -123,6 +157,7 @@ static inline void columns_free(struct columns *c)
         oj_free(c->exclude_class[i]);
         oj_token_sets_free(&c->text[i][0]);
         oj_token_sets_free(&c->text[i][1]);
+        oj_free(c->vector[i]);
     }
     oj_free(c->max_distance);
 }

@@ -56,7 +56,7 @@ def check(left: Any, right: Any, mode: str, settings: dict[str, Any]) -> None:
     """Raises where the two, or degrees, make no sense; turns a max_distance with
     a unit into a number."""
     if mode not in ("check", "ignore"):
-        raise InvalidError('crs is "check" or "ignore"')
+        raise InvalidError('crs is "check" or "ignore", and in join() "reproject"')
     crs = left if left is not None else right
     on_sphere = settings.get("metric") == "sphere"
     if mode == "check":

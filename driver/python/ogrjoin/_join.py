@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterator
+import re
+from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from . import _crs, _sides
+from . import _core, _crs, _sides
 from ._errors import InvalidError, UnsupportedError
 from ._pairs import Index, pad
 
@@ -191,6 +193,388 @@ class Joined:
                 os.remove(temporary)
 
 
+def _column(table: Any, name: str, side: str) -> Any:
+    if name not in table.schema.names:
+        raise InvalidError(f'the {side} side has no column "{name}"')
+    return table.column(name)
+
+
+def _whole_numbers(column: Any) -> Any:
+    return pc.cast(column, pa.int64()).to_numpy()
+
+
+# --- words of the command ----------------------------------------------------
+
+
+def _pick(pick: str | None, table: Any) -> tuple[str | None, Any]:
+    """The setting, and for max:COLUMN and min:COLUMN the scores."""
+    rule, colon, name = (pick or "").partition(":")
+    if not colon:
+        return pick, None
+    if rule not in ("max", "min"):
+        raise InvalidError(f'pick is a rule, max:COLUMN or min:COLUMN, not "{pick}"')
+    values = _column(table, name, "right").combine_chunks()
+    if not pa.types.is_integer(values.type) and not pa.types.is_floating(values.type):
+        raise InvalidError(f"{name} is no column of numbers")
+    missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
+    score = np.full(len(values), np.iinfo(np.int64).min)
+    filled = values.drop_null().to_numpy(zero_copy_only=False)
+    filled = filled[filled == filled]
+    place = np.unique(filled, return_inverse=True)[1].reshape(-1)
+    score[~missing] = place if rule == "max" else -place
+    return "score", score
+
+
+_QUOTED = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*')"""
+_CALL = re.compile(
+    rf"""\s* (?P<function>\w+) \s*
+    (?: \( \s* (?P<column>{_QUOTED}|[^,()]*?) \s*
+        (?: , \s* (?P<separator>{_QUOTED}) \s* )? \) )? \s*
+    (?: \b as \s* (?P<name>{_QUOTED}|[^,\s][^,]*?) \s* )? (?:,|$)""",
+    re.X | re.I,
+)
+
+
+def _unquote(word: str | None) -> str | None:
+    if word and word[0] in "'\"":
+        return word[1:-1].replace(word[0] * 2, word[0])
+    return word
+
+
+class _Aggregate(NamedTuple):
+    name: str  # of the output's column
+    function: str
+    separator: str
+    values: tuple[Any, ...]  # as _core.aggregate() takes them
+    type: Any  # of the column, where the result is one of its values
+
+    @property
+    def result_type(self) -> Any:
+        if self.type is not None and not pa.types.is_boolean(self.type):
+            return self.type
+        if self.function in ("count", "unique") or self.type is not None:
+            return pa.int64()
+        if self.function == "concat":
+            return pa.large_string()
+        is_sum = self.function == "sum" and self.values[1] is None
+        return pa.int64() if is_sum else pa.float64()
+
+    def results(self, made: Any, n_join: int) -> Any:
+        _, integer, real, offset, data, is_null = _core.aggregate(
+            made, n_join, self.function, self.separator, *self.values
+        )
+        none = np.frombuffer(is_null, np.bool_)
+        if offset is not None:
+            valid = pa.py_buffer(np.packbits(~none, bitorder="little"))
+            buffers = [valid, pa.py_buffer(offset), pa.py_buffer(data)]
+            text = pa.Array.from_buffers(pa.large_string(), len(none), buffers)
+            return text.cast(self.result_type)
+        numbers = np.frombuffer(real or integer, "d" if real else "q")
+        array, kind = pa.array(numbers, mask=none), self.result_type
+        if pa.types.is_temporal(kind) and kind.bit_width == 32:
+            array = array.cast(pa.int32())
+        return array.cast(kind)
+
+
+def _aggregate_values(column: Any, function: str) -> tuple[Any, ...]:
+    """(integer, real, offset, bytes, is_null)"""
+    column = column.combine_chunks()
+    kind, is_null = column.type, None
+    if column.null_count:
+        is_null = pc.is_null(column).to_numpy(zero_copy_only=False).view(np.uint8)
+    if function == "count":
+        return np.zeros(len(column), np.int64), None, None, None, is_null
+    if function == "concat" and pa.types.is_integer(kind):
+        column, kind = column.cast(pa.large_string()), pa.large_string()
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        from ._pairs import text_buffers
+
+        return None, None, *text_buffers(column), is_null
+    if pa.types.is_floating(kind):
+        real = column.cast(pa.float64()).fill_null(0.0)
+        return None, real.to_numpy(zero_copy_only=False), None, None, is_null
+    if pa.types.is_temporal(kind) and kind.bit_width == 32:
+        column = column.cast(pa.int32())
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or (
+        pa.types.is_temporal(kind)
+        and function in ("min", "max", "first", "last", "mode", "unique")
+    ):
+        whole = column.cast(pa.int64()).fill_null(0)
+        return whole.to_numpy(zero_copy_only=False), None, None, None, is_null
+    raise UnsupportedError(f"{function} of {kind}")
+
+
+def _aggregates(agg: str, table: Any) -> list[_Aggregate]:
+    """Of the words of -agg: count, mean(fare), concat(name, '; ') as names"""
+    found, at = [], 0
+    while at < len(agg):
+        match = _CALL.match(agg, at)
+        if match is None:
+            raise InvalidError(f"agg: this is no list of functions: {agg[at:]}")
+        at = match.end()
+        function = match["function"].lower()
+        function = "mean" if function == "avg" else function
+        of, name = _unquote(match["column"]), _unquote(match["name"])
+        values: tuple[Any, ...] = (None,) * 5
+        kind = None
+        if of:
+            column = _column(table, of, "right")
+            values = _aggregate_values(column, function)
+            if function in ("min", "max", "first", "last", "mode"):
+                kind = column.type
+        separator = _unquote(match["separator"])
+        found.append(
+            _Aggregate(
+                name or (f"{function}_{of}" if of else function),
+                function,
+                ", " if separator is None else separator,
+                values,
+                kind,
+            )
+        )
+    return found
+
+
+def _similar(words: Any) -> tuple[list[list[str]], list[list[str]], str | None]:
+    """Of LEFT[=RIGHT]:T, or a list of these: columns of left, of right, all T."""
+    sides: tuple[list[list[str]], list[list[str]]] = ([], [])
+    least = []
+    for word in [words] if isinstance(words, str) else words or ():
+        names, colon, number = word.rpartition(":")
+        if not colon:
+            raise InvalidError(f'similar is LEFT=RIGHT:0.6, not "{word}"')
+        left, equal, right = names.partition("=")
+        sides[0].append(left.split("+"))
+        sides[1].append((right if equal else left).split("+"))
+        least.append(number)
+    return *sides, ",".join(least) or None
+
+
+def _texts(table: Any, conditions: list[list[str]], side: str) -> list[Any]:
+    columns = []
+    for names in conditions:
+        parts = [pc.cast(_column(table, n, side), pa.large_string()) for n in names]
+        if len(parts) > 1:
+            joined = pc.binary_join_element_wise(*parts, " ", null_handling="skip")
+            parts = [joined]
+        columns.append(parts[0])
+    return columns
+
+
+def _on(table: Any, on: str | None, at: int) -> Any:
+    """Values of the columns of one side of "LEFT=RIGHT,..."; None: no such."""
+    if on is None:
+        return None
+    names = [word.strip().split("=")[at if "=" in word else 0] for word in on.split(",")]
+    side = ("left", "right")[at]
+    columns = [_column(table, name, side).to_pylist() for name in names]
+    if len(columns) == 1:
+        return np.array(columns[0], dtype=object)
+    values = np.empty(len(table), dtype=object)
+    values[:] = [None if None in row else row for row in zip(*columns)]
+    return values
+
+
+def _reproject(table: Any, name: str, crs: Any) -> Any:
+    """table with its geometries in crs, by pyproj."""
+    import geopandas
+
+    i = table.schema.get_field_index(name)
+    column = pa.chunked_array(table.column(i).chunks, table.schema.field(i).type)
+    part = pa.table([column], schema=pa.schema([table.schema.field(i)]))
+    moved = geopandas.GeoDataFrame.from_arrow(part).to_crs(json.dumps(crs))
+    moved = pa.table(moved.to_arrow(index=False))
+    return table.set_column(i, moved.schema.field(0), moved.column(0))
+
+
+def join_index(
+    index: Index,
+    left: Any,
+    op: str = "intersects",
+    *,
+    how: str = "left",
+    geometry: str = "input",
+    left_column: str | None = None,
+    crs: str = "check",
+    **options: Any,
+) -> Joined:
+    """join() with a side that is kept: what is asked of its columns, fid, on,
+    similar and pick by a column, is of join() alone."""
+    table = _reader(index._right).read_all()
+    return _join(
+        index, table, _reader(left), op, how, geometry, left_column, crs, **options
+    )
+
+
+_OVERLAPS = ("overlap_area", "overlap_length", "overlap_percent")
+
+
+def _join(
+    index: Index,
+    table: Any,
+    reader: Any,
+    op: str,
+    how: str,
+    geometry: str,
+    left_column: str | None,
+    crs: str,
+    *,
+    agg: str | None = None,
+    overlap: str | None = None,
+    fids: tuple[str | None, str | None] = (None, None),
+    on: str | None = None,
+    texts: Any = (),
+    **asked: Any,
+) -> Joined:
+    if how not in ("left", "inner", "semi", "anti", "right", "full"):
+        raise InvalidError(
+            f'how is left, inner, semi, anti, right or full, not "{how}"'
+        )
+    has_others = how in ("right", "full")
+    how = {"right": "inner", "full": "left"}.get(how, how)
+    if geometry not in ("input", "join"):
+        raise UnsupportedError(f'geometry is input or join, not "{geometry}"')
+    for word in (overlap or "").split(",") if overlap else ():
+        if f"overlap_{word.strip()}" not in _OVERLAPS:
+            raise InvalidError(f'overlap is area, length, percent, not "{word}"')
+        asked[f"overlap_{word.strip()}"] = 1
+    _crs.check(_crs.of_side(reader), index._crs, crs, {**asked, "op": op})
+    in_left = _geometry_columns(reader.schema, left_column)
+    in_right = _geometry_columns(table.schema, index._column)
+    if not in_left:
+        raise InvalidError("the left side has no column of geometries")
+    aggregates = _aggregates(agg, table) if agg is not None else []
+    if any(a.function == "weighted_sum" for a in aggregates):
+        asked["share"] = 1
+    is_one = how in ("semi", "anti")
+    is_all = not (is_one or aggregates)
+    dropped = in_right if geometry == "input" else in_left
+    keep_left = [
+        n for n in reader.schema.names if geometry == "input" or n not in dropped
+    ]
+    keep_right = [
+        n for n in table.schema.names if geometry == "join" or n not in dropped
+    ]
+    keep_right = [n for n in keep_right if n != fids[1]]  # that is join_fid
+    if not is_all:
+        keep_left, keep_right = reader.schema.names, []
+    has_distance = op.lower() in ("nearest", "dwithin")
+    picks = asked.get("pick") not in (None, "all") or asked.get("one_to_one")
+    by_measure = op.lower() == "nearest" or (
+        op.lower() == "similar" and asked.get("k") is not None
+    )
+    if has_others and (picks or aggregates):
+        raise UnsupportedError("how right or full takes all pairs: no pick, no agg")
+    has_rank = (
+        by_measure
+        and ((asked.get("k") or 1) > 1 or asked.get("ties") == "all")
+        and not picks
+    )
+
+    fields = [reader.schema.field(n) for n in keep_left]
+    if has_others:
+        fields = [field.with_nullable(True) for field in fields]
+    is_paired = np.zeros(len(table), dtype=bool)
+    values = []
+    if is_all:
+        fields.append(pa.field("join_fid", pa.int64()))
+        if has_distance:
+            fields.append(pa.field("join_distance", pa.float64()))
+        n_similar = (asked.get("similar") or "").count(",") + 1
+        names = ["similarity"] + [f"similarity_{i}" for i in range(2, n_similar + 1)]
+        similar = names if asked.get("similar") else []
+        fields += [pa.field("join_" + name, pa.float64()) for name in similar]
+        if has_rank:
+            fields.append(pa.field("join_rank", pa.int64()))
+        values = [name for name in _OVERLAPS if asked.get(name)]
+        values += ["nearest_x", "nearest_y"] if asked.get("nearest_point") else []
+        fields += [pa.field(name, pa.float64()) for name in values]
+        if asked.get("bearing"):
+            fields.append(pa.field("join_bearing", pa.float64()))
+        for name in keep_right:
+            field, taken = table.schema.field(name), {f.name for f in fields}
+            while field.name in taken:
+                field = field.with_name("join_" + field.name)
+            fields.append(field.with_nullable(True))
+    for aggregate in aggregates:
+        fields.append(pa.field(aggregate.name, aggregate.result_type))
+    schema = pa.schema(fields)
+    payload = table.select(keep_right).combine_chunks()
+    right_fid = fids[1] and _whole_numbers(_column(table, fids[1], "right"))
+
+    def rows(batch: Any) -> Any:
+        pairs = index.pairs(
+            batch,
+            op,
+            column=in_left[0],
+            crs="ignore",  # it was checked
+            on=_on(batch, on, 0),
+            id=fids[0] and _whole_numbers(_column(batch, fids[0], "left")),
+            texts=_texts(batch, texts, "left"),
+            **asked,
+        )
+        if not is_all:
+            has = np.diff(pairs.offsets) > 0
+            at = np.arange(len(has))
+            if how != "left":
+                at = at[has == (how != "anti")]
+            kept = pa.array(at)
+            columns = [_take(batch.column(n), kept) for n in keep_left]
+            for aggregate in aggregates:
+                columns.append(aggregate.results(pairs._made, len(index)).take(kept))
+            return columns
+        at, other, distance = pairs.left, pairs.right, pairs.distance
+        is_paired[other] = True
+        rank: Any = None
+        if has_rank:
+            rank = np.arange(len(at)) - pairs.offsets[at] + 1
+        found = [pairs.values[name] for name in (*similar, *values)]
+        found += [pairs.values["bearing"]] if asked.get("bearing") else []
+        if how == "left":
+            at, other, distance, rank, *found = pad(
+                pairs.left, len(batch), other, distance, rank, *found
+            )
+        none = other < 0
+        taken = pa.array(other, mask=none)
+        rows_taken = pa.array(at)
+        columns = [_take(batch.column(n), rows_taken) for n in keep_left]
+        columns.append(taken if right_fid is None else pa.array(right_fid).take(taken))
+        if has_distance:
+            columns.append(pa.array(distance, mask=none))
+        made = [pa.array(v, from_pandas=True) for v in found]  # NaN is NULL
+        columns += made[: len(similar)]
+        if has_rank:
+            columns.append(pa.array(rank.astype(np.int64), mask=none))
+        return columns + made[len(similar) :] + [_take(c, taken) for c in payload.columns]
+
+    def others() -> Any:
+        """The rows of right that match nothing, with their own geometry."""
+        taken = pa.array(np.flatnonzero(~is_paired))
+        columns = [pa.nulls(len(taken), field.type) for field in schema]
+        if in_left[0] in keep_left:
+            shape = _take(table.column(in_right[0]), taken)
+            i = keep_left.index(in_left[0])
+            columns[i] = shape.cast(schema.field(i).type)
+        fid = taken if right_fid is None else pa.array(right_fid).take(taken)
+        columns[len(keep_left)] = fid
+        first = len(columns) - payload.num_columns
+        return columns[:first] + [_take(c, taken) for c in payload.columns]
+
+    def batches() -> Iterator[Any]:
+        whole: Any = reader
+        if asked.get("one_to_one"):
+            whole = reader.read_all().combine_chunks().to_batches()
+            if len(whole) > 1:  # of 2 GB of texts
+                raise UnsupportedError("one_to_one takes a table in one piece")
+        for batch in whole:
+            yield pa.RecordBatch.from_arrays(rows(batch), schema=schema)
+        if has_others:
+            yield pa.RecordBatch.from_arrays(others(), schema=schema)
+
+    shown = (in_left if geometry == "input" or is_one else in_right)[0]
+    return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
+
+
 def join(
     left: Any,
     right: Any,
@@ -200,6 +584,12 @@ def join(
     k: int | None = None,
     max_distance: float | str | None = None,
     ties: str | None = None,
+    on: str | None = None,
+    pick: str | None = None,
+    agg: str | None = None,
+    overlap: str | None = None,
+    similar: str | list[str] | None = None,
+    fid: str | tuple[str | None, str | None] | None = None,
     geometry: str = "input",
     left_column: str | None = None,
     right_column: str | None = None,
@@ -212,83 +602,69 @@ def join(
 
     left, right   Arrow tables and streams (of pyarrow, Polars, DuckDB ...),
                   GeoDataFrames, paths of files, geometries of shapely
-    how           left, inner; semi, anti: the columns of left only
+    how           left, inner; semi, anti: the columns of left only; right, full:
+                  inner or left, and then the rows of right that match nothing,
+                  with their geometry
     max_distance  in units of the CRS, or with one: "100ft", "1.5km"
+    on            "LEFT=RIGHT,...": only pairs with equal values in these columns
+    pick          one pair of each row: first, nearest, largest_overlap,
+                  smallest_area, largest_area, most_similar, max:COLUMN,
+                  min:COLUMN
+    agg           "count, mean(fare), concat(name, '; ') as names": one row for
+                  each of left, with aggregates of the rows of right it meets
+    overlap       "area,length,percent": columns of the intersection's size
+    similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
+                  columns with + are put together
+    fid           column that numbers the rows, of both sides or (left, right):
+                  join_fid, order of ties, exclude_self
     geometry      input, or join: that of the right side
-    others        as in ogrjoin.pairs()
+    crs           "check": two CRS are an error; "reproject": right is brought to
+                  left's, by pyproj; "ignore"
+    others        as in ogrjoin.pairs(): one_to_one=True, bearing=True ...
 
     The columns are those of left; join_fid, the row number in right;
-    join_distance of joins by distance; join_rank of nearest with k above 1 or
-    all ties; and those of right, with the prefix join_ where a name is taken.
-    Left is read batch by batch while the rows are taken out.
+    join_distance of joins by distance; join_similarity; join_rank of nearest
+    with k above 1 or all ties; what else was asked for; and those of right, with
+    the prefix join_ where a name is taken.  Left is read batch by batch while
+    the rows are taken out, and at once for one_to_one.
     """
-    if how not in ("left", "inner", "semi", "anti"):
-        raise InvalidError(f'how is left, inner, semi or anti, not "{how}"')
-    if geometry not in ("input", "join"):
-        raise UnsupportedError(f'geometry is input or join, not "{geometry}"')
-    asked = {"op": op, "k": k, "max_distance": max_distance, "ties": ties, **settings}
-    table = _reader(right).read_all()
-    reader = _reader(left)
-    _crs.check(_crs.of_side(reader), _crs.of_side(table), crs, asked)
-    in_left = _geometry_columns(reader.schema, left_column)
+    table, reader = _reader(right).read_all(), _reader(left)
     in_right = _geometry_columns(table.schema, right_column)
-    if not in_left or not in_right:
-        raise InvalidError("a side has no column of geometries")
-    index = Index(table, column=in_right[0], threads=threads, backend=backend)
-    dropped = in_right if geometry == "input" else in_left
-    keep_left = [
-        n for n in reader.schema.names if geometry == "input" or n not in dropped
-    ]
-    keep_right = [
-        n for n in table.schema.names if geometry == "join" or n not in dropped
-    ]
-    if how in ("semi", "anti"):
-        keep_left, keep_right = reader.schema.names, []
-    has_distance = op.lower() in ("nearest", "dwithin")
-    has_rank = op.lower() == "nearest" and ((k or 1) > 1 or ties == "all")
-
-    fields = [reader.schema.field(n) for n in keep_left]
-    if how in ("left", "inner"):
-        fields.append(pa.field("join_fid", pa.int64()))
-        if has_distance:
-            fields.append(pa.field("join_distance", pa.float64()))
-        if has_rank:
-            fields.append(pa.field("join_rank", pa.int64()))
-        for name in keep_right:
-            field, taken = table.schema.field(name), {f.name for f in fields}
-            while field.name in taken:
-                field = field.with_name("join_" + field.name)
-            fields.append(field.with_nullable(True))
-    schema = pa.schema(fields)
-    payload = table.select(keep_right).combine_chunks()
-
-    def rows(batch: Any) -> Any:
-        pairs = index.pairs(batch, column=in_left[0], **asked)
-        if how in ("semi", "anti"):
-            has = np.diff(pairs.offsets) > 0
-            at = np.flatnonzero(has if how == "semi" else ~has)
-            return [_take(batch.column(n), pa.array(at)) for n in keep_left]
-        at, other, distance = pairs.left, pairs.right, pairs.distance
-        rank: Any = None
-        if has_rank:
-            rank = np.arange(len(at)) - pairs.offsets[at] + 1
-        if how == "left":
-            at, other, distance, rank = pad(
-                pairs.left, len(batch), other, distance, rank
-            )
-        none = other < 0
-        fid = pa.array(other, mask=none)
-        rows_taken = pa.array(at)
-        columns = [_take(batch.column(n), rows_taken) for n in keep_left] + [fid]
-        if has_distance:
-            columns.append(pa.array(distance, mask=none))
-        if has_rank:
-            columns.append(pa.array(rank.astype(np.int64), mask=none))
-        return columns + [_take(c, fid) for c in payload.columns]
-
-    def batches() -> Iterator[Any]:
-        for batch in reader:
-            yield pa.RecordBatch.from_arrays(rows(batch), schema=schema)
-
-    shown = (in_left if geometry == "input" or how in ("semi", "anti") else in_right)[0]
-    return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
+    if not in_right:
+        raise InvalidError("the right side has no column of geometries")
+    if crs == "reproject":
+        to = _crs.of_side(reader)
+        if to is None or _crs.of_side(table) is None:
+            raise InvalidError("a side has no CRS to be brought to the other's")
+        table, crs = _reproject(table, in_right[0], to), "check"
+    fids = (fid, fid) if fid is None or isinstance(fid, str) else fid
+    texts_left, texts_right, least = _similar(similar)
+    rule, score = _pick(pick, table)
+    index = Index(
+        table,
+        column=in_right[0],
+        on=_on(table, on, 1),
+        id=fids[1] and _whole_numbers(_column(table, fids[1], "right")),
+        score=score,
+        texts=_texts(table, texts_right, "right"),
+        threads=threads,
+        backend=backend,
+    )
+    asked = {"k": k, "max_distance": max_distance, "ties": ties, "pick": rule}
+    return _join(
+        index,
+        table,
+        reader,
+        op,
+        how,
+        geometry,
+        left_column,
+        crs,
+        agg=agg,
+        overlap=overlap,
+        fids=fids,
+        on=on,
+        texts=texts_left,
+        similar=least,
+        **{**asked, **settings},
+    )

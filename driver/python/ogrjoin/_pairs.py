@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -19,15 +20,28 @@ class Pairs:
 
     left, right  row numbers, int64
     distance     float64, or None where op measures nothing
+    values       {name: float64} of what was asked for: overlap_area,
+                 overlap_length, overlap_percent, nearest_x, nearest_y, bearing,
+                 similarity, similarity_2 ...
     """
 
-    __slots__ = ("left", "right", "distance", "n_left")
+    __slots__ = ("left", "right", "distance", "n_left", "values", "_made")
 
-    def __init__(self, left: Any, right: Any, distance: Any, n_left: int) -> None:
+    def __init__(
+        self,
+        left: Any,
+        right: Any,
+        distance: Any,
+        n_left: int,
+        values: dict[str, Any],
+        made: Any = None,
+    ) -> None:
         self.left = left
         self.right = right
         self.distance = distance
         self.n_left = n_left
+        self.values = values
+        self._made = made  # in the C library
 
     def __len__(self) -> int:
         return len(self.left)
@@ -76,10 +90,65 @@ def _is_missing(values: Any) -> Any:
     return values != values
 
 
+def text_buffers(texts: Any) -> tuple[Any, Any]:
+    """(offsets, UTF-8) of a column of texts; None is an empty one."""
+    if hasattr(texts, "fill_null"):  # pyarrow's
+        texts = texts.cast("large_string").fill_null("")
+        if hasattr(texts, "combine_chunks"):
+            texts = texts.combine_chunks()
+        if len(texts) == 0:
+            return _sides.offsets([]), b""
+        _, offsets, data = texts.buffers()
+        offset = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
+        return offset, data if data is not None else b""
+    pieces = [b"" if t is None or t != t else str(t).encode() for t in texts]
+    return _sides.offsets([len(p) for p in pieces]), b"".join(pieces)
+
+
+def _set(
+    layer: Any, id: Any, distance: Any, classes: Any, score: Any, texts: Any
+) -> None:
+    def column(values: Any, dtype: Any) -> Any:
+        return None if values is None else np.ascontiguousarray(values, dtype=dtype)
+
+    _core.set_columns(
+        layer,
+        column(id, np.int64),
+        column(distance, np.float64),
+        column(classes, np.int32),
+        column(score, np.int64),
+    )
+    for column in texts:
+        offset, data = text_buffers(column)
+        if len(offset) != _core.count(layer) + 1:
+            raise InvalidError("texts are not as many as rows")
+        _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
+
+
+# Names of shapely and GeoPandas.
+PREDICATES = {
+    "contains": "contains",
+    "contains_properly": "contains_properly",
+    "covered_by": "coveredby",
+    "covers": "covers",
+    "crosses": "crosses",
+    "dwithin": "dwithin",
+    "intersects": "intersects",
+    "overlaps": "overlaps",
+    "touches": "touches",
+    "within": "within",
+    None: "bbox",
+}
+
+
 class Index:
     """A join side that is kept, and indexed once for each kind of join.
 
-    on  a value for each row: only pairs of equal values count
+    on     a value for each row: only pairs of equal values count
+    id     a number for each row in place of its place: order of ties,
+           exclude_self
+    score  a number for each row: pick="score" takes the greatest
+    texts  columns of texts, one for each condition of similar
 
     Several threads may join with it at once.
     """
@@ -90,9 +159,14 @@ class Index:
         *,
         column: str | None = None,
         on: Any = None,
+        id: Any = None,
+        score: Any = None,
+        texts: Any = (),
         threads: int | None = None,
         backend: str | None = None,
     ) -> None:
+        self._right = right  # for join()
+        self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
         self._layer = _sides.make_layer(right, self._reading, column)
         self._crs = _crs.of_side(right)
@@ -100,7 +174,8 @@ class Index:
         self._values: Any = None
         if on is not None:
             self._values = np.unique(np.asarray(on)[~_is_missing(np.asarray(on))])
-            _core.set_columns(self._layer, None, self._classes(on))
+        classes = None if on is None else self._classes(on)
+        _set(self._layer, id, None, classes, score, texts)
 
     @property
     def _reading(self) -> dict[str, Any]:
@@ -128,18 +203,6 @@ class Index:
             self._indexes[key] = index
         return index
 
-    def _join(
-        self, index: Any, left: Any, column: str | None, distance: Any, on: Any
-    ) -> tuple[Any, Any, Any, int]:
-        layer = _sides.make_layer(left, self._reading, column)
-        if distance is not None or on is not None:
-            _core.set_columns(layer, distance, on)
-        a, b, measure = (
-            np.frombuffer(array, dtype=dtype)
-            for array, dtype in zip(_core.join(index, layer), "qqd")
-        )
-        return a, b, measure, _core.count(layer)
-
     def pairs(
         self,
         left: Any,
@@ -148,6 +211,8 @@ class Index:
         column: str | None = None,
         max_distance: Any = None,
         on: Any = None,
+        id: Any = None,
+        texts: Any = (),
         progress: Progress | None = None,
         crs: str = "check",
         **settings: Any,
@@ -158,8 +223,8 @@ class Index:
             settings["max_distance"] = max_distance
         _crs.check(_crs.of_side(left), self._crs, crs, settings)
         max_distance = settings.get("max_distance", max_distance)
-        if max_distance is not None and np.ndim(max_distance) > 0:
-            max_distance = np.ascontiguousarray(max_distance, dtype=np.float64)
+        if np.ndim(max_distance) > 0:
+            max_distance = np.asarray(max_distance)
         else:
             settings["max_distance"], max_distance = max_distance, None
         if (on is None) != (self._values is None):
@@ -167,28 +232,80 @@ class Index:
         classes = None if on is None else self._classes(on)
         index = self._index(settings)
         pieces = [(0, left)]
-        if progress is not None:
+        if progress is not None and not settings.get("one_to_one"):
             pieces = _sides.slices(left, _PROGRESS_ROWS)
-        made = []
+        made, n_undecided = [], 0
         for i, (first, piece) in enumerate(pieces):
             # of all but the last piece the number of rows is known
             rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
-            a, b, measure, n = self._join(
-                index,
-                piece,
-                column,
-                None if max_distance is None else max_distance[rows],
-                None if classes is None else classes[rows],
-            )
-            made.append((a + first if first else a, b, measure))
-            n += first
+            layer = _sides.make_layer(piece, self._reading, column)
+            if max_distance is not None or on is not None or id is not None or texts:
+                own = [
+                    None if c is None else c[rows] for c in (id, max_distance, classes)
+                ]
+                _set(layer, own[0], own[1], own[2], None, [t[rows] for t in texts])
+            handle, *arrays, values, undecided = _core.join(index, layer)
+            a, b, measure = map(np.frombuffer, arrays, "qqd")
+            named = {k: np.frombuffer(v, "d") for k, v in values.items()}
+            made.append((a + first if first else a, b, measure, *named.values()))
+            n_undecided += undecided
+            n = first + _core.count(layer)
             if progress is not None:
                 progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
-        a, b, measure = (
+        if n_undecided:
+            warnings.warn(
+                f"{n_undecided} pairs could not be decided and are left out",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        a, b, measure, *rest = (
             made[0] if len(made) == 1 else map(np.concatenate, zip(*made))
         )
         has_distance = op.lower() in _WITH_DISTANCE
-        return Pairs(a, b, measure if has_distance else None, n)
+        return Pairs(
+            a, b, measure if has_distance else None, n, dict(zip(named, rest)), handle
+        )
+
+    def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
+        """The rows of left with those of this side: see ogrjoin.join()."""
+        from . import _join
+
+        return _join.join_index(self, left, op, **options)
+
+    def _query(self, geometry: Any, op: str, **settings: Any) -> tuple[Any, Any]:
+        """Rows as shapely's tree gives them, and distances."""
+        is_one = not hasattr(geometry, "__len__")
+        pairs = self.pairs([geometry] if is_one else geometry, op, **settings)
+        rows = pairs.right if is_one else np.stack((pairs.left, pairs.right))
+        return rows, pairs.distance
+
+    def query(
+        self, geometry: Any, predicate: str | None = None, distance: Any = None
+    ) -> Any:
+        """shapely.STRtree.query(): row numbers of this side; of many geometries
+        two rows, theirs and those. Sorted."""
+        op = PREDICATES.get(predicate)
+        if op is None:
+            raise InvalidError(f'there is no predicate "{predicate}"')
+        return self._query(geometry, op, max_distance=distance)[0]
+
+    def query_nearest(
+        self,
+        geometry: Any,
+        max_distance: float | None = None,
+        return_distance: bool = False,
+        exclusive: bool = False,
+        all_matches: bool = True,
+    ) -> Any:
+        """shapely.STRtree.query_nearest(), likewise."""
+        rows, distances = self._query(
+            geometry,
+            "nearest",
+            max_distance=max_distance,
+            ties="all" if all_matches else "first",
+            exclude_same_geometry=exclusive,
+        )
+        return (rows, distances) if return_distance else rows
 
 
 class Validation(NamedTuple):
@@ -235,6 +352,9 @@ def pairs(
     left_column: str | None = None,
     right_column: str | None = None,
     on: tuple[Any, Any] | None = None,
+    id: tuple[Any, Any] | None = None,
+    texts: tuple[Any, Any] | None = None,
+    score: Any = None,
     crs: str = "check",
     threads: int | None = None,
     backend: str | None = None,
@@ -245,12 +365,17 @@ def pairs(
 
     op        nearest, dwithin, intersects, within, contains, covers, coveredby,
               contains_properly, touches, crosses, overlaps, equals, disjoint,
-              relate, bbox
+              relate, bbox, similar
     settings  those of the C library, by name: max_distance (dwithin: of each
-              left row, too), k, ties, metric, mask, exclude_self ...;
+              left row, too), k, ties, metric, relate, exclude_self, pick,
+              one_to_one, overlap_area, bearing, similar ...;
               ogrjoin.settings() lists them
     columns   the one with the geometries, where Arrow does not tell
     on        values of the left and of the right rows: only pairs of equal ones
+    id        numbers of the left and of the right rows, or None for their places
+    texts     lists of columns of the left and of the right rows, a column for
+              each number in similar
+    score     of the right rows: pick="score" takes the greatest
     crs       "check": two CRS, or distances in degrees, are errors; "ignore"
     threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
     progress  called with (left rows done, of all); if it raises, that is all
@@ -259,6 +384,9 @@ def pairs(
         right,
         column=right_column,
         on=None if on is None else on[1],
+        id=None if id is None else id[1],
+        score=score,
+        texts=() if texts is None else texts[1],
         threads=threads,
         backend=backend,
     )
@@ -267,6 +395,8 @@ def pairs(
         op,
         column=left_column,
         on=None if on is None else on[0],
+        id=None if id is None else id[0],
+        texts=() if texts is None else texts[0],
         crs=crs,
         progress=progress,
         **settings,

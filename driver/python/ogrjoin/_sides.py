@@ -48,7 +48,7 @@ def _points(x: Any, y: Any) -> Any:
     return _core.arrays(len(x), x, y)
 
 
-def _offsets(counts: Any) -> Any:
+def offsets(counts: Any) -> Any:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
@@ -90,10 +90,10 @@ def _polygons(array: Any, kinds: Any) -> Any:
         len(array),
         x,
         y,
-        _offsets(np.bincount(part_row, minlength=len(array))),
+        offsets(np.bincount(part_row, minlength=len(array))),
         np.full(len(part_row), _POLYGON, dtype=np.uint8),
-        _offsets(part_rings),
-        _offsets(sizes),
+        offsets(part_rings),
+        offsets(sizes),
     )
 
 

@@ -15,7 +15,7 @@ import geopandas.tools
 import numpy as np
 
 from ._errors import UnsupportedError
-from ._pairs import pad, pairs
+from ._pairs import PREDICATES, pad, pairs
 from ._sides import is_points, shapely_array
 
 __all__ = ["disable", "enable", "sjoin", "sjoin_nearest"]
@@ -25,21 +25,6 @@ _frames: Any = sys.modules["geopandas.tools.sjoin"]
 _their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
 _their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
 _their_adjust = _frames._adjust_indexers
-
-_OPS = {
-    "contains": "contains",
-    "contains_properly": "contains_properly",
-    "covered_by": "coveredby",
-    "covers": "covers",
-    "crosses": "crosses",
-    "dwithin": "dwithin",
-    "intersects": "intersects",
-    "overlaps": "overlaps",
-    "touches": "touches",
-    "within": "within",
-    None: "bbox",
-}
-
 
 def _filter_attributes(
     left_df: Any, right_df: Any, left: Any, right: Any, on_attribute: Any
@@ -60,7 +45,7 @@ def _query(
     **options: Any,
 ) -> tuple[Any, Any]:
     """Row numbers of the pairs, sorted by left, right."""
-    if predicate not in _OPS or (distance is None) != (predicate != "dwithin"):
+    if predicate not in PREDICATES or (distance is None) != (predicate != "dwithin"):
         # theirs has the words for it
         return _their_query(left_df, right_df, predicate, distance, on_attribute)
     settings = dict(options)
@@ -70,7 +55,7 @@ def _query(
             return _their_query(left_df, right_df, predicate, distance, on_attribute)
         settings["max_distance"] = distance if distance.ndim else distance.item()
     found = pairs(
-        shapely_array(left_df), shapely_array(right_df), _OPS[predicate], **settings
+        shapely_array(left_df), shapely_array(right_df), PREDICATES[predicate], **settings
     )
     return _filter_attributes(
         left_df, right_df, found.left, found.right, on_attribute

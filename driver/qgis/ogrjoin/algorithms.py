@@ -288,6 +288,126 @@ class JoinBySimilarText(JoinAlgorithm):
     )
 
 
+class JoinBySimilarLines(JoinAlgorithm):
+    NAME = "joinbysimilarlines"
+    TITLE = "Join by similar lines"
+    TAGS = ("shape", "hausdorff", "frechet", "trajectory", "track", "roads", "conflate")
+    HELP = (
+        "Gives each line of the input layer (or feature of any other kind) the "
+        "attributes of the line of a second layer that is most like it in place "
+        "and shape: the same road on another map, the trip most like this one."
+        "<p>The distance of two lines is the greatest distance of a vertex of "
+        "either one from the other (Hausdorff), of the input's vertices alone, or "
+        "with direction (discrete Frechet). It is measured from vertices only, in "
+        "units of the input layer's CRS, which must not be degrees.</p>"
+        "<p>The output has the input's fields, then <b>join_fid</b>, "
+        "<b>join_distance</b>, and <b>join_rank</b> where several are asked for; "
+        "then the second layer's fields. A maximum distance saves time.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer"),
+        shared.layer("JOIN", "Input layer 2"),
+        shared.SHAPE_DISTANCE,
+        shared.number("NEIGHBORS", "Maximum similar lines", 1, "-k", shared.JOIN),
+        shared.distance("MAX_DISTANCE", "Maximum distance", True),
+        shared.fields(
+            "JOIN_FIELDS",
+            "JOIN",
+            "Layer 2 fields to copy (leave empty to copy all fields)",
+        ),
+        shared.DISCARD,
+        shared.PREFIX,
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "nearest"
+
+
+class ConflateLayers(OgrjoinAlgorithm):
+    NAME = "conflatelayers"
+    TITLE = "Conflate two layers"
+    TAGS = ("conflation", "matching", "merge", "duplicates", "fuzzy", "name", "poi")
+    HELP = (
+        "Finds which features of two layers are the same thing: near each other, "
+        "with similar names, each feature in one pair at most, the most similar "
+        "pairs first, then the nearest."
+        "<p>The output is a GeoPackage of three layers: <b>pairs</b>, lines from "
+        "one place to the other with the fields of both, join_distance and "
+        "join_similarity; <b>only_first</b> and <b>only_second</b>, what is left "
+        "of either layer.</p>"
+        "<p>Similarity is between 0 and 1 and counts the pieces of three letters "
+        "that both names have, of all that one of them has: 0.5 or 0.6 is a good "
+        "beginning. A file that is there is replaced.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "First layer"),
+        shared.field("FIELD", "INPUT", "Name"),
+        shared.layer("JOIN", "Second layer"),
+        shared.field("FIELD_2", "JOIN", "Name in the second layer"),
+        shared.SIMILARITY,
+        shared.distance("MAX_DISTANCE", "Maximum distance", False, None),
+        shared.PREFIX,
+        shared.of_table("TOKENS", "Pieces of a text", "-tokens"),
+        shared.of_table("MEASURE", "Measure of similarity", "-measure"),
+        shared.METRIC,
+        *shared.RUNNING,
+        shared.flag("LOAD", "Add the layers to the project", part=None, default=True),
+        shared.row(
+            QgsProcessingParameterFileDestination,
+            "OUTPUT",
+            "Conflated layers",
+            "GeoPackage files (*.gpkg)",
+        ),
+    )
+    # Of each output the layer's name and the option that asks for it.
+    LAYERS = (
+        ("PAIRS", "pairs", "-nln"),
+        ("ONLY_FIRST", "only_first", "-unmatched_layer"),
+        ("ONLY_SECOND", "only_second", "-unmatched_join_layer"),
+    )
+    OUTPUTS = (
+        (QgsProcessingOutputVectorLayer, "PAIRS", "Pairs"),
+        (QgsProcessingOutputVectorLayer, "ONLY_FIRST", "Only in the first layer"),
+        (QgsProcessingOutputVectorLayer, "ONLY_SECOND", "Only in the second layer"),
+        (QgsProcessingOutputNumber, "JOINED_COUNT", "Number of pairs"),
+    )
+
+    def processAlgorithm(self, parameters, context, feedback):
+        path = self.parameterAsFileOutput(parameters, "OUTPUT", context)
+        if os.path.splitext(path)[1].lower() != ".gpkg":
+            path += ".gpkg"
+        words = [
+            word
+            for part in (shared.JOIN, shared.ROWS, shared.RUN)
+            for word in self.words(part, parameters, context)
+        ]
+        words += ["-one_to_one", "-how", "inner", "-geometry", "connection"]
+        for _, name, option in self.LAYERS:
+            words += [option, name]
+        of_sides, datasets = self.sides(context, feedback)
+        _, summary = command.run_and_sum_up(
+            [*words, *of_sides, "-overwrite", path, *datasets], feedback
+        )
+        if not summary:
+            return {}
+        results = {"OUTPUT": path, "JOINED_COUNT": summary["pairs"]}
+        for output, name, _ in self.LAYERS:
+            results[output] = f"{path}|layername={name}"
+            if self.parameterAsBoolean(parameters, "LOAD", context):
+                load(context, results[output], name, output)
+        return results
+
+
+def load(context, path, name, output):
+    """Once the algorithm has ended, where there is a project."""
+    if context.project() is not None:
+        details = QgsProcessingContext.LayerDetails(name, context.project(), output)
+        context.addLayerToLoadOnCompletion(path, details)
+
+
 # The usual one is geos, or sphere with distances on the globe.
 USUAL = "the usual one"
 REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
@@ -430,12 +550,9 @@ class SaveLiveLayer(OgrjoinAlgorithm):
         ]
         if command.run(["-write_spec", path, *words, *datasets], feedback) is None:
             return {}
-        if is_loaded and context.project() is not None:
+        if is_loaded:
             name = os.path.splitext(os.path.basename(path))[0]
-            details = QgsProcessingContext.LayerDetails(
-                name, context.project(), "LAYER"
-            )
-            context.addLayerToLoadOnCompletion(path, details)
+            load(context, path, name, "LAYER")
         return {"OUTPUT": path, "LAYER": path}
 
 
@@ -445,6 +562,8 @@ ALGORITHMS = (
     JoinByLocationSummary,
     JoinWithinDistance,
     JoinBySimilarText,
+    JoinBySimilarLines,
+    ConflateLayers,
     ValidateJoin,
     SaveLiveLayer,
 )

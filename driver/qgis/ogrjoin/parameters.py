@@ -100,6 +100,13 @@ METRICS = (
     ("In degrees, as if they were a plane", "degrees"),
 )
 
+SHAPE_DISTANCES = (
+    ("Hausdorff: how far one strays from the other at most", "hausdorff"),
+    ("Hausdorff from the input alone: is it covered by the other?", "directed_hausdorff"),
+    ("Hausdorff of the vertices", "hausdorff_points"),
+    ("Frechet: the same, with the direction of the lines", "frechet"),
+)
+
 INVALID = (
     ("Take them as they are", "use"),
     ("Leave them without a match", "skip"),
@@ -296,6 +303,16 @@ def distance(name, title, is_optional, part=JOIN):
     )
 
 
+SHAPE_DISTANCE = choice(
+    "DISTANCE",
+    "Distance of two lines",
+    SHAPE_DISTANCES,
+    lambda algorithm, parameters, context: [
+        "-distance",
+        chosen(algorithm, parameters, "DISTANCE", context, SHAPE_DISTANCES),
+    ],
+    JOIN,
+)
 METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
 
 

@@ -893,6 +893,108 @@ TEST(columns_of_features)
     ogrjoin_layer_free(layer);
 }
 
+/* --- what is made of pairs --------------------------------------------------
+ *
+ *  x      0    1    2        left, right; pairs within 1
+ *  text   ab   ab   cd       only 0-0, 0-1, 1-0, 1-1, 2-2 are similar
+ */
+
+static const double three[] = {0, 1, 2};
+static const int64_t text_offset[] = {0, 2, 4, 6};
+
+/* Joins with three settings, and concatenates the texts. */
+static int make_of_pairs(const char *name, int64_t fails_at,
+                         struct ogrjoin_pairs **pairs,
+                         struct ogrjoin_results *results)
+{
+    struct ogrjoin_layer *layer[2] = {points_at(three, three, 3),
+                                      points_at(three, three, 3)};
+    struct ogrjoin_settings *settings = settings_of("dwithin", 2);
+    struct ogrjoin_columns columns = {.size = sizeof columns};
+    struct ogrjoin_values texts = {
+        .size = sizeof texts, .offset = text_offset, .bytes = "ababcd"};
+    struct ogrjoin_index *index = NULL;
+    int status;
+    static const int64_t score[] = {3, 1, 2};
+    columns.score = score;
+    must(ogrjoin_set_text(settings, "similar", "1/2", &err));
+    must(ogrjoin_set_text(settings, "tokens", "2grams", &err));
+    if (strcmp(name, "one_to_one") == 0 || strcmp(name, "bearing") == 0)
+        must(ogrjoin_set_number(settings, name, 1, &err));
+    else
+        must(ogrjoin_set_text(settings, "pick", name, &err));
+    must(ogrjoin_layer_set_columns(layer[1], &columns, &err));
+    for (int i = 0; i < 2; i++)
+        must(ogrjoin_layer_add_text(layer[i], text_offset, "ababcd", &err));
+    (void)oj_alloc_fail_at(fails_at);
+    status = ogrjoin_index_new(layer[1], settings, &index, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_join(index, layer[0], pairs, &err);
+    if (status == OGRJOIN_OK)
+        status = ogrjoin_pairs_aggregate(*pairs, "concat", ";", &texts, results,
+                                         &err);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(layer[0]);
+    ogrjoin_layer_free(layer[1]);
+    ogrjoin_settings_free(settings);
+    return status;
+}
+
+static const struct made
+{
+    const char *name, *concat;
+    int n;
+    int64_t right[5];
+} made[] = {{"bearing", "ab;abab;abcd", 5, {0, 1, 0, 1, 2}},
+            {"one_to_one", "ababcd", 3, {0, 1, 2}},
+            {"nearest", "ababcd", 3, {0, 1, 2}},
+            {"score", "ababcd", 3, {0, 0, 2}},
+            {"most_similar", "ababcd", 3, {0, 0, 2}}};
+
+TEST_LOOP(made_of_pairs, 0, 5)
+{
+    const struct made *want = &made[_i];
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_results results = {0};
+    int64_t n;
+    must(make_of_pairs(want->name, 0, &pairs, &results));
+    n = oj_alloc_fail_at(0);
+    ck_assert_int_eq(ogrjoin_pairs_count(pairs), want->n);
+    for (int i = 0; i < want->n; i++)
+    {
+        ck_assert_int_eq(ogrjoin_pairs_right(pairs)[i], want->right[i]);
+        ck_assert(ogrjoin_pairs_value(pairs, "similarity")[i] == 1.0);
+    }
+    ck_assert(ogrjoin_pairs_value(pairs, "overlap_area") == NULL);
+    ck_assert(ogrjoin_pairs_value(pairs, "similarity_2") == NULL);
+    ck_assert(ogrjoin_pairs_undecided(pairs) == 0);
+    if (_i == 0) /* from 0 to 1 and back; NaN where they are one point */
+    {
+        const double *bearing = ogrjoin_pairs_value(pairs, "bearing");
+        ck_assert(isnan(bearing[0]) && bearing[1] == 45 && bearing[2] == 225);
+    }
+    ck_assert_int_eq(results.n, 3);
+    ck_assert_int_eq(results.offset[3], (int64_t)strlen(want->concat));
+    ck_assert_mem_eq(results.bytes, want->concat, strlen(want->concat));
+    ogrjoin_results_free(&results);
+    fails(ogrjoin_pairs_aggregate(pairs, "sum", NULL, NULL, &results, &err),
+          OGRJOIN_ERR_ARG, "column");
+    ogrjoin_pairs_free(pairs);
+    ck_assert_int_gt(n, 5);
+    for (int64_t i = 1; i <= n; i++)
+    {
+        int status;
+        pairs = NULL;
+        status = make_of_pairs(want->name, i, &pairs, &results);
+        (void)oj_alloc_fail_at(0);
+        if (status == OGRJOIN_OK) /* what failed was not needed */
+            ogrjoin_results_free(&results);
+        else
+            ck_assert_int_eq(status, OGRJOIN_ERR_NOMEM);
+        ogrjoin_pairs_free(pairs);
+    }
+}
+
 /* --- memory -----------------------------------------------------------------
  */
 

@@ -376,7 +376,7 @@ TEST(unit_check_finds_what_is_wrong)
         2,    2,           2,    6,           OJ_PART_POLYGON | OJ_PART_LINE,
         NULL, part_offset, kind, ring_offset, vertex_offset,
         x,    y,           NULL, NULL,        NULL,
-        NULL, 0,           NULL};
+        NULL, 0,           {0},  NULL};
     struct oj_flat bad;
     ck_assert_int_eq(oj_flat_check(&good, NULL), OJ_OK);
 #define REFUSES(change, back)                                                  \

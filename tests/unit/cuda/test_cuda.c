@@ -4,11 +4,14 @@
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
 #include "../references.h"
 
+#include "../../gpu/gpu_resident.h"
 #include "../join_trial.h"
 #include "../run_device_tests.h"
 #include "pair_sums_trial.h"
 
 #include <pthread.h>
+
+static const struct gpu_resident *on_gpu;
 
 static int64_t n_counted, n_summed;
 
@@ -238,29 +241,15 @@ TEST(batches_of_any_size)
     EACH_ROUND(6)
     {
         const struct oj_options options = {.n_threads = 2};
-        MATCHES truth = {0}, ours = {0};
-        struct oj_flat_slice slice = {0};
-        struct oj_join *join;
+        MATCHES truth = {0};
         struct join_trial job;
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
         trial_truth(&job, &truth);
-        join = trial_open(&job, "cuda", &options);
         for (int i = 0; i < 4; i++)
-        {
-            int64_t most = sizes[i] == 1 ? 200 : job.input.n_features;
-            for (int64_t first = 0; first < most; first += sizes[i])
-            {
-                int64_t n = most - first < sizes[i] ? most - first : sizes[i];
-                if (first + n > job.input.n_features)
-                    break;
-                must(oj_flat_slice_make(&job.input, first, n, &slice, &error));
-                must(oj_join_batch(join, &slice.flat, &ours, &error));
-                same_rows("batch", &ours, &truth, first);
-            }
-        }
-        oj_join_close(join);
-        oj_flat_slice_free(&slice);
+            trial_check_batches(&job, "cuda", &options, sizes[i],
+                                sizes[i] == 1 ? 200 : job.input.n_features,
+                                &truth);
         trial_free(&job);
     }
 }
@@ -379,44 +368,44 @@ static void *on_device(struct oj_gpu_index *index, const void *host, int64_t n,
 {
     void *memory = NULL;
     int64_t bytes = (n > 0 ? n : 1) * (int64_t)size;
-    must(module->allocate(index, bytes, &memory, &error));
+    must(on_gpu->allocate(index, bytes, &memory, &error));
     if (host != NULL && n > 0)
-        must(module->copy(index, memory, host, n * (int64_t)size, &error));
+        must(on_gpu->copy(index, memory, host, n * (int64_t)size, &error));
     return memory;
 }
 
 static void check_one(struct oj_gpu_index *index,
-                      const struct oj_gpu_points *points,
+                      const struct gpu_points *points,
                       const struct oj_matches *truth)
 {
     MATCHES ours = {0};
     int64_t n = points->n;
     int32_t *row = on_device(index, NULL, n, sizeof *row);
     double *measure = on_device(index, NULL, n, sizeof *measure);
-    must(module->join_resident(index, points, row, measure, NULL, &error));
+    must(on_gpu->join(index, points, row, measure, NULL, &error));
     must(oj_matches_reserve(&ours, n, n, 0, &error));
-    must(module->copy(index, ours.join_row, row,
+    must(on_gpu->copy(index, ours.join_row, row,
                       n * (int64_t)sizeof *ours.join_row, &error));
-    must(module->copy(index, ours.measure, measure,
+    must(on_gpu->copy(index, ours.measure, measure,
                       n * (int64_t)sizeof *ours.measure, &error));
     same_rows("resident", &ours, truth, 0);
-    module->release(index, row);
-    module->release(index, measure);
+    on_gpu->release(index, row);
+    on_gpu->release(index, measure);
 }
 
 static void check_counts(struct oj_gpu_index *index,
                          const struct join_trial *job,
-                         const struct oj_gpu_points *points,
+                         const struct gpu_points *points,
                          const struct oj_matches *truth)
 {
     int64_t n = job->join.n_features;
     int64_t *expected = oj_calloc(n, sizeof *expected);
     int64_t *count = oj_calloc(n, sizeof *count);
     int64_t *counted = on_device(index, count, n, sizeof *count);
-    oj_status status =
-        module->count_resident(index, points, counted, NULL, &error);
+    const struct oj_sum_request only = {.n_words = 1};
+    oj_status status = on_gpu->sum(index, points, &only, counted, NULL, &error);
     ck_assert(status == OJ_OK || status == OJ_ERR_UNSUPPORTED);
-    must(module->copy(index, count, counted, n * (int64_t)sizeof *count,
+    must(on_gpu->copy(index, count, counted, n * (int64_t)sizeof *count,
                       &error));
     for (int64_t row = 0; row < truth->n_rows; row++)
     {
@@ -429,7 +418,7 @@ static void check_counts(struct oj_gpu_index *index,
                "seed %llu: feature %d is counted %lld times, not %lld",
                (unsigned long long)seed, (int)i, (long long)count[i],
                (long long)expected[i]);
-    module->release(index, counted);
+    on_gpu->release(index, counted);
     oj_free(expected);
     oj_free(count);
 }
@@ -440,7 +429,7 @@ TEST(resident)
     {
         const struct oj_options options = {.n_threads = 2};
         struct oj_stats stats = {0};
-        struct oj_gpu_points points;
+        struct gpu_points points;
         MATCHES truth = {0};
         struct oj_gpu_index *index;
         struct join_trial job;
@@ -473,13 +462,13 @@ TEST(resident)
         points.x = on_device(index, job.input.x, n, sizeof *job.input.x);
         points.y = on_device(index, job.input.y, n, sizeof *job.input.y);
         points.fid = on_device(index, job.input.fid, n, sizeof *job.input.fid);
-        must(module->rebuild(index, seconds, &error));
+        must(on_gpu->rebuild(index, seconds, &error));
         if (!oj_relation_gives_lists(&job.relation))
             check_one(index, &points, &truth);
         check_counts(index, &job, &points, &truth);
-        module->release(index, (void *)(uintptr_t)points.x);
-        module->release(index, (void *)(uintptr_t)points.y);
-        module->release(index, (void *)(uintptr_t)points.fid);
+        on_gpu->release(index, (void *)(uintptr_t)points.x);
+        on_gpu->release(index, (void *)(uintptr_t)points.y);
+        on_gpu->release(index, (void *)(uintptr_t)points.fid);
         module->free_index(index);
         trial_free(&job);
     }
@@ -489,5 +478,6 @@ int main(void)
 {
     if (!device_tests_open("cuda"))
         return DEVICE_TESTS_SKIPPED;
+    must(gpu_resident_find(&on_gpu, &error));
     return tests_run();
 }

@@ -7,6 +7,7 @@
 #include "../references.h"
 
 #include "../../../flatten/base/oj_array.h"
+#include "../../gpu/gpu_resident.h"
 #include "../random_numbers.h"
 #include "../run_device_tests.h"
 
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+static const struct gpu_resident *on_gpu;
 
 /* --- layers --------------------------------------------------------------- */
 
@@ -223,21 +226,20 @@ static void same(const struct oj_matches *a, const struct oj_matches *b)
 static void lose_device(const struct failing_join *s)
 {
     const struct oj_options options = {.n_threads = 1};
-    struct oj_gpu_points points = {1000, NULL, NULL, NULL};
+    struct gpu_points points = {1000, NULL, NULL, NULL};
     struct oj_stats stats = {0};
     struct oj_gpu_index *index;
     void *memory;
     must(module->index(&s->join, NULL, &s->relation, &options, &index, &stats,
                        &error));
-    must(module->allocate(index, 1000 * (int64_t)sizeof(double), &memory,
+    must(on_gpu->allocate(index, 1000 * (int64_t)sizeof(double), &memory,
                           &error));
     points.x = points.y = (const double *)(uintptr_t)64;
-    ck_assert_int_eq(
-        module->join_resident(index, &points, memory, NULL, NULL, &error),
-        OJ_ERR_INTERNAL);
+    ck_assert_int_eq(on_gpu->join(index, &points, memory, NULL, NULL, &error),
+                     OJ_ERR_INTERNAL);
     printf("the device says: %s\n", error.message);
     ck_assert_ptr_nonnull(strstr(error.message, "CUDA"));
-    module->release(index, memory);
+    on_gpu->release(index, memory);
     module->free_index(index);
 }
 
@@ -274,5 +276,6 @@ int main(void)
 {
     if (!device_tests_open("cuda_errors"))
         return DEVICE_TESTS_SKIPPED;
+    must(gpu_resident_find(&on_gpu, &error));
     return tests_run();
 }

@@ -6,6 +6,7 @@
 #include "../references.h"
 
 #include "../../cuda_host/host_held.h"
+#include "../../gpu/gpu_resident.h"
 #include "../random_columns.h"
 #include "../random_numbers.h"
 #include "../run_device_tests.h"
@@ -13,6 +14,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+static const struct gpu_resident *on_gpu;
 
 static void (*fail_at)(int64_t, int64_t);
 static int64_t (*takings)(void);
@@ -303,7 +306,7 @@ TEST(rebuilt_in_part)
                            &error));
         if (n > 0)
             fail_at(n, INT32_MAX);
-        status = module->rebuild(index, seconds, &error);
+        status = on_gpu->rebuild(index, seconds, &error);
         fail_at(1, 0);
         ck_assert(status == OJ_OK || (n > 0 && status == OJ_ERR_NOMEM));
         if (n == 0)
@@ -383,6 +386,7 @@ int main(void)
 {
     if (!device_tests_open("cuda_memory"))
         return DEVICE_TESTS_SKIPPED;
+    must(gpu_resident_find(&on_gpu, &error));
     if (!find_emulator())
     {
         printf("skipped, 3 tests: the device is not an emulated one\n");

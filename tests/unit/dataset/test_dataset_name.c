@@ -1,10 +1,11 @@
 /* Kind: unit. Names of joins as datasets: words quoted as in a shell, paths in
- * them, and which words are none of a dataset. */
+ * them, conditions. Which words are none of a dataset is asserted end to end by
+ * dataset_names, and that joined words are split into the same by
+ * fuzz_dataset_name. */
 #include "../run_tests.h"
 
 #include "../../../driver/base/oj_sql_inspect.h"
 #include "../../../driver/base/oj_words.h"
-#include "../../../driver/command/oj_command.h"
 #include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"
 #include "../../../driver/source/oj_where.h"
@@ -73,41 +74,6 @@ TEST(words_are_split_as_a_shell_splits_them)
     char out[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(split(cases[i][0], out), cases[i][1]);
-}
-
-TEST(joined_words_are_split_into_the_same)
-{
-    static const char letters[] = "ab '\"\\\n\t$`|&;<>()*?~#=%\xC3\xBC-/.";
-    unsigned seed = 17;
-    for (int round = 0; round < 20000; round++)
-    {
-        struct oj_error err = {OJ_OK, ""};
-        char text[8][12];
-        const char *words[9] = {NULL};
-        char *line = NULL, **back = NULL;
-        int n = 0;
-        seed = seed * 1103515245u + 12345u;
-        for (int n_words = (int)(seed >> 16) % 9; n < n_words; n++)
-        {
-            int length;
-            seed = seed * 1103515245u + 12345u;
-            length = (int)(seed >> 16) % 11;
-            for (int i = 0; i < length; i++)
-            {
-                seed = seed * 1103515245u + 12345u;
-                text[n][i] = letters[(seed >> 16) % (sizeof letters - 1)];
-            }
-            text[n][length] = '\0';
-            words[n] = text[n];
-        }
-        ck_assert_int_eq(oj_words_join(words, &line, &err), OJ_OK);
-        ck_assert_int_eq(oj_words_split(line, &back, &n, &err), OJ_OK);
-        for (int i = 0; i < n; i++)
-            ck_assert_str_eq(back[i], words[i]);
-        ck_assert_ptr_null(words[n]);
-        oj_free(back);
-        oj_free(line);
-    }
 }
 
 static void check_resolved(const char *folder, const char *name,
@@ -201,72 +167,6 @@ TEST(names_are_told_by_their_letters)
     ck_assert_int_eq(oj_dataset_name_is_file("a.ogrjoin.json"), 0);
     ck_assert_int_eq(oj_sql_is_keyword("Join"), 1);
     ck_assert_int_eq(oj_sql_is_keyword("joined"), 0);
-}
-
-TEST(words_of_a_dataset)
-{
-    struct oj_error err = {OJ_OK, ""};
-    struct oj_command c = {0};
-    oj_status status = oj_command_parse_line(
-        "-op nearest -max_distance 100 -where \"a = 'x y'\" -nln 'n m' "
-        "-progress pickups.gpkg 'lots 2.gpkg'",
-        "", &c, &err);
-    ck_assert_msg(status == OJ_OK, "%s", err.message);
-    ck_assert_int_eq(c.relation.op, OJ_OP_NEAREST);
-    ck_assert_str_eq(c.input.where, "a = 'x y'");
-    ck_assert_str_eq(c.output.layer, "n m");
-    ck_assert_str_eq(c.input.dataset, "pickups.gpkg");
-    ck_assert_str_eq(c.join.dataset, "lots 2.gpkg");
-    ck_assert_ptr_null(c.output.dst);
-    ck_assert_int_eq(c.is_dataset, 1);
-    ck_assert_int_eq(c.quiet, 1);
-    ck_assert_int_eq(c.progress, 0);
-    ck_assert_str_eq(c.words[0], "-op");
-    ck_assert_str_eq(c.words[10], "lots 2.gpkg");
-    ck_assert_ptr_null(c.words[11]);
-    oj_command_free(&c);
-    ck_assert_int_eq(
-        oj_command_parse_line("-window 0 0 1 1 a.gpkg", "d", &c, &err), OJ_OK);
-    ck_assert_str_eq(c.input.dataset, "d/a.gpkg");
-    ck_assert_int_eq(c.n_windows, 1);
-    oj_command_free(&c);
-}
-
-TEST(words_that_are_none_of_a_dataset)
-{
-    static const char *const bad[][2] = {
-        {"", "0 datasets given, 2 needed: JOIN:[options] input_ds join_ds"},
-        {"a", "1 dataset given"},
-        {"a b c", "3 datasets given"},
-        {"a b c d", "one word too many"},
-        {"a ''", "empty dataset name"},
-        {"'a b", "quote"},
-        {"-nearest a b", "unknown option"},
-        {"-help", "-help has no meaning"},
-        {"-of GPKG a b", "-f has no meaning"},
-        {"-append a b", "-append has no meaning"},
-        {"-in_place a b", "-in_place has no meaning"},
-        {"-validate geos a b", "-validate has no meaning"},
-        {"-benchmark a b", "-benchmark has no meaning"},
-        {"-explain a b", "-explain has no meaning"},
-        {"-unmatched_layer u a b", "-unmatched_layer has no meaning"},
-        {"-lco A=B a b", "-lco has no meaning"},
-        {"-json_summary f a b", "-json_summary has no meaning"},
-        {"-write_spec f.ogrjoin a b", "-write_spec has no meaning"},
-        {"-overwrite a b", "-overwrite has no meaning"},
-        {"-op", "-op needs a value"},
-        {"-op nowhere a b", "no such join"},
-        {"-where @no_such_file a b", "no_such_file"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-    {
-        struct oj_error err = {OJ_OK, ""};
-        struct oj_command c = {0};
-        ck_assert_int_ne(oj_command_parse_line(bad[i][0], "", &c, &err), OJ_OK);
-        ck_assert_msg(strstr(err.message, bad[i][1]) != NULL, "%s: %s",
-                      bad[i][0], err.message);
-        ck_assert_ptr_null(c.words);
-    }
 }
 
 TEST(conditions_that_all_drivers_understand_alike)

@@ -19,18 +19,11 @@ static int64_t n_answers, n_of_engine, n_of_device, n_zero;
 
 /* --- layers --------------------------------------------------------------- */
 
-static unsigned pick_kinds(void)
-{
-    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
-                                     OJ_PART_POLYGON, 7, 7};
-    return kinds[pick(5)];
-}
-
 static void make_anything(struct join_trial *t, struct scene *s)
 {
     *s = pick_scene();
-    add_join_features(&t->input_buf, s, 1 + pick(25), pick_kinds(), 0);
-    add_join_features(&t->join_buf, s, 1 + pick(25), pick_kinds(), 0);
+    add_join_features(&t->input_buf, s, 1 + pick(25), plain_kinds(), 0);
+    add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
 /* Squares of distances are numbers with few digits, and distances are right to
@@ -39,8 +32,8 @@ static void make_tiny(struct join_trial *t, struct scene *s)
 {
     *s = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
     s->scale = ldexp(0.5 + unit() / 2, -522 - pick(3));
-    add_join_features(&t->input_buf, s, 1 + pick(25), pick_kinds(), 0);
-    add_join_features(&t->join_buf, s, 1 + pick(25), pick_kinds(), 0);
+    add_join_features(&t->input_buf, s, 1 + pick(25), plain_kinds(), 0);
+    add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
 /* Points of a scene; a third of them, in some rounds, in a few places. */
@@ -219,17 +212,7 @@ static void make_holes(struct join_trial *t, struct scene *s)
 static void ask_anything(struct oj_relation *r, const struct scene *s, int i)
 {
     (void)i;
-    r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
-    r->max_distance = s->scale * pick(s->extent);
-    if (r->op == OJ_OP_NEAREST && pick(2))
-        r->max_distance = INFINITY;
-    if (one_in(3))
-        r->min_distance = fmin(r->max_distance, s->scale * pick(6));
-    if (r->op == OJ_OP_NEAREST)
-    {
-        r->k = one_in(3) ? 1 + pick(7) : 1;
-        r->ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
-    }
+    plain_ask(r, s, 7);
     r->distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
 }
 

@@ -1,7 +1,6 @@
 /* Every join between features of any kinds, on every backend that takes it:
- * the same pairs as when GEOS is asked about all pairs, one by one; and what
- * geos_pairs.h promises of prepared geometries and of joins with their sides
- * exchanged.  Invalid features are as good as others: where GEOS has a word, it
+ * the same pairs as when GEOS is asked about all pairs, one by one, plain and
+ * prepared.  Invalid features are as good as others: where GEOS has a word, it
  * is the answer.  More points, full of ties, with anything: the same as the
  * plain reference, and as GEOS where that has the area of a polygon in mind
  * that its rings enclose.
@@ -79,6 +78,8 @@ static void make_trial(struct join_trial *t)
                  s.scale * (1 + s.extent / 20), 5);
     if (one_in(6))
         pick_texts(&t->columns, &t->join, &t->input, &t->relation);
+    if (one_in(6))
+        pick_vectors(&t->columns, &t->join, &t->input, &t->relation);
 }
 
 /* --- all pairs, one by one ------------------------------------------------ */
@@ -182,7 +183,9 @@ static void join_all_pairs(const struct join_trial *t, int by_even_odd,
     struct oj_answers answers = {0};
     struct oj_pair_filter filter;
     struct oj_geos_pairs *pairs;
-    must(oj_geos_pairs_open(&t->relation, &t->join, 0, &pairs, &error));
+    must(oj_geos_pairs_open(&t->relation, &t->join,
+                            seed % 2 && !has_distance(&t->relation), &pairs,
+                            &error));
     oj_geos_pairs_set_input(pairs, &t->input);
     must(oj_pair_filter_make(&t->relation, &t->input, &t->join, &filter,
                              &error));
@@ -318,6 +321,7 @@ static void check_nearest(const struct scene *s, int with_too_few)
     MATCHES ours = {0}, theirs = {0};
     struct join_trial t = {.relation = oj_relation_default()};
     int n_threads = threads[pick(4)];
+    const struct oj_options batched = {.n_threads = threads[pick(4)]};
     t.relation.max_distance =
         pick(3) == 0 ? INFINITY : s->scale * steps[pick(7)];
     if (one_in(20))
@@ -343,6 +347,10 @@ static void check_nearest(const struct scene *s, int with_too_few)
         trial_answer(&t, i == 0 ? "quadrant" : "geos", n_threads, &theirs);
         trial_check_form(&t, &ours);
         try_answer(&t, i == 0 ? "quadrant" : "geos", &ours, &theirs);
+        /* batches change nothing, whatever the number of threads */
+        if (i == 0 && one_in(4))
+            trial_check_batches(&t, "cpu", &batched,
+                                one_in(3) ? 1 : 1 + pick(1000), 100, &ours);
     }
     trial_free(&t);
 }
@@ -446,61 +454,6 @@ TEST(huge_coordinates)
     }
     print_counts("huge coordinates");
     ck_assert_int_gt(counts.n_pairs, 600);
-}
-
-/* --- GEOS's own consistency ----------------------------------------------- */
-
-static int64_t n_same, n_raised, n_rounded;
-
-/* Plain, prepared, and with the sides exchanged. */
-static void ask_three(const struct join_trial *t)
-{
-    struct oj_relation other = oj_relation_transpose(&t->relation);
-    struct oj_geos_pairs *plain, *prepared, *exchanged;
-    must(oj_geos_pairs_open(&t->relation, &t->join, 0, &plain, &error));
-    must(oj_geos_pairs_open(&t->relation, &t->join, 1, &prepared, &error));
-    must(oj_geos_pairs_open(&other, &t->input, 0, &exchanged, &error));
-    oj_geos_pairs_set_input(plain, &t->input);
-    oj_geos_pairs_set_input(prepared, &t->input);
-    oj_geos_pairs_set_input(exchanged, &t->join);
-    for (int64_t row = 0; row < t->input.n_features; row++)
-    {
-        for (int64_t feature = 0; feature < t->join.n_features; feature++)
-        {
-            enum oj_geos_verdict a = oj_geos_pairs_hold(plain, row, feature);
-            enum oj_geos_verdict b = oj_geos_pairs_hold(prepared, row, feature);
-            enum oj_geos_verdict c =
-                oj_geos_pairs_hold(exchanged, feature, row);
-            if (a == OJ_GEOS_CANNOT_SAY || c == OJ_GEOS_CANNOT_SAY)
-            {
-                n_raised++; /* its relate trips over its own rounding */
-                continue;
-            }
-            n_same += a == b && a == c;
-            n_rounded += !(a == b && a == c);
-        }
-    }
-    oj_geos_pairs_close(plain);
-    oj_geos_pairs_close(prepared);
-    oj_geos_pairs_close(exchanged);
-}
-
-TEST(geos_agrees_with_itself)
-{
-    EACH_ROUND(N_ROUNDS / 3)
-    {
-        struct join_trial t;
-        random_state = (1000002 + seed) ^ 0x5555;
-        make_trial(&t);
-        if (!has_distance(&t.relation) && t.relation.op != OJ_OP_BBOX)
-            ask_three(&t);
-        trial_free(&t);
-    }
-    printf("%lld pairs: plain, prepared and exchanged alike; %lld are not; "
-           "%lld where the plain one raised\n",
-           (long long)n_same, (long long)n_rounded, (long long)n_raised);
-    /* they come in piles: one broken feature against many */
-    ck_assert_int_le(n_rounded, n_same / 100);
 }
 
 /* --- indexes ------------------------------------------------------------- */

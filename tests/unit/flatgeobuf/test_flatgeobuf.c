@@ -492,23 +492,26 @@ static uint32_t code_of(const double *all, const double *box)
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
 {
     const int64_t n = 400000;
-    FILE *file[2] = {tmpfile(), tmpfile()};
+    FILE *file = tmpfile();
     struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9}};
     struct oj_fgb_node node;
     struct oj_error err;
     int64_t size, n_upper = 0, last_row = -1, offset = 0;
     uint32_t last_code = UINT32_MAX;
     char *whole;
-    ck_assert(file[0] != NULL && file[1] != NULL);
-    rows.file = fileno(file[0]);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(oj_temporary_file_open(NULL, "rows", &rows.rows, &err),
+                     OJ_OK);
+    ck_assert_int_eq(oj_temporary_file_open(NULL, "nodes", &rows.nodes, &err),
+                     OJ_OK);
     add_rows(&rows, _i, n);
-    ck_assert_int_eq(
-        oj_fgb_sort(&rows, fileno(file[1]), 24, 1 + _i % 2 * 2, &err), OJ_OK);
+    ck_assert_int_eq(oj_fgb_sort(&rows, fileno(file), 24, 1 + _i % 2 * 2, &err),
+                     OJ_OK);
     for (int64_t level = n; level > 1; n_upper += level)
         level = (level + 15) / 16;
-    size = 24 + 40 * (n_upper + n) + rows.n_bytes;
+    size = 24 + 40 * (n_upper + n) + rows.n.bytes;
     whole = malloc((size_t)size + 1);
-    ck_assert_int_eq(pread(fileno(file[1]), whole, (size_t)size + 1, 0), size);
+    ck_assert_int_eq(pread(fileno(file), whole, (size_t)size + 1, 0), size);
     for (int64_t i = 0; i < n; i++)
     {
         int64_t row;
@@ -527,8 +530,7 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
     ck_assert_mem_eq(node.box, rows.box, sizeof node.box);
     free(whole);
     oj_fgb_unsorted_free(&rows);
-    fclose(file[0]);
-    fclose(file[1]);
+    fclose(file);
 }
 
 /* ---- memory ----------------------------------------------------------------

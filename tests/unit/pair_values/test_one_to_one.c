@@ -175,7 +175,7 @@ static oj_status add_all(const struct trial *t, int most_rows,
             }
         }
         status = oj_one_to_one_add(
-            choice, &m, t->is_ranked ? similarity : NULL, t->ordinal,
+            choice, &m, t->is_ranked ? similarity : NULL, NULL, t->ordinal,
             t->label == NULL ? NULL : t->label + row, &error);
     }
     free(similarity);

@@ -128,18 +128,20 @@ static inline void add_polygon(struct oj_flat_buf *buf,
     }
 }
 
-/* Any corners: mostly broken. */
+/* Any corners, now and then of several rings: mostly broken. */
 static inline void add_wild_polygon(struct oj_flat_buf *buf,
                                     const struct shape_lattice *l)
 {
-    struct corners c = {0, {0}};
-    int n = 3 + pick(5);
-    for (int i = 0; i < n; i++)
-        corner(&c, l, pick(l->size + 1), pick(l->size + 1));
-    c.xy[2 * c.n] = c.xy[0];
-    c.xy[2 * c.n + 1] = c.xy[1];
     add_part(buf, OJ_PART_POLYGON);
-    add_ring(buf, c.n + 1, c.xy);
+    for (int ring = one_in(3) ? 1 + pick(3) : 1; ring > 0; ring--)
+    {
+        struct corners c = {0, {0}};
+        for (int n = 3 + pick(5); n > 0; n--)
+            corner(&c, l, pick(l->size + 1), pick(l->size + 1));
+        c.xy[2 * c.n] = c.xy[0];
+        c.xy[2 * c.n + 1] = c.xy[1];
+        add_ring(buf, c.n + 1, c.xy);
+    }
 }
 
 static inline void add_lattice_line(struct oj_flat_buf *buf,

@@ -184,6 +184,26 @@ TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
     }
 }
 
+/* ---- filters ------------------------------------------------------------ */
+
+/* A box that only the boxes of two lines touch: not their rows. */
+TEST_LOOP(unit_spatial_filter_is_exact, 0, 2)
+{
+    const char *path = "/vsimem/lines.gpkg";
+    GDALDatasetH in =
+        make_layer("GPKG", path, N_SIMPLE_FIELDS, wkbLineString, NULL);
+    struct oj_read_options options = reading(_i, 10);
+    int64_t n;
+    add_row(first_layer(in), 0, "LINESTRING (0 0,10 10)");
+    add_row(first_layer(in), 1, "LINESTRING (8 1,9 2)");
+    in = reopen(in, path);
+    OGR_L_SetSpatialFilterRect(first_layer(in), 7, 0, 9, 2);
+    ck_assert_int_eq(read_layer(first_layer(in), &options, &n, NULL), OJ_OK);
+    ck_assert_int_eq(n, 1);
+    GDALClose(in);
+    VSIUnlink(path);
+}
+
 /* ---- rows that cannot be written ---------------------------------------- */
 
 TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)

@@ -1,5 +1,6 @@
 /* Kind: property, memory, degenerate. Similar texts: the engine against the
  * plain reference, and against answers that other programs agree on. */
+#include "../../../algs/similar/cpu_token_bitmaps.h"
 #include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"
@@ -70,6 +71,21 @@ static void check_same(const struct join_trial *t, const struct oj_matches *a,
     (void)t;
 }
 
+/* By one of the ways, whatever they cost; equals in the order of ordinals. */
+static void answer_by(const struct oj_engine *engine,
+                      const struct join_trial *t, int n_threads,
+                      struct oj_matches *out)
+{
+    struct oj_index_args args = {.join_side = &t->join,
+                                 .relation = t->relation};
+    struct oj_stats stats = {0};
+    struct oj_index *index = NULL;
+    args.options.n_threads = n_threads;
+    must(oj_index_make(engine, &args, &index, &stats, &error));
+    must(engine->join(index, &t->input, out, &stats, &error));
+    oj_index_free(engine, index);
+}
+
 static int64_t n_pairs_seen, n_exact_seen;
 
 static void count_exact(const struct join_trial *t, const struct oj_matches *m)
@@ -91,7 +107,9 @@ TEST(property_prefixes_and_lists)
         MATCHES plain = {0}, fast = {0}, batch = {0};
         uint32_t n_tokens = 4 + (uint32_t)pick(60);
         int64_t n_join = pick(120), n_input = pick(120), first;
+        int is_self = one_in(3); /* both sides have one set of texts */
         random_state = (uint64_t)i * 31 + 1;
+        n_input = is_self ? n_join : n_input;
         add_features_of(&t.join_buf, n_join);
         add_features_of(&t.input_buf, n_input);
         trial_view(&t);
@@ -109,6 +127,8 @@ TEST(property_prefixes_and_lists)
             pick_sets(n_input, n_tokens + (uint32_t)pick(5), &c->text[1][s]);
             c->texts[0][s] = oj_token_sets_view(&c->text[0][s]);
             c->texts[1][s] = oj_token_sets_view(&c->text[1][s]);
+            if (is_self && s == 0)
+                c->texts[1][s] = c->texts[0][s];
         }
         t.join.texts = c->texts[0];
         t.input.texts = c->texts[1];
@@ -116,6 +136,10 @@ TEST(property_prefixes_and_lists)
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
         check_same(&t, &fast, &plain);
+        answer_by(i % 2 ? &oj_cpu_similar_bitmaps : &oj_cpu_similar_lists, &t,
+                  1 + pick(3), &fast);
+        answer_by(&oj_lists_engine, &t, 1, &batch);
+        check_same(&t, &fast, &batch);
         count_exact(&t, &plain);
         /* part of it is the answer of a slice */
         first = n_input > 0 ? pick((int)n_input) : 0;
@@ -139,6 +163,43 @@ TEST(property_prefixes_and_lists)
            (long long)n_pairs_seen, (long long)n_exact_seen);
     ck_assert_int_gt(n_pairs_seen, 10000);
     ck_assert_int_gt(n_exact_seen, 300);
+}
+
+/* Every bit of the answers, by both kernels. */
+TEST(property_planes)
+{
+    oj_token_planes_near *const kernels[] = {oj_token_planes_plain,
+                                             oj_token_planes_avx512()};
+    uint64_t word[8][200], query[8], near[5];
+    uint32_t class[200];
+    int32_t limit[7];
+    if (kernels[1] == NULL)
+        printf("left out: AVX-512, which this processor has not\n");
+    for (int i = 0; i < 600; i += kernels[1] != NULL ? 1 : 2)
+    {
+        struct oj_token_planes planes = {1 << i % 4, 200, word[0], class};
+        int64_t at = pick(100), n = pick(101);
+        random_state = (uint64_t)i / 2 + 7;
+        for (int c = 0; c < 7; c++)
+            limit[c] = pick(40 * planes.n_words) - 1;
+        for (int w = 0; w < 8; w++)
+        {
+            query[w] = (uint64_t)pick(1 << 30) * 0x9e3779b9u;
+            for (int s = 0; s < 200; s++)
+                word[w][s] = query[w] ^ (uint64_t)pick(1 << 30) * 0x85ebca6bu;
+        }
+        for (int s = 0; s < 200; s++)
+            class[s] = (uint32_t)pick(7);
+        kernels[i % 2](&planes, at, n, query, limit, near);
+        for (int64_t s = 0; s < (n + 63) / 64 * 64; s++)
+        {
+            int differ = 0;
+            for (int w = 0; s < n && w < planes.n_words; w++)
+                differ += __builtin_popcountll(word[w][at + s] ^ query[w]);
+            ck_assert_int_eq((int)(near[s / 64] >> s % 64 & 1),
+                             s < n && differ <= limit[class[at + s]]);
+        }
+    }
 }
 
 /* --- names of places ------------------------------------------------------ */
@@ -273,18 +334,18 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-TEST_LOOP(memory_every_allocation_fails, 0, 2)
+TEST_LOOP(memory_every_allocation_fails, 0, 3)
 {
     struct join_trial t = {0};
     struct columns *c = &t.columns;
-    struct memory_join trial = {.backend = _i == 0 ? "cpu" : "lists"};
+    struct memory_join trial = {.backend = _i == 1 ? "lists" : "cpu"};
     random_state = 3;
     add_features_of(&t.join_buf, 60);
     add_features_of(&t.input_buf, 70);
     trial_view(&t);
     t.relation = oj_relation_default();
     t.relation.op = OJ_OP_SIMILAR;
-    t.relation.k = 4;
+    t.relation.k = _i == 2 ? OJ_EVERY_PAIR : 4;
     pick_texts(c, &t.join, &t.input, &t.relation);
     t.relation.similar[0] = (struct oj_text_condition){OJ_TEXT_DICE, 1, 3};
     trial.join = &t.join;

@@ -11,7 +11,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/geos/geos_pairs.h"
-#include "../../../algs/reference/plain_shapes.h"
+#include "../../../algs/reference/plain_shape_distances.h"
 
 #define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
 
@@ -70,21 +70,6 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
 
 /* --- random layers -------------------------------------------------------- */
 
-static void ask(struct oj_relation *r, const struct scene *s)
-{
-    r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
-    r->max_distance = s->scale * pick(s->extent);
-    if (r->op == OJ_OP_NEAREST && pick(2))
-        r->max_distance = INFINITY;
-    if (one_in(3))
-        r->min_distance = fmin(r->max_distance, s->scale * pick(6));
-    if (r->op == OJ_OP_NEAREST)
-    {
-        r->k = one_in(3) ? 1 + pick(40) : 1;
-        r->ties = one_in(4) ? OJ_TIES_ALL : OJ_TIES_FIRST;
-    }
-}
-
 /* The same whatever the threads and the batches; and with sides exchanged.
  * The references' windows do not know of squares that underflow. */
 static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
@@ -98,7 +83,7 @@ static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
         trial_answer(t, "cpu", n_threads, &m);
         same_matches("threads", &m, truth);
     }
-    trial_check_batches(t, &options, 1 + pick(5), 4, truth);
+    trial_check_batches(t, "cpu", &options, 1 + pick(5), 4, truth);
     if (!is_tiny)
     {
         trial_answer(t, one_in(2) ? "geos" : "spatialindex", 1, &m);
@@ -119,13 +104,6 @@ static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
     }
 }
 
-static unsigned pick_kinds(void)
-{
-    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
-                                     OJ_PART_POLYGON, 7, 7};
-    return kinds[pick(5)];
-}
-
 static void check_layers(enum oj_distance_kind kind)
 {
     struct join_trial t = {0};
@@ -139,8 +117,8 @@ static void check_layers(enum oj_distance_kind kind)
         scene = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
         scene.scale = ldexp(0.5 + unit() / 2, -522 - pick(20));
     }
-    add_join_features(&t.input_buf, &scene, 1 + pick(12), pick_kinds(), 1);
-    add_join_features(&t.join_buf, &scene, 1 + pick(25), pick_kinds(), 1);
+    add_join_features(&t.input_buf, &scene, 1 + pick(12), plain_kinds(), 1);
+    add_join_features(&t.join_buf, &scene, 1 + pick(25), plain_kinds(), 1);
     trial_view(&t);
     t.fid = pick_fids(t.join.n_features);
     fid = pick_fids(t.input.n_features);
@@ -154,7 +132,7 @@ static void check_layers(enum oj_distance_kind kind)
         const struct oj_flat plain[2] = {t.join, t.input};
         t.relation = oj_relation_default();
         t.relation.distance = kind;
-        ask(&t.relation, &scene);
+        plain_ask(&t.relation, &scene, 40);
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scene.scale,
                      4);
         trial_answer(&t, "cpu", 2, &m);

@@ -394,8 +394,8 @@ TEST_LOOP(threads_and_batches, 0, 2)
     ck_assert_int_gt(one.n_pairs, 3000);
     same_matches("threads", &other, &one);
     trial_check_batches(
-        &(struct join_trial){.join = vb, .input = va, .relation = r}, &options,
-        37, va.n_features, &one);
+        &(struct join_trial){.join = vb, .input = va, .relation = r}, "cpu",
+        &options, 37, va.n_features, &one);
 }
 
 TEST(memory)

@@ -1,0 +1,528 @@
+#include "api_pairs.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../aggregate/oj_aggregate.h"
+#include "../pair_values/oj_one_to_one.h"
+#include "../pairs/oj_pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the lists of a choice one to one that are held in memory. */
+#define MOST_HELD (INT64_C(512) << 20)
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+static int wants_overlap(const struct api_pair_settings *s)
+{
+    return s->overlap_area || s->overlap_length || s->overlap_percent ||
+           s->share || s->pick == OJ_PICK_LARGEST_OVERLAP;
+}
+
+static oj_status check_settings(const struct api_pair_settings *s,
+                                const struct oj_relation *relation,
+                                const int64_t *score, struct oj_error *err)
+{
+    unsigned takes = oj_op_get(relation->op)->takes;
+    if (s->one_to_one && s->pick != OJ_PICK_ALL)
+        return oj_fail(err, OJ_ERR_ARG, "one_to_one picks by itself: no pick");
+    if (s->pick == OJ_PICK_MOST_SIMILAR && relation->n_similar == 0)
+        return oj_fail(err, OJ_ERR_ARG, "pick most_similar takes a similar");
+    if (s->pick == OJ_PICK_NEAREST && (takes & OJ_TAKES_DISTANCE) == 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "pick nearest takes op nearest or dwithin");
+    if (s->pick == OJ_PICK_SCORE && score == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "pick score takes a column of scores");
+    if (relation->metric == OJ_METRIC_SPHERE && wants_overlap(s))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "overlaps are not measured on the "
+                       "sphere");
+    return OJ_OK;
+}
+
+static struct oj_pair_request make_request(const struct api_pair_settings *s,
+                                           const struct oj_relation *relation,
+                                           const struct oj_options *options)
+{
+    struct oj_pair_request request = {.pick = (enum oj_pick_rule)s->pick,
+                                      .relation = *relation,
+                                      .n_threads = options->n_threads,
+                                      .cancel = options->cancel};
+    unsigned char *want = request.want;
+    want[OJ_PAIR_OVERLAP_AREA] = s->overlap_area || s->share;
+    want[OJ_PAIR_OVERLAP_LENGTH] = s->overlap_length || s->share;
+    want[OJ_PAIR_OVERLAP_PERCENT] = s->overlap_percent != 0;
+    want[OJ_PAIR_JOIN_AREA] = s->share != 0;
+    want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = s->nearest_point != 0;
+    want[OJ_PAIR_BEARING] = s->bearing != 0;
+    for (int i = 0; i < relation->n_similar; i++)
+        want[OJ_PAIR_SIMILARITY + i] = 1;
+    return request;
+}
+
+oj_status api_pair_maker_open(struct api_pair_maker *maker,
+                              const struct api_pair_settings *settings,
+                              const struct oj_relation *relation,
+                              const struct oj_options *options,
+                              const struct oj_flat *join_side,
+                              const int64_t *score, const int32_t *tie_rank,
+                              struct oj_error *err)
+{
+    struct oj_pair_request request = make_request(settings, relation, options);
+    struct oj_pair_side side = {join_side, join_side, score, tie_rank};
+    oj_status status;
+    OJ_TRY(check_settings(settings, relation, score, err));
+    maker->settings = *settings;
+    maker->relation = *relation;
+    maker->join_side = *join_side;
+    if (!oj_pair_request_is_needed(&request))
+        return OJ_OK;
+    side.joined = side.whole = &maker->join_side;
+    OJ_TRY(oj_pair_stage_open(&request, &maker->stage, err));
+    status = oj_pair_stage_set_join_side(maker->stage, &side, err);
+    if (status != OJ_OK)
+    {
+        oj_pair_stage_close(maker->stage);
+        maker->stage = NULL;
+        return status;
+    }
+    pthread_mutex_init(&maker->lock, NULL);
+    return OJ_OK;
+}
+
+void api_pair_maker_close(struct api_pair_maker *maker)
+{
+    if (maker->stage != NULL)
+        pthread_mutex_destroy(&maker->lock);
+    oj_pair_stage_close(maker->stage);
+    maker->stage = NULL;
+}
+
+/* --- one to one ------------------------------------------------------------
+ */
+
+static oj_status add_answer(const struct api_pair_maker *maker,
+                            const struct oj_flat *input,
+                            const struct oj_matches *matches,
+                            struct oj_one_to_one *choice, struct oj_error *err)
+{
+    const struct oj_relation *relation = &maker->relation;
+    double *similarity = NULL;
+    oj_status status;
+    /* the measure of op similar is the similarity */
+    if (relation->n_similar > 0 && relation->op != OJ_OP_SIMILAR)
+    {
+        OJ_NEW(similarity, matches->n_entries, err);
+        for (int64_t row = 0; row < matches->n_rows; row++)
+        {
+            int64_t end = oj_matches_end(matches, row);
+            for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+                similarity[p] =
+                    oj_pair_similarity(relation, 0, input, row,
+                                       &maker->join_side, matches->join_row[p]);
+        }
+    }
+    status =
+        oj_one_to_one_add(choice, matches, similarity, NULL, NULL, NULL, err);
+    oj_free(similarity);
+    return status;
+}
+
+static oj_status put_choice(const struct oj_one_to_one *choice, int64_t n_rows,
+                            struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n;
+    const struct oj_one_pair *pair = oj_one_to_one_pairs(choice, &n);
+    OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        out->join_row[row] = -1;
+        out->measure[row] = NAN;
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        out->join_row[pair[i].label] = (int32_t)pair[i].join;
+        out->measure[pair[i].label] = pair[i].measure;
+    }
+    out->n_pairs = out->n_matched = n;
+    return OJ_OK;
+}
+
+static oj_status choose_one_to_one(const struct api_pair_maker *maker,
+                                   const struct oj_flat *input,
+                                   const struct oj_matches *matches,
+                                   struct oj_matches *out, struct oj_error *err)
+{
+    struct oj_one_to_one *choice;
+    oj_status status;
+    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features, MOST_HELD, NULL,
+                              &choice, err));
+    status = add_answer(maker, input, matches, choice, err);
+    if (status == OJ_OK)
+        status = oj_one_to_one_finish(choice, err);
+    if (status == OJ_OK)
+        status = put_choice(choice, matches->n_rows, out, err);
+    oj_one_to_one_close(choice);
+    return status;
+}
+
+/* --- pairs -----------------------------------------------------------------
+ */
+
+/* Arrays of pairs, and for each what the entries of the answer have. */
+static oj_status fill_pairs(const struct api_pair_maker *maker,
+                            const struct oj_matches *matches,
+                            const struct oj_pair_values *values,
+                            struct ogrjoin_pairs *pairs, struct oj_error *err)
+{
+    double sign = oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
+    const double *from[OJ_N_PAIR_VALUES];
+    double *to[OJ_N_PAIR_VALUES];
+    int64_t n = 0;
+    int n_values = 0;
+    OJ_NEW(pairs->left, matches->n_pairs, err);
+    OJ_NEW(pairs->right, matches->n_pairs, err);
+    OJ_NEW(pairs->measure, matches->n_pairs, err);
+    if (maker->settings.share)
+        OJ_NEW(pairs->share, matches->n_pairs, err);
+    for (int i = 0; i < OJ_N_PAIR_VALUES && values != NULL; i++)
+    {
+        if (values->value[i] == NULL)
+            continue;
+        OJ_NEW(pairs->value[i], matches->n_pairs, err);
+        from[n_values] = values->value[i];
+        to[n_values++] = pairs->value[i];
+    }
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
+        {
+            pairs->left[n] = pairs->first + row;
+            pairs->right[n] = matches->join_row[p];
+            pairs->measure[n] = sign * matches->measure[p];
+            for (int i = 0; i < n_values; i++)
+                to[i][n] = from[i][p];
+            if (pairs->share != NULL)
+                pairs->share[n] = oj_pair_share(
+                    &maker->join_side, matches->join_row[p], values, p);
+        }
+    }
+    pairs->n = n;
+    return OJ_OK;
+}
+
+/* values is of this call alone, the stage is not. */
+static oj_status run_stage(struct api_pair_maker *maker,
+                           const struct oj_flat *input,
+                           const struct oj_matches *matches,
+                           struct oj_pair_values *values,
+                           struct ogrjoin_pairs *pairs, struct oj_error *err)
+{
+    struct oj_pair_side side = {input, input, NULL, NULL};
+    const char *first;
+    int64_t before;
+    oj_status status;
+    pthread_mutex_lock(&maker->lock);
+    before = oj_pair_stage_undecided(maker->stage, &first);
+    status = oj_pair_stage_run(maker->stage, &side, matches, values, err);
+    pairs->n_undecided +=
+        oj_pair_stage_undecided(maker->stage, &first) - before;
+    pthread_mutex_unlock(&maker->lock);
+    return status;
+}
+
+oj_status api_pairs_make(struct api_pair_maker *maker,
+                         const struct oj_flat *input,
+                         const struct oj_matches *matches, int64_t first,
+                         struct ogrjoin_pairs *pairs, struct oj_error *err)
+{
+    struct oj_matches chosen = {0};
+    struct oj_pair_values values = {0};
+    oj_status status = OJ_OK;
+    pairs->first = first;
+    pairs->n_rows = matches->n_rows;
+    pairs->n_undecided = matches->n_undecided;
+    pairs->has_measure = oj_op_get(maker->relation.op)->measure != NULL;
+    pairs->n_similar = maker->relation.n_similar;
+    if (maker->settings.one_to_one)
+    {
+        status = choose_one_to_one(maker, input, matches, &chosen, err);
+        matches = &chosen;
+    }
+    if (status == OJ_OK && maker->stage != NULL)
+        status = run_stage(maker, input, matches, &values, pairs, err);
+    if (status == OJ_OK)
+        status = fill_pairs(maker, oj_pair_values_matches(&values, matches),
+                            maker->stage != NULL ? &values : NULL, pairs, err);
+    oj_pair_values_free(&values);
+    oj_matches_free(&chosen);
+    return status;
+}
+
+void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
+{
+    if (pairs == NULL)
+        return;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        oj_free(pairs->value[i]);
+    oj_free(pairs->left);
+    oj_free(pairs->right);
+    oj_free(pairs->measure);
+    oj_free(pairs->share);
+    ogrjoin_layer_free(pairs->join_side);
+    oj_free(pairs);
+}
+
+int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->n;
+}
+
+int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->n_undecided;
+}
+
+const int64_t *ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->left;
+}
+
+const int64_t *ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->right;
+}
+
+const double *ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->measure;
+}
+
+const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
+                                  const char *name)
+{
+    static const struct
+    {
+        const char *name;
+        enum oj_pair_value value;
+    } named[] = {{"overlap_area", OJ_PAIR_OVERLAP_AREA},
+                 {"overlap_length", OJ_PAIR_OVERLAP_LENGTH},
+                 {"overlap_percent", OJ_PAIR_OVERLAP_PERCENT},
+                 {"nearest_x", OJ_PAIR_NEAREST_X},
+                 {"nearest_y", OJ_PAIR_NEAREST_Y},
+                 {"bearing", OJ_PAIR_BEARING},
+                 {"similarity", OJ_PAIR_SIMILARITY}};
+    int condition = 0;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    {
+        if (strcmp(named[i].name, name) == 0)
+            return pairs->value[named[i].value];
+    }
+    /* similarity_2 is that of the second condition */
+    if (sscanf(name, "similarity_%d", &condition) == 1 && condition >= 2 &&
+        condition <= pairs->n_similar)
+        return pairs->value[OJ_PAIR_SIMILARITY + condition - 1];
+    return NULL;
+}
+
+/* --- aggregates ------------------------------------------------------------
+ */
+
+static oj_status make_bytes(const struct ogrjoin_values *values, int64_t n,
+                            struct oj_aggregate_bytes **out,
+                            struct oj_error *err)
+{
+    OJ_NEW(*out, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        (*out)[i].bytes = values->bytes + values->offset[i];
+        (*out)[i].n = values->offset[i + 1] - values->offset[i];
+    }
+    return OJ_OK;
+}
+
+static oj_status add_pairs(const struct ogrjoin_pairs *pairs,
+                           const struct oj_aggregate_column *column,
+                           struct oj_aggregates *to, struct oj_error *err)
+{
+    struct oj_aggregate_pairs all = {.n = pairs->n, .columns = column};
+    int64_t *row = NULL, *place = NULL;
+    int32_t *at = NULL;
+    oj_status status = OJ_ERR_NOMEM;
+    row = oj_malloc(pairs->n, sizeof *row);
+    at = oj_malloc(pairs->n, sizeof *at);
+    place = oj_malloc(pairs->n_join, sizeof *place);
+    if (row == NULL || at == NULL || place == NULL)
+        (void)oj_fail_nomem(err, pairs->n + pairs->n_join, sizeof *row);
+    else
+    {
+        for (int64_t i = 0; i < pairs->n; i++)
+        {
+            row[i] = pairs->left[i] - pairs->first;
+            at[i] = (int32_t)pairs->right[i];
+        }
+        for (int64_t i = 0; i < pairs->n_join; i++)
+            place[i] = i;
+        all.row = row;
+        all.at = at;
+        all.place = place;
+        all.fid = pairs->join_id != NULL ? pairs->join_id : place;
+        all.share = pairs->share;
+        status = oj_aggregates_add(to, &all, err);
+    }
+    oj_free(row);
+    oj_free(at);
+    oj_free(place);
+    return status;
+}
+
+static oj_status put_result(const struct oj_aggregate_value *value, int64_t row,
+                            int64_t *cap_bytes, struct ogrjoin_results *out,
+                            struct oj_error *err)
+{
+    int64_t first = out->offset != NULL ? out->offset[row] : 0;
+    out->is_null[row] = (uint8_t)(value->is_null != 0);
+    if (out->integer != NULL)
+        out->integer[row] = value->is_null ? 0 : value->integer;
+    if (out->real != NULL)
+        out->real[row] = value->is_null ? NAN : value->real;
+    if (out->offset == NULL)
+        return OJ_OK;
+    out->offset[row + 1] = first + (value->is_null ? 0 : value->n_bytes);
+    OJ_ROOM(out->bytes, first, out->offset[row + 1], *cap_bytes, err);
+    if (!value->is_null && value->n_bytes > 0)
+        memcpy(out->bytes + first, value->bytes, (size_t)value->n_bytes);
+    return OJ_OK;
+}
+
+static oj_status read_results(struct oj_aggregates *from, int64_t n,
+                              enum oj_aggregate_type type,
+                              struct ogrjoin_results *out, struct oj_error *err)
+{
+    int64_t cap_bytes = 0;
+    out->n = n;
+    OJ_NEW(out->is_null, n, err);
+    if (type == OJ_AGG_INTEGER)
+        OJ_NEW(out->integer, n, err);
+    else if (type == OJ_AGG_REAL)
+        OJ_NEW(out->real, n, err);
+    else
+    {
+        OJ_NEW(out->offset, n + 1, err);
+        OJ_ROOM(out->bytes, 0, 1, cap_bytes, err);
+        out->offset[0] = 0;
+    }
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_aggregate_value value;
+        OJ_TRY(oj_aggregates_result(from, row, 0, &value, err));
+        OJ_TRY(put_result(&value, row, &cap_bytes, out, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status check_values(const struct ogrjoin_pairs *pairs,
+                              const struct oj_aggregate_function *function,
+                              const struct ogrjoin_values *values,
+                              enum oj_aggregate_type *type,
+                              struct oj_error *err)
+{
+    if (values->size < sizeof *values)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "size must be sizeof(struct ogrjoin_values)");
+    if (function->kind == OJ_AGG_WEIGHTED_SUM && pairs->share == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "weighted_sum takes the setting share");
+    *type = values->real != NULL      ? OJ_AGG_REAL
+            : values->integer != NULL ? OJ_AGG_INTEGER
+                                      : OJ_AGG_BYTES;
+    if (*type == OJ_AGG_BYTES && values->offset == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+                       function->name);
+    if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
+        return oj_fail(err, OJ_ERR_ARG, "%s takes texts", function->name);
+    return OJ_OK;
+}
+
+static oj_status aggregate(const struct ogrjoin_pairs *pairs, const char *name,
+                           const char *separator,
+                           const struct ogrjoin_values *values,
+                           struct ogrjoin_results *out, struct oj_error *err)
+{
+    const struct oj_aggregate_function *function;
+    enum oj_aggregate_type type = OJ_AGG_INTEGER;
+    struct oj_aggregate what = {OJ_AGG_COUNT, 0, separator};
+    struct oj_aggregate_plan plan = {&what, 1, &type, 0, 0, NULL};
+    struct oj_aggregate_column column = {NULL, NULL, NULL, NULL};
+    struct oj_aggregate_bytes *bytes = NULL;
+    struct oj_aggregates *all = NULL;
+    oj_status status = OJ_OK;
+    OJ_TRY(oj_aggregate_find("", name, &function, err));
+    what.kind = function->kind;
+    if (values != NULL)
+    {
+        OJ_TRY(check_values(pairs, function, values, &type, err));
+        plan.n_columns = 1;
+        column.real = values->real;
+        column.integer = values->integer;
+        column.is_null = values->is_null;
+        if (what.kind == OJ_AGG_COUNT)
+            what.kind = OJ_AGG_COUNT_VALUES;
+        if (type == OJ_AGG_BYTES)
+            status = make_bytes(values, pairs->n_join, &bytes, err);
+        column.bytes = bytes;
+    }
+    else if (what.kind != OJ_AGG_COUNT)
+        return oj_fail(err, OJ_ERR_ARG, "%s takes a column of values",
+                       function->name);
+    if (status == OJ_OK)
+        status = oj_aggregates_open(&plan, &all, err);
+    if (status == OJ_OK)
+        status = oj_aggregates_start(all, pairs->n_rows, err);
+    if (status == OJ_OK)
+        status = add_pairs(pairs, &column, all, err);
+    if (status == OJ_OK)
+        status = oj_aggregates_rewind(all, err);
+    if (status == OJ_OK)
+        status = read_results(all, pairs->n_rows,
+                              oj_aggregate_type(what.kind, type), out, err);
+    oj_aggregates_close(all);
+    oj_free(bytes);
+    return status;
+}
+
+int ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs,
+                            const char *function, const char *separator,
+                            const struct ogrjoin_values *values,
+                            struct ogrjoin_results *out,
+                            struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct ogrjoin_results results = {.size = sizeof results};
+    oj_status status =
+        aggregate(pairs, function, separator, values, &results, &why);
+    if (status == OJ_OK)
+        *out = results;
+    else
+        ogrjoin_results_free(&results);
+    if (status != OJ_OK && err != NULL)
+    {
+        err->status = (int)status;
+        snprintf(err->message, sizeof err->message, "%s", why.message);
+    }
+    return (int)status;
+}
+
+void ogrjoin_results_free(struct ogrjoin_results *results)
+{
+    if (results == NULL)
+        return;
+    oj_free(results->integer);
+    oj_free(results->real);
+    oj_free(results->offset);
+    oj_free(results->bytes);
+    oj_free(results->is_null);
+    memset(results, 0, sizeof *results);
+}

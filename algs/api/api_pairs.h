@@ -1,0 +1,76 @@
+/** The pairs of the public interface, made of the answer of a join: one of a
+ * row is picked, or one to one; what is asked of them is computed; aggregates.
+ *
+ *   matches --one to one--> matches --pick, values--> left right measure values
+ */
+#ifndef API_PAIRS_H
+#define API_PAIRS_H
+
+#include "../ogrjoin.h"
+
+#include "../../flatten/arrays/oj_flat.h"
+#include "../../flatten/arrays/oj_pair_values.h"
+#include "../engine/oj_join.h"
+#include "../pair_values/oj_pair_stage.h"
+
+#include <pthread.h>
+
+/** Settings by name; ints, 0: not asked. */
+struct api_pair_settings
+{
+    int pick; /**< enum oj_pick_rule */
+    int one_to_one;
+    int overlap_area, overlap_length, overlap_percent;
+    int nearest_point, bearing, share;
+};
+
+#define API_PICK_NAMES                                                         \
+    "all|first|nearest|largest_overlap|smallest_area|largest_area|"            \
+    "most_similar|score"
+
+/** What makes pairs of the answers for one join side; for any number of
+ * threads. */
+struct api_pair_maker
+{
+    struct api_pair_settings settings;
+    struct oj_relation relation;
+    struct oj_flat join_side;    /**< a view, which outlives this */
+    struct oj_pair_stage *stage; /**< NULL: nothing is asked */
+    pthread_mutex_t lock;        /**< of stage */
+};
+
+/** score: of OJ_PICK_SCORE, [join features], else NULL. tie_rank may be NULL.
+ *  Both, and what the view of the join side points at, outlive *maker.
+ *  OJ_ERR_ARG: what is asked makes no sense of such a join. */
+OJ_MUST_USE oj_status api_pair_maker_open(
+    struct api_pair_maker *maker, const struct api_pair_settings *settings,
+    const struct oj_relation *relation, const struct oj_options *options,
+    const struct oj_flat *join_side, const int64_t *score,
+    const int32_t *tie_rank, struct oj_error *err);
+
+/** After a successful open, or of zeroed memory. */
+void api_pair_maker_close(struct api_pair_maker *maker);
+
+struct ogrjoin_pairs
+{
+    int64_t n, n_rows, first; /**< pairs; left rows, and the first's number */
+    int64_t n_undecided;
+    int has_measure, n_similar;
+    int64_t *left, *right;
+    double *measure;
+    double *value[OJ_N_PAIR_VALUES]; /**< [n], or NULL: not asked for */
+    double *share;                   /**< [n] or NULL */
+    struct ogrjoin_layer *join_side; /**< given back by ogrjoin_pairs_free() */
+    const int64_t *join_id;          /**< of it, or NULL: row numbers */
+    int64_t n_join;
+};
+
+/** Fills zeroed *pairs from the answer for input, whose first row is number
+ *  first; what it holds after an error is freed by ogrjoin_pairs_free(). */
+OJ_MUST_USE oj_status api_pairs_make(struct api_pair_maker *maker,
+                                     const struct oj_flat *input,
+                                     const struct oj_matches *matches,
+                                     int64_t first, struct ogrjoin_pairs *pairs,
+                                     struct oj_error *err);
+
+#endif

@@ -1,0 +1,246 @@
+#include "arrow_schema.h"
+
+#include <string.h>
+
+/* The name of the extension type that metadata holds: pairs of counted texts.
+ * *n is 0 where there is none. */
+static const char *find_extension(const char *metadata, size_t *n)
+{
+    static const char key[] = "ARROW:extension:name";
+    int32_t n_pairs, n_bytes;
+    *n = 0;
+    if (metadata == NULL)
+        return NULL;
+    memcpy(&n_pairs, metadata, sizeof n_pairs);
+    metadata += sizeof n_pairs;
+    for (int32_t i = 0; i < n_pairs; i++)
+    {
+        int is_key;
+        memcpy(&n_bytes, metadata, sizeof n_bytes);
+        if (n_bytes < 0)
+            return NULL;
+        metadata += sizeof n_bytes;
+        is_key = (size_t)n_bytes == strlen(key) &&
+                 memcmp(metadata, key, strlen(key)) == 0;
+        metadata += n_bytes;
+        memcpy(&n_bytes, metadata, sizeof n_bytes);
+        if (n_bytes < 0)
+            return NULL;
+        metadata += sizeof n_bytes;
+        if (is_key)
+        {
+            *n = (size_t)n_bytes;
+            return metadata;
+        }
+        metadata += n_bytes;
+    }
+    return NULL;
+}
+
+struct geoarrow_type
+{
+    const char *name;
+    enum oj_part_kind kind;
+    int is_multi, n_lists;
+};
+
+static const struct geoarrow_type types[] = {
+    {"geoarrow.point", OJ_PART_POINT, 0, 0},
+    {"geoarrow.linestring", OJ_PART_LINE, 0, 1},
+    {"geoarrow.polygon", OJ_PART_POLYGON, 0, 2},
+    {"geoarrow.multipoint", OJ_PART_POINT, 1, 1},
+    {"geoarrow.multilinestring", OJ_PART_LINE, 1, 2},
+    {"geoarrow.multipolygon", OJ_PART_POLYGON, 1, 3},
+};
+
+static int is_name(const char *name, const char *text, size_t n)
+{
+    return strlen(name) == n && memcmp(name, text, n) == 0;
+}
+
+static const struct geoarrow_type *find_type(const char *extension, size_t n)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    {
+        if (is_name(types[i].name, extension, n))
+            return &types[i];
+    }
+    return NULL;
+}
+
+static int is_wkb_name(const char *extension, size_t n)
+{
+    return is_name("geoarrow.wkb", extension, n) ||
+           is_name("ogc.wkb", extension, n);
+}
+
+static int is_geoarrow(const struct ArrowSchema *schema)
+{
+    size_t n;
+    const char *extension = find_extension(schema->metadata, &n);
+    return extension != NULL &&
+           (is_wkb_name(extension, n) || find_type(extension, n) != NULL);
+}
+
+static int is_bytes(const struct ArrowSchema *schema)
+{
+    return strcmp(schema->format, "z") == 0 ||
+           strcmp(schema->format, "Z") == 0 ||
+           strcmp(schema->format, "vz") == 0;
+}
+
+static const char *name_of(const struct ArrowSchema *schema)
+{
+    return schema->name != NULL && schema->name[0] != '\0' ? schema->name
+                                                           : "geometry";
+}
+
+static oj_status fail_format(const struct ArrowSchema *schema,
+                             const char *format, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "column %.100s: geometries in the Arrow format \"%.40s\" "
+                   "are not read; WKB and geoarrow's own are",
+                   name_of(schema), format);
+}
+
+static oj_status check_well_formed(const struct ArrowSchema *schema,
+                                   struct oj_error *err)
+{
+    if (schema == NULL || schema->release == NULL || schema->format == NULL ||
+        schema->n_children < 0 ||
+        (schema->n_children > 0 && schema->children == NULL))
+        return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+    for (int64_t i = 0; i < schema->n_children; i++)
+    {
+        if (schema->children[i] == NULL || schema->children[i]->format == NULL)
+            return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+    }
+    return OJ_OK;
+}
+
+static int is_float64_field(const struct ArrowSchema *schema, const char *name)
+{
+    return strcmp(schema->format, "g") == 0 &&
+           (schema->name == NULL || strcmp(schema->name, name) == 0);
+}
+
+/* A struct of x, y and perhaps more, or lists of two to four of them. */
+static oj_status read_coordinates(const struct ArrowSchema *column,
+                                  const struct ArrowSchema *schema,
+                                  struct arrow_layout *out,
+                                  struct oj_error *err)
+{
+    const char *format = schema->format;
+    OJ_TRY(check_well_formed(schema, err));
+    if (strcmp(format, "+s") == 0 && schema->n_children >= 2 &&
+        schema->n_children <= 4 && is_float64_field(schema->children[0], "x") &&
+        is_float64_field(schema->children[1], "y"))
+        return OJ_OK;
+    if (strncmp(format, "+w:", 3) != 0 || schema->n_children != 1 ||
+        strcmp(schema->children[0]->format, "g") != 0 || format[3] < '2' ||
+        format[3] > '4' || format[4] != '\0')
+        return fail_format(column, format, err);
+    out->is_interleaved = 1;
+    out->n_ordinates = format[3] - '0';
+    return OJ_OK;
+}
+
+static oj_status read_native(const struct ArrowSchema *column,
+                             const struct geoarrow_type *type,
+                             struct arrow_layout *out, struct oj_error *err)
+{
+    const struct ArrowSchema *schema = column;
+    out->storage = ARROW_COORDINATES;
+    out->kind = type->kind;
+    out->is_multi = type->is_multi;
+    out->n_lists = type->n_lists;
+    for (int i = 0; i < type->n_lists; i++)
+    {
+        OJ_TRY(check_well_formed(schema, err));
+        out->is_large[i] = strcmp(schema->format, "+L") == 0;
+        if ((!out->is_large[i] && strcmp(schema->format, "+l") != 0) ||
+            schema->n_children != 1)
+            return fail_format(column, schema->format, err);
+        schema = schema->children[0];
+    }
+    return read_coordinates(column, schema, out, err);
+}
+
+static oj_status read_encoding(const struct ArrowSchema *schema,
+                               struct arrow_layout *out, struct oj_error *err)
+{
+    size_t n;
+    const char *extension = find_extension(schema->metadata, &n);
+    const struct geoarrow_type *type =
+        extension != NULL ? find_type(extension, n) : NULL;
+    if (schema->dictionary != NULL)
+        return fail_format(schema, "dictionary", err);
+    if (type != NULL)
+        return read_native(schema, type, out, err);
+    if (!is_bytes(schema))
+        return fail_format(schema, schema->format, err);
+    out->storage = schema->format[0] == 'z'   ? ARROW_BINARY
+                   : schema->format[0] == 'Z' ? ARROW_LARGE_BINARY
+                                              : ARROW_BINARY_VIEW;
+    return OJ_OK;
+}
+
+/* The only child that is so, or -1; with first the first of them. */
+static int64_t find_child(const struct ArrowSchema *schema,
+                          int (*is_so)(const struct ArrowSchema *), int first)
+{
+    int64_t found = -1;
+    for (int64_t i = 0; i < schema->n_children; i++)
+    {
+        if (!is_so(schema->children[i]))
+            continue;
+        if (first)
+            return i;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+static int64_t find_column(const struct ArrowSchema *schema, const char *column)
+{
+    int64_t found;
+    for (int64_t i = 0; column != NULL && i < schema->n_children; i++)
+    {
+        const char *name = schema->children[i]->name;
+        if (name != NULL && strcmp(name, column) == 0)
+            return i;
+    }
+    if (column != NULL)
+        return -1;
+    found = find_child(schema, is_geoarrow, 1);
+    return found >= 0 ? found : find_child(schema, is_bytes, 0);
+}
+
+oj_status arrow_layout_read(const struct ArrowSchema *schema,
+                            const char *column, struct arrow_layout *out,
+                            struct oj_error *err)
+{
+    struct arrow_layout layout;
+    memset(&layout, 0, sizeof layout);
+    layout.child = -1;
+    OJ_TRY(check_well_formed(schema, err));
+    if (strcmp(schema->format, "+s") != 0 || is_geoarrow(schema))
+        OJ_TRY(read_encoding(schema, &layout, err));
+    else
+    {
+        layout.child = find_column(schema, column);
+        if (layout.child < 0 && column != NULL)
+            return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
+                           column);
+        if (layout.child < 0)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "no column is marked as geoarrow, and not one alone "
+                           "has bytes: name the column of geometries");
+        OJ_TRY(read_encoding(schema->children[layout.child], &layout, err));
+    }
+    *out = layout;
+    return OJ_OK;
+}

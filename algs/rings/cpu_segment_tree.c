@@ -1,0 +1,435 @@
+#include "cpu_segment_tree.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_threads.h"
+#include "../base/cpu_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs of equal Morton codes longer than this are searched for repetitions. */
+#define LONG_RUN 32
+#define BUNDLES_AT_ONCE 1024
+#define FEATURES_PER_TASK 4096
+
+/* A segment, or a piece of one, on its way into a bundle. */
+struct item
+{
+    uint32_t vertex; /* where it starts */
+    int32_t feature;
+    uint16_t piece, n_pieces;
+    uint8_t is_point; /* ends where it starts */
+};
+
+struct segments_build
+{
+    struct oj_segments *segments;
+    const struct oj_flat *flat;
+    const int32_t *tie_rank;
+    int64_t k_distinct;
+    double fat; /* a piece is at most this wide across its diagonal */
+    int64_t n_items;
+    int64_t *first_item; /* [n_feature_tasks + 1] */
+    double *length;      /* [n_feature_tasks] of segments, summed */
+    struct item *item;
+    double *x, *y; /* [n_items] middles */
+    struct oj_order order;
+    uint32_t *sorted; /* [n_items] items, bucket by bucket */
+    int64_t *kept; /* [n_buckets + 1] how many of a bucket, then their place */
+    struct oj_box *box; /* [n_bundles] */
+};
+
+static int64_t ring_start(const struct oj_flat *flat, int64_t ring)
+{
+    return flat->vertex_offset == NULL ? ring : flat->vertex_offset[ring];
+}
+
+static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
+{
+    return flat->part_offset == NULL
+               ? feature
+               : flat->ring_offset[flat->part_offset[feature]];
+}
+
+static int n_pieces_of(const struct segments_build *b, double dx, double dy)
+{
+    double across = fabs(dx) < fabs(dy) ? fabs(dx) : fabs(dy);
+    double n;
+    if (!(b->fat > 0.0) || !(across > b->fat))
+        return 1;
+    n = ceil(across / b->fat);
+    return n < 60000.0 ? (int)n : 60000;
+}
+
+/* Visits the segments of the features of a task: counts, or fills items. */
+static int64_t visit_features(struct segments_build *b, int64_t task,
+                              int64_t at, int fill)
+{
+    const struct oj_flat *flat = b->flat;
+    int64_t end = (task + 1) * FEATURES_PER_TASK;
+    double length = 0.0;
+    if (end > flat->n_features)
+        end = flat->n_features;
+    for (int64_t f = task * FEATURES_PER_TASK; f < end; f++)
+    {
+        int64_t last_ring = rings_before(flat, f + 1);
+        for (int64_t r = rings_before(flat, f); r < last_ring; r++)
+        {
+            int64_t v = ring_start(flat, r);
+            int64_t last = ring_start(flat, r + 1) - 1;
+            int is_point = v == last;
+            if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
+                continue; /* short form: no geometry */
+            for (; v < last || is_point; v++)
+            {
+                int64_t w = is_point ? v : v + 1;
+                double dx = flat->x[w] - flat->x[v];
+                double dy = flat->y[w] - flat->y[v];
+                int n_pieces = n_pieces_of(b, dx, dy);
+                length += fabs(dx) > fabs(dy) ? fabs(dx) : fabs(dy);
+                for (int piece = 0; fill && piece < n_pieces; piece++)
+                {
+                    struct item *item = &b->item[at + piece];
+                    double middle = (piece + 0.5) / n_pieces;
+                    item->vertex = (uint32_t)v;
+                    item->feature = (int32_t)f;
+                    item->piece = (uint16_t)piece;
+                    item->n_pieces = (uint16_t)n_pieces;
+                    item->is_point = (uint8_t)is_point;
+                    b->x[at + piece] = flat->x[v] + dx * middle;
+                    b->y[at + piece] = flat->y[v] + dy * middle;
+                }
+                at += n_pieces;
+                if (is_point)
+                    break;
+            }
+        }
+    }
+    b->length[task] = length;
+    return at;
+}
+
+static void count_features(int64_t task, int thread, void *user)
+{
+    struct segments_build *b = user;
+    (void)thread;
+    b->first_item[task + 1] = visit_features(b, task, 0, 0);
+}
+
+static void fill_features(int64_t task, int thread, void *user)
+{
+    struct segments_build *b = user;
+    (void)thread;
+    visit_features(b, task, b->first_item[task], 1);
+}
+
+static int64_t scan(int64_t n, int64_t *counts)
+{
+    for (int64_t i = 0; i < n; i++)
+        counts[i + 1] += counts[i];
+    return counts[n];
+}
+
+/* Two counts: the first finds the mean length, the second knows how long
+ * segments are cut. Pieces are at most a quarter more than segments, because
+ * the threshold is four times the mean. */
+static oj_status list_items(struct segments_build *b, int n_threads,
+                            struct oj_error *err)
+{
+    int64_t n_tasks =
+        (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
+    double length = 0.0;
+    OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
+    OJ_NEW_ZEROED(b->length, n_tasks, err);
+    oj_parallel_for(n_threads, n_tasks, count_features, b);
+    b->segments->n_segments = scan(n_tasks, b->first_item);
+    if (b->segments->n_segments > INT32_MAX ||
+        b->flat->n_vertices > (int64_t)UINT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the join layer has %lld segments; at most %d are "
+                       "possible (use -join_where or -spat to join a part)",
+                       (long long)b->segments->n_segments, INT32_MAX);
+    for (int64_t task = 0; task < n_tasks; task++)
+        length += b->length[task];
+    if (b->segments->n_segments > 0)
+        b->fat = 4.0 * length / (double)b->segments->n_segments;
+    memset(b->first_item, 0, (size_t)(n_tasks + 1) * sizeof *b->first_item);
+    oj_parallel_for(n_threads, n_tasks, count_features, b);
+    b->n_items = scan(n_tasks, b->first_item);
+    OJ_NEW(b->item, b->n_items, err);
+    OJ_NEW(b->x, b->n_items, err);
+    OJ_NEW(b->y, b->n_items, err);
+    oj_parallel_for(n_threads, n_tasks, fill_features, b);
+    return OJ_OK;
+}
+
+/* A segment by its bits, for finding repetitions. */
+struct segment_bits
+{
+    double at[4];
+    int32_t rank;
+    uint32_t item;
+};
+
+static int compare_twins(const void *a, const void *b)
+{
+    const struct segment_bits *u = a, *v = b;
+    for (int i = 0; i < 4; i++)
+    {
+        if (u->at[i] != v->at[i])
+            return u->at[i] < v->at[i] ? -1 : 1;
+    }
+    if (u->rank != v->rank)
+        return u->rank < v->rank ? -1 : 1;
+    return u->item < v->item ? -1 : u->item > v->item;
+}
+
+/* Drops, from a run of items, all but the k_distinct lowest ranks of each
+ * repeated segment. A million identical points would otherwise be candidates
+ * of every query near them. Returns how many stay; without memory all stay. */
+static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
+                                uint32_t *run)
+{
+    const struct oj_flat *flat = b->flat;
+    struct segment_bits *twin = oj_malloc(n, sizeof *twin);
+    int64_t n_kept = 0, same = 0;
+    if (twin == NULL)
+        return n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct item *item = &b->item[run[i]];
+        uint32_t v = item->vertex, w = item->is_point ? v : v + 1;
+        twin[i].at[0] = flat->x[v];
+        twin[i].at[1] = flat->y[v];
+        twin[i].at[2] = flat->x[w];
+        twin[i].at[3] = flat->y[w];
+        twin[i].rank =
+            b->tie_rank == NULL ? item->feature : b->tie_rank[item->feature];
+        twin[i].item = run[i];
+    }
+    qsort(twin, (size_t)n, sizeof *twin, compare_twins);
+    for (int64_t i = 0; i < n; i++)
+    {
+        /* values, not bytes: 0.0 and -0.0 are one place */
+        int repeats = i > 0 && twin[i].at[0] == twin[i - 1].at[0] &&
+                      twin[i].at[1] == twin[i - 1].at[1] &&
+                      twin[i].at[2] == twin[i - 1].at[2] &&
+                      twin[i].at[3] == twin[i - 1].at[3];
+        same = repeats ? same + (twin[i].rank != twin[i - 1].rank) : 0;
+        if (same < b->k_distinct)
+            run[n_kept++] = twin[i].item;
+    }
+    oj_free(twin);
+    return n_kept;
+}
+
+static oj_status list_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct segments_build *b = user;
+    int64_t first = b->order.bucket_offset[bucket];
+    int64_t end = b->order.bucket_offset[bucket + 1];
+    uint32_t *sorted = b->sorted + first;
+    int64_t n = 0;
+    (void)thread;
+    (void)err;
+    for (int64_t i = first; i < end;)
+    {
+        uint32_t key = b->order.point[i].key;
+        int64_t n_run = 0;
+        while (i < end && b->order.point[i].key == key)
+            sorted[n + n_run++] = b->order.point[i++].index;
+        if (n_run > LONG_RUN && b->k_distinct < INT64_MAX)
+            n_run = drop_repetitions(b, n_run, sorted + n);
+        n += n_run;
+    }
+    b->kept[bucket + 1] = n;
+    return OJ_OK;
+}
+
+/* Closes the gaps that dropped repetitions left; buckets only move down. */
+static void close_gaps(struct segments_build *b)
+{
+    int64_t at = 0;
+    for (int64_t bucket = 0; bucket < b->order.n_buckets; bucket++)
+    {
+        int64_t first = b->order.bucket_offset[bucket];
+        int64_t n = b->kept[bucket + 1];
+        if (at != first)
+            memmove(b->sorted + at, b->sorted + first,
+                    (size_t)n * sizeof *b->sorted);
+        at += n;
+    }
+    b->n_items = at;
+}
+
+static void fill_bundles(int64_t first, int64_t end, void *user)
+{
+    struct segments_build *b = user;
+    const struct oj_flat *flat = b->flat;
+    for (int64_t i = first; i < end; i++)
+    {
+        struct oj_bundle *bundle = &b->segments->bundle[i];
+        struct oj_box box = oj_box_empty();
+        for (int s = 0; s < OJ_BUNDLE; s++)
+        {
+            int64_t at = i * OJ_BUNDLE + s;
+            const struct item *item =
+                &b->item[b->sorted[at < b->n_items ? at : b->n_items - 1]];
+            uint32_t v = item->vertex, w = item->is_point ? v : v + 1;
+            double ax = flat->x[v], ay = flat->y[v];
+            double bx = flat->x[w], by = flat->y[w];
+            bundle->ax[s] = ax;
+            bundle->ay[s] = ay;
+            bundle->bx[s] = bx;
+            bundle->by[s] = by;
+            b->segments->feature[i * OJ_BUNDLE + s] = item->feature;
+            if (item->n_pieces > 1)
+            {
+                /* the piece's own ends; what rounding moves them is within
+                 * the tree's slack */
+                double dx = bx - ax, dy = by - ay;
+                double from = (double)item->piece / item->n_pieces;
+                double to = (double)(item->piece + 1) / item->n_pieces;
+                bx = to < 1.0 ? ax + dx * to : bx;
+                by = to < 1.0 ? ay + dy * to : by;
+                ax = ax + dx * from;
+                ay = ay + dy * from;
+            }
+            oj_box_add_point(&box, ax, ay);
+            oj_box_add_point(&box, bx, by);
+        }
+        b->box[i] = box;
+    }
+}
+
+/* From the bundles up to the root. */
+static oj_status label_nodes(struct oj_segments *segments, struct oj_error *err)
+{
+    const struct oj_tree *tree = &segments->tree;
+    OJ_NEW(segments->only_feature, tree->n_nodes, err);
+    for (int level = 0; level < tree->n_levels; level++)
+    {
+        int64_t first = tree->level_first[level];
+        int64_t end = level + 1 < tree->n_levels ? tree->level_first[level + 1]
+                                                 : tree->n_nodes;
+        const int32_t *below =
+            level == 0 ? segments->feature
+                       : segments->only_feature + tree->level_first[level - 1];
+        int64_t n_below = level == 0 ? segments->n_bundles * OJ_BUNDLE
+                                     : first - tree->level_first[level - 1];
+        int64_t each = level == 0 ? OJ_BUNDLE * OJ_FANOUT : OJ_FANOUT;
+        for (int64_t i = 0; i < end - first; i++)
+        {
+            int32_t only = below[i * each];
+            for (int64_t c = i * each; c < (i + 1) * each && c < n_below; c++)
+                only = below[c] == only ? only : -1;
+            segments->only_feature[first + i] = only;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status make_bundles(struct segments_build *b, int n_threads,
+                              struct oj_error *err)
+{
+    struct oj_segments *segments = b->segments;
+    double size = 0.0;
+    int64_t n = (b->n_items + OJ_BUNDLE - 1) / OJ_BUNDLE;
+    segments->n_bundles = n;
+    OJ_NEW(segments->bundle, n, err);
+    OJ_NEW(segments->feature, n * OJ_BUNDLE, err);
+    OJ_NEW(b->box, n, err);
+    oj_parallel_slices(n_threads, n, BUNDLES_AT_ONCE, fill_bundles, b);
+    for (int64_t i = 0; i < n; i++)
+        size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
+    segments->bundle_size = n > 0 ? size / (double)n : 0.0;
+    OJ_TRY(oj_tree_build(&segments->tree, n_threads, n, b->box, err));
+    return b->k_distinct > 1 ? label_nodes(segments, err) : OJ_OK;
+}
+
+static oj_status sort_items(struct segments_build *b, int n_threads,
+                            struct oj_error *err)
+{
+    OJ_TRY(oj_order_build(&b->order, n_threads, b->n_items, b->x, b->y, err));
+    oj_free(b->x);
+    oj_free(b->y);
+    b->x = b->y = NULL;
+    OJ_NEW(b->sorted, b->n_items, err);
+    OJ_NEW_ZEROED(b->kept, b->order.n_buckets + 1, err);
+    OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket, b, err));
+    close_gaps(b);
+    return OJ_OK;
+}
+
+oj_status oj_segments_build(struct oj_segments *segments,
+                            const struct oj_flat *flat, const int32_t *tie_rank,
+                            int64_t k_distinct, int n_threads,
+                            struct oj_error *err)
+{
+    struct segments_build b;
+    oj_status status;
+    memset(segments, 0, sizeof *segments);
+    memset(&b, 0, sizeof b);
+    b.segments = segments;
+    b.flat = flat;
+    b.tie_rank = tie_rank;
+    b.k_distinct = k_distinct;
+    status = list_items(&b, n_threads, err);
+    if (status == OJ_OK)
+        status = sort_items(&b, n_threads, err);
+    oj_order_free(&b.order);
+    if (status == OJ_OK)
+        status = make_bundles(&b, n_threads, err);
+    oj_free(b.first_item);
+    oj_free(b.length);
+    oj_free(b.item);
+    oj_free(b.x);
+    oj_free(b.y);
+    oj_free(b.sorted);
+    oj_free(b.kept);
+    oj_free(b.box);
+    if (status != OJ_OK)
+        oj_segments_free(segments);
+    return status;
+}
+
+static int has_segments(const struct oj_flat *flat, int64_t feature)
+{
+    for (int64_t r = rings_before(flat, feature);
+         r < rings_before(flat, feature + 1); r++)
+    {
+        int64_t v = ring_start(flat, r), n = ring_start(flat, r + 1) - v;
+        if (n > 1 || (n == 1 && isfinite(flat->x[v]) && isfinite(flat->y[v])))
+            return 1;
+    }
+    return 0;
+}
+
+int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most)
+{
+    int64_t n = 0;
+    for (int64_t f = 0; f < flat->n_features && n < most; f++)
+        n += has_segments(flat, f);
+    return n;
+}
+
+int64_t oj_segments_bytes(const struct oj_segments *segments)
+{
+    int64_t labels =
+        segments->only_feature != NULL ? segments->tree.n_nodes : 0;
+    return labels * (int64_t)sizeof *segments->only_feature +
+           segments->n_bundles *
+               (int64_t)(sizeof *segments->bundle +
+                         OJ_BUNDLE * sizeof *segments->feature) +
+           oj_tree_bytes(&segments->tree);
+}
+
+void oj_segments_free(struct oj_segments *segments)
+{
+    oj_free(segments->bundle);
+    oj_free(segments->feature);
+    oj_free(segments->only_feature);
+    oj_tree_free(&segments->tree);
+    memset(segments, 0, sizeof *segments);
+}

@@ -1,0 +1,190 @@
+/** Pairs of similar texts on the CPU: what its ways to candidates share.
+ *
+ *  list     of each token two, of the join features that have it among their
+ *           first tokens, by rising size: where partners of any size find it,
+ *           and further back, where only larger ones do
+ *  entry    [ bits | feature | class ]    class: of features with one size
+ *
+ *  A set of a tokens that has o in common with another has one of them among
+ *  any a - o + 1 of its own, so among its a - o + 1 rarest.
+ *
+ *  Source: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007 (prefixes,
+ *  sizes).
+ */
+#ifndef CPU_SIMILAR_H
+#define CPU_SIMILAR_H
+
+#include "../base/cpu_lane_loops.h"
+#include "../base/oj_radix.h"
+#include "cpu_token_bitmaps.h"
+#include "similar_rows.h"
+
+enum
+{
+    OJ_SIMILAR_ROUNDS = 10 /* thresholds .9, .8 .. .1, and the join's own */
+};
+
+struct similar_entry
+{
+    struct oj_token_bits bits;
+    uint32_t feature, class;
+};
+
+struct similar_index
+{
+    struct oj_index_args args;
+    int64_t n_classes, n_tokens;
+    int32_t *class_size;  /* [n_classes] ascending */
+    int64_t *class_start; /* [n_classes + 1] into by_size */
+    int32_t *by_size;     /* the features that have tokens */
+    int64_t *offset;      /* [2 n_tokens + 1] into entry */
+    struct similar_entry *entry;
+};
+
+/* What sets of one size need of those of each class; of one threshold. */
+struct similar_needs
+{
+    int64_t size;      /* 0: nothing yet */
+    int64_t first;     /* class that is large enough, */
+    int64_t above;     /* the first that is larger than size, */
+    int64_t end;       /* and the first that is too large */
+    int32_t *common;   /* [n_classes] tokens in common */
+    int32_t *distance; /* [n_classes] bits that may differ; -1: no pair */
+};
+
+struct similar_worker
+{
+    struct similar_needs needs[OJ_SIMILAR_ROUNDS];
+    int64_t n_candidates;
+    /* of the list at hand */
+    uint64_t *word, *near;
+    uint32_t *class;
+    int64_t cap_word, cap_near, cap_class;
+    char apart[64]; /* keeps the counts of two threads in two cache lines */
+};
+
+enum similar_way
+{
+    OJ_BY_LESS_WORK = 0,
+    OJ_BY_LISTS,
+    OJ_BY_BITMAPS
+};
+
+struct similar_batch
+{
+    enum similar_way way; /* of joins that take every pair */
+    struct similar_index *self;
+    struct oj_similar_rows rows;
+    int64_t n;                     /* input rows that have tokens */
+    struct oj_keyed *order, *room; /* [n] by size; their memory */
+    struct similar_worker *worker; /* [n_threads] */
+
+    /* of those joins */
+    int is_self; /* the batch is the join side: each pair is met once */
+    int64_t n_sizes;
+    struct similar_needs *needs; /* [n_sizes] of rows, ascending */
+    int32_t *place;              /* [n] into needs, of rows by size */
+    oj_token_planes_near *near;
+};
+
+OJ_MUST_USE oj_status oj_similar_needs_make(
+    const struct similar_index *self, const struct oj_text_condition *condition,
+    int64_t size, struct similar_needs *out, struct oj_error *err);
+
+void oj_similar_needs_free(struct similar_needs *needs);
+
+/* The first class from low to high whose sets need more than so many tokens in
+ * common. */
+static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
+                                              int64_t low, int64_t high,
+                                              int64_t common)
+{
+    while (low < high)
+    {
+        int64_t middle = (low + high) / 2;
+        if (needs->common[middle] <= common)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Tokens in common of two sets whose first one is token; 0: it is another. */
+OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
+                                    const struct oj_token_sets *join,
+                                    int64_t feature, uint32_t token)
+{
+    const uint32_t *a = in->token + in->offset[row];
+    const uint32_t *a_end = in->token + in->offset[row + 1];
+    const uint32_t *b = join->token + join->offset[feature];
+    const uint32_t *b_end = join->token + join->offset[feature + 1];
+    int64_t n = 0;
+    while (*a < token && b < b_end)
+    {
+        uint32_t one = *a, other = *b;
+        if (one == other)
+            return 0;
+        a += one < other;
+        b += other < one;
+    }
+    while (a < a_end && b < b_end)
+    {
+        uint32_t one = *a, other = *b;
+        n += one == other;
+        a += one <= other;
+        b += other <= one;
+    }
+    return n;
+}
+
+/* Puts a row and a feature with so many tokens in common, which may come in
+ * either of their two orders where the batch is the join side. */
+OJ_MUST_USE oj_status oj_similar_put_both(struct similar_batch *b, int thread,
+                                          int64_t row, int64_t feature,
+                                          int64_t common, struct oj_error *err);
+
+/* The rows by token. */
+struct similar_probes
+{
+    int64_t *offset; /* [tokens + 1] into probe */
+    struct similar_probe *probe;
+};
+
+/* Zeroed memory is a valid empty one. */
+OJ_MUST_USE oj_status oj_similar_probes_make(const struct similar_batch *b,
+                                             struct similar_probes *out,
+                                             struct oj_error *err);
+void oj_similar_probes_free(struct similar_probes *probes);
+
+/* Entries of lists that there are to compare with rows; of some of the rows,
+ * evenly spaced, scaled up. */
+double oj_similar_list_work(const struct similar_batch *b,
+                            const struct similar_probes *probes);
+
+/* All pairs of the batch, token by token: the rows that have one among their
+ * first tokens against the features that do. */
+OJ_MUST_USE oj_status oj_similar_join_lists(struct similar_batch *b,
+                                            const struct similar_probes *probes,
+                                            struct oj_error *err);
+
+/* What all pairs of sets with sizes that fit would cost, by a sample that does
+ * not depend on anything but the sets. */
+struct similar_bitmap_work
+{
+    int n_words;         /* of a set */
+    double n_pairs;      /* exactly */
+    double n_words_read; /* of a pair */
+    double near;         /* share of pairs that pass the words, */
+    double near_bits;    /* and that pass the 128 bits of a set */
+};
+
+OJ_MUST_USE oj_status oj_similar_bitmap_work(const struct similar_batch *b,
+                                             struct similar_bitmap_work *out,
+                                             struct oj_error *err);
+
+/* All pairs of the batch, by bits of all tokens. */
+OJ_MUST_USE oj_status oj_similar_join_bitmaps(struct similar_batch *b,
+                                              struct oj_error *err);
+
+#endif

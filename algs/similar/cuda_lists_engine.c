@@ -1,0 +1,85 @@
+/** The papers' methods for similar texts on a GPU, as engines to compare with:
+ *  the module has them beside its own.  What they do not answer is refused, so
+ *  that their times are those of these methods and no other.
+ *  Source: Ribeiro-Junior et al. 2016, 2017. */
+#include "../pairs/oj_pairs.h"
+#include "../relation/oj_engine.h"
+#include "../relation/oj_gpu.h"
+#include "similar_rows.h"
+
+struct cuda_lists_index
+{
+    const struct oj_gpu_module *module;
+    struct oj_index_args args;
+    struct oj_gpu_index *on_gpu;
+};
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct cuda_lists_index *index = (void *)wrapped;
+    if (index->on_gpu != NULL)
+        index->module->free_index(index->on_gpu);
+}
+
+static oj_status build_with(enum oj_gpu_papers method, struct oj_index *wrapped,
+                            const struct oj_index_args *args,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    const struct oj_relation *relation = &args->relation;
+    struct oj_options options = args->options;
+    struct cuda_lists_index *index = (void *)wrapped;
+    if (relation->op != OJ_OP_SIMILAR || relation->n_similar != 1 ||
+        relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' methods on a GPU know only -op similar "
+                       "with one condition on texts, and all pairs by it");
+    index->args = *args;
+    OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
+    return index->module->papers_index(method, args->join_side, args->tie_rank,
+                                       relation, &options, &index->on_gpu,
+                                       stats, err);
+}
+
+static oj_status build_lists(struct oj_index *index,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
+{
+    return build_with(OJ_GPU_LISTS, index, args, stats, err);
+}
+
+static oj_status build_blocks(struct oj_index *index,
+                              const struct oj_index_args *args,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    return build_with(OJ_GPU_SIZE_BLOCKS, index, args, stats, err);
+}
+
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    struct cuda_lists_index *index = (void *)wrapped;
+    struct oj_pair_filter filter;
+    OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
+                               index->args.join_side, &filter, err));
+    return index->module->join(index->on_gpu, input, out, stats, err);
+}
+
+const struct oj_engine oj_cuda_lists_engine = {"cuda_lists",
+                                               oj_similar_takes,
+                                               sizeof(struct cuda_lists_index),
+                                               build_lists,
+                                               join,
+                                               free_side,
+                                               NULL,
+                                               NULL};
+
+const struct oj_engine oj_cuda_size_blocks_engine = {
+    "cuda_size_blocks",
+    oj_similar_takes,
+    sizeof(struct cuda_lists_index),
+    build_blocks,
+    join,
+    free_side,
+    NULL,
+    NULL};

@@ -1,0 +1,335 @@
+/* Pairs of near vectors: the tree of blocks is walked for each row, the nearer
+ * child first; what a block lets pass is measured in double precision.  With k,
+ * the limit is that of the k-th best difference so far, so that it only falls
+ * and the order of the walk does not matter to the answer.  Rows are taken in
+ * the order of the blocks that they fall into, for the processor's caches. */
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_threads.h"
+#include "../base/oj_radix.h"
+#include "../similar/similar_rows.h"
+#include "vector_blocks.h"
+
+#include <math.h>
+
+enum
+{
+    MOST_WAITING = 64, /* nodes: one and a half for each level of 2^27 blocks */
+    ROWS_AT_ONCE = 64  /* on one thread */
+};
+
+struct vectors_index
+{
+    struct oj_index_args args;
+    struct oj_vector_blocks blocks;
+};
+
+/* The k least differences of a row so far, the greatest of them first: a
+ * heap. */
+struct least_differences
+{
+    int64_t n, capacity;
+    double *value;
+};
+
+struct vectors_worker
+{
+    float *at; /* coordinates of the row */
+    struct least_differences least;
+    float limit;
+    int64_t n_candidates;
+    char apart[64]; /* keeps the counts of two threads in two cache lines */
+};
+
+struct vectors_batch
+{
+    struct vectors_index *self;
+    const struct oj_flat *input;
+    struct oj_similar_rows rows;
+    struct oj_keyed *order, *room; /* [input rows] by block; their memory */
+    struct vectors_worker *worker; /* [n_threads] */
+};
+
+/* --- the join side -------------------------------------------------------- */
+
+static void free_side(struct oj_index *wrapped)
+{
+    oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
+}
+
+/* Nothing outlives its batch. */
+static void free_batches(struct oj_index *wrapped)
+{
+    (void)wrapped;
+}
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct vectors_index *self = (void *)wrapped;
+    const struct oj_flat *join_side = args->join_side;
+    double start = oj_clock_seconds();
+    self->args = *args;
+    if (join_side->n_features == 0)
+        return OJ_OK;
+    if (join_side->vectors.value == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
+    OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
+                                 args->relation.vector.norm,
+                                 args->options.n_threads, &self->blocks, err));
+    stats->index_s += oj_clock_seconds() - start;
+    stats->index_bytes += oj_vector_blocks_bytes(&self->blocks);
+    return OJ_OK;
+}
+
+/* --- the k least ---------------------------------------------------------- */
+
+/* Puts value where it belongs, from the top down. */
+static void sift_down(struct least_differences *least, double value)
+{
+    int64_t i = 0, child;
+    while ((child = 2 * i + 1) < least->n)
+    {
+        child += child + 1 < least->n &&
+                 least->value[child + 1] > least->value[child];
+        if (least->value[child] <= value)
+            break;
+        least->value[i] = least->value[child];
+        i = child;
+    }
+    least->value[i] = value;
+}
+
+static oj_status keep_least(struct least_differences *least, int64_t k,
+                            double value, struct oj_error *err)
+{
+    int64_t i = least->n;
+    if (least->n == k)
+    {
+        if (value < least->value[0])
+            sift_down(least, value);
+        return OJ_OK;
+    }
+    OJ_ROOM(least->value, least->n, least->n + 1, least->capacity, err);
+    least->n++;
+    for (; i > 0 && least->value[(i - 1) / 2] < value; i = (i - 1) / 2)
+        least->value[i] = least->value[(i - 1) / 2];
+    least->value[i] = value;
+    return OJ_OK;
+}
+
+/* --- a row ---------------------------------------------------------------- */
+
+static oj_status measure(struct vectors_batch *b, int thread, int64_t row,
+                         int32_t feature, struct oj_error *err)
+{
+    const struct vectors_index *self = b->self;
+    const struct oj_relation *relation = &self->args.relation;
+    struct vectors_worker *worker = &b->worker[thread];
+    double difference;
+    if (!oj_pair_may_count(&b->rows.filter, row, feature))
+        return OJ_OK;
+    worker->n_candidates++;
+    difference = oj_pair_difference(relation, b->input, row,
+                                    self->args.join_side, feature);
+    if (!(difference <= relation->vector.max_difference))
+        return OJ_OK;
+    if (relation->k < OJ_EVERY_PAIR)
+    {
+        OJ_TRY(keep_least(&worker->least, relation->k, difference, err));
+        if (worker->least.n == relation->k)
+            worker->limit =
+                oj_vector_limit(&self->blocks, worker->least.value[0]);
+    }
+    return oj_ranking_add(&b->rows.ranking[thread], feature, difference, err);
+}
+
+OJ_INLINE oj_status read_block(enum oj_vector_norm norm,
+                               struct vectors_batch *b, int thread, int64_t row,
+                               int64_t block, struct oj_error *err)
+{
+    const struct oj_vector_blocks *blocks = &b->self->blocks;
+    struct vectors_worker *worker = &b->worker[thread];
+    float sum[OJ_WIDE];
+    if (!oj_vector_block_sums(
+            norm, blocks->value + block * blocks->n_padded * OJ_WIDE,
+            blocks->n_padded, worker->at, worker->limit, sum))
+        return OJ_OK;
+    for (int c = 0; c < OJ_WIDE; c++)
+    {
+        int32_t feature = blocks->row[block * OJ_WIDE + c];
+        if (sum[c] <= worker->limit && feature >= 0)
+            OJ_TRY(measure(b, thread, row, feature, err));
+    }
+    return OJ_OK;
+}
+
+OJ_INLINE oj_status walk(enum oj_vector_norm norm, struct vectors_batch *b,
+                         int thread, int64_t row, struct oj_error *err)
+{
+    const struct oj_vector_blocks *blocks = &b->self->blocks;
+    struct vectors_worker *worker = &b->worker[thread];
+    struct
+    {
+        struct oj_vector_node node;
+        float sum;
+    } waiting[MOST_WAITING] = {{{0, blocks->n_blocks, 0}, 0.0f}};
+    int n = 1;
+    while (n > 0)
+    {
+        const struct oj_vector_node node = waiting[--n].node;
+        struct oj_vector_node child[2];
+        float sum[2];
+        int farther;
+        if (!(waiting[n].sum <= worker->limit))
+            continue;
+        if (node.end - node.first == 1)
+        {
+            OJ_TRY(read_block(norm, b, thread, row, node.first, err));
+            continue;
+        }
+        oj_vector_children(&node, child);
+        for (int i = 0; i < 2; i++)
+            sum[i] =
+                oj_vector_box_sum(norm, &blocks->box[child[i].at], worker->at);
+        farther = sum[1] >= sum[0];
+        for (int i = 0; i < 2; i++)
+        {
+            int which = i == 0 ? farther : !farther;
+            waiting[n].node = child[which];
+            waiting[n].sum = sum[which];
+            n += sum[which] <= worker->limit;
+        }
+    }
+    return OJ_OK;
+}
+
+OJ_CLONES static oj_status search_row(struct vectors_batch *b, int thread,
+                                      int64_t row, struct oj_error *err)
+{
+    switch (b->self->blocks.norm)
+    {
+        case OJ_NORM_L1:
+            return walk(OJ_NORM_L1, b, thread, row, err);
+        case OJ_NORM_LINF:
+            return walk(OJ_NORM_LINF, b, thread, row, err);
+        default: /* cosines as distances of unit vectors */
+            return walk(OJ_NORM_L2, b, thread, row, err);
+    }
+}
+
+static oj_status join_row(int64_t i, int thread, void *user,
+                          struct oj_error *err)
+{
+    struct vectors_batch *b = user;
+    const struct vectors_index *self = b->self;
+    struct vectors_worker *worker = &b->worker[thread];
+    struct oj_ranking *ranking = &b->rows.ranking[thread];
+    int64_t row = b->order[i].value;
+    OJ_TRY(oj_check_cancel(self->args.options.cancel, err));
+    oj_vector_blocks_put(&self->blocks, oj_vector_at(&b->input->vectors, row),
+                         worker->at);
+    oj_ranking_start(ranking);
+    worker->least.n = 0;
+    worker->limit = oj_vector_limit(&self->blocks,
+                                    self->args.relation.vector.max_difference);
+    OJ_TRY(search_row(b, thread, row, err));
+    oj_ranking_finish(ranking);
+    return oj_answers_add(&b->rows.answers[thread], row, ranking, err);
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+/* The block at the end of the way to the nearer child: key of a row. */
+static oj_status find_block(int64_t i, int thread, void *user,
+                            struct oj_error *err)
+{
+    struct vectors_batch *b = user;
+    const struct oj_vector_blocks *blocks = &b->self->blocks;
+    float *at = b->worker[thread].at;
+    struct oj_vector_node node = {0, blocks->n_blocks, 0};
+    (void)err;
+    oj_vector_blocks_put(
+        blocks, oj_vector_at(&b->input->vectors, b->order[i].value), at);
+    while (node.end - node.first > 1)
+    {
+        struct oj_vector_node child[2];
+        oj_vector_children(&node, child);
+        node =
+            child[oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[1].at], at) <
+                  oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[0].at], at)];
+    }
+    b->order[i].key = (uint64_t)node.first;
+    return OJ_OK;
+}
+
+/* The rows that have a vector, in the order of blocks; *n of them. */
+static oj_status sort_rows(struct vectors_batch *b, int64_t *n,
+                           struct oj_error *err)
+{
+    struct oj_keyed *sorted;
+    OJ_NEW(b->order, b->input->n_features, err);
+    OJ_NEW(b->room, b->input->n_features, err);
+    for (int64_t row = 0; row < b->input->n_features; row++)
+    {
+        if (oj_feature_may_pair(b->input, row))
+            b->order[(*n)++].value = row;
+    }
+    OJ_TRY(oj_parallel_try(b->rows.n_threads, *n, ROWS_AT_ONCE, find_block, b,
+                           err));
+    sorted = oj_radix_sort(b->order, b->room, *n);
+    if (sorted == b->room)
+    {
+        b->room = b->order;
+        b->order = sorted;
+    }
+    return OJ_OK;
+}
+
+static oj_status join_batch(struct vectors_batch *b, struct oj_matches *out,
+                            struct oj_error *err)
+{
+    const struct vectors_index *self = b->self;
+    int n_threads = self->args.options.n_threads;
+    int64_t n = 0;
+    OJ_TRY(
+        oj_similar_rows_open(&b->rows, &self->args, b->input, n_threads, err));
+    OJ_NEW_ZEROED(b->worker, n_threads, err);
+    for (int t = 0; t < n_threads; t++)
+        OJ_NEW(b->worker[t].at, self->blocks.n_padded, err);
+    if (self->blocks.n_rows > 0 && b->input->n_features > 0)
+        OJ_TRY(sort_rows(b, &n, err));
+    OJ_TRY(oj_parallel_try(n_threads, n, ROWS_AT_ONCE, join_row, b, err));
+    return oj_similar_rows_answer(&b->rows, b->input, out, err);
+}
+
+static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
+                      struct oj_matches *out, struct oj_stats *stats,
+                      struct oj_error *err)
+{
+    struct vectors_batch b = {.self = (void *)wrapped, .input = input};
+    double start = oj_clock_seconds();
+    oj_status status = join_batch(&b, out, err);
+    for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)
+    {
+        stats->n_candidates += b.worker[t].n_candidates;
+        oj_free(b.worker[t].at);
+        oj_free(b.worker[t].least.value);
+    }
+    oj_free(b.worker);
+    oj_free(b.order);
+    oj_free(b.room);
+    oj_similar_rows_close(&b.rows);
+    stats->refine_s += oj_clock_seconds() - start;
+    return status;
+}
+
+const struct oj_engine oj_cpu_similar_vectors = {"blocks of vectors",
+                                                 oj_similar_vectors_takes,
+                                                 sizeof(struct vectors_index),
+                                                 build,
+                                                 join,
+                                                 free_side,
+                                                 free_batches,
+                                                 NULL};

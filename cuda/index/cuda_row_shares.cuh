@@ -1,0 +1,156 @@
+/** Batches that are joined as they are, of features of any kinds: runs of rows
+ *  are dealt out to the devices, and their pairs put together.
+ */
+#ifndef CUDA_ROW_SHARES_CUH
+#define CUDA_ROW_SHARES_CUH
+
+#include "../device/cuda_copy.h"
+#include "../device/cuda_work.cuh"
+#include "cuda_index.h"
+
+/** Pairs of some rows in a row, on the host. Owner. */
+struct oj_cuda_part
+{
+    int64_t n_rows, n_pairs, cap_offset, cap_row, cap_measure;
+    int64_t *offset; /**< [n_rows + 1] */
+    int32_t *row;    /**< [n_pairs] ordinals of join features */
+    double *measure;
+
+    /* Of all parts. */
+    int64_t most;   /**< pairs; 0: any number */
+    int64_t *n_all; /**< pairs so far; changed atomically */
+};
+
+/** OJ_ERR_TOO_MANY_PAIRS where n_pairs more are too many for the batch. */
+OJ_MUST_USE oj_status oj_cuda_part_fits(const struct oj_cuda_part *part,
+                                        int64_t n_pairs, struct oj_error *err);
+
+/** Room for n_rows more rows with n_pairs: offset to be filled from
+ *  offset[n_rows_before] on, beginning with n_pairs_before, and the pairs from
+ *  there on.  They count at once. */
+OJ_MUST_USE oj_status oj_cuda_part_room(struct oj_cuda_part *part,
+                                        int64_t n_rows, int64_t n_pairs,
+                                        struct oj_error *err);
+
+/** Adds rows first .. first + n - 1 of input and their pairs to part.  Where
+ *  it returns OJ_ERR_NOMEM, half as many rows are asked for.  The device is
+ *  current. */
+typedef oj_status oj_cuda_part_finder(const struct oj_cuda_index *index,
+                                      const struct oj_flat *input,
+                                      int64_t first, int64_t n,
+                                      struct oj_cuda_part *part,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err);
+
+/** The pairs of input by find, for join_batch() of family. */
+OJ_MUST_USE oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
+                                         const struct oj_flat *input,
+                                         oj_cuda_part_finder *find,
+                                         struct oj_matches *out,
+                                         struct oj_stats *stats,
+                                         struct oj_error *err);
+
+/* --- what a side brings ----------------------------------------------------
+ */
+
+/** *out [n]: host's, which outlives the stream's work; NULL where it is. */
+template <typename T>
+OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
+                                  int64_t n, const T **out)
+{
+    T *to = NULL;
+    *out = NULL;
+    if (host == NULL || n == 0)
+        return OJ_OK;
+    OJ_TRY(work->make(n, &to));
+    *out = to;
+    return oj_cuda_copy_in(work->device, work->stream, to, host,
+                           n * (int64_t)sizeof(T), work->err);
+}
+
+/** The columns of features first .. first + n - 1 that relation looks at. */
+OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
+                                          const struct oj_flat *flat,
+                                          int64_t first, int64_t n,
+                                          const struct oj_relation *relation,
+                                          struct oj_cuda_columns *out);
+
+/** The conditions of relation on such columns; ranks are ordinals. */
+struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
+                                    const struct oj_cuda_columns *rows,
+                                    const struct oj_cuda_columns *features);
+
+/* --- pairs on the device ---------------------------------------------------
+ */
+
+/** Pairs of rows 0 .. with ordinals of join features, in any order, each once;
+ *  those beyond capacity are only counted. */
+struct oj_cuda_found
+{
+    int64_t capacity;
+    unsigned long long *n;
+    int32_t *row, *feature; /**< [capacity] */
+    double *measure;
+};
+
+/** Adds a pair of each lane that has one; all lanes of the warp meet. */
+static __device__ __forceinline__ void
+oj_cuda_found_put(const struct oj_cuda_found &found, int has_one, int32_t row,
+                  int32_t feature, double measure)
+{
+    unsigned which = __ballot_sync(~0u, has_one), lane = threadIdx.x % 32;
+    unsigned long long at = 0;
+    if (which == 0)
+        return;
+    if (lane == 0)
+        at = atomicAdd(found.n, (unsigned long long)__popc(which));
+    at = __shfl_sync(~0u, at, 0) + (unsigned)__popc(which & ((1u << lane) - 1));
+    if (!has_one || (int64_t)at >= found.capacity)
+        return;
+    found.row[at] = row;
+    found.feature[at] = feature;
+    found.measure[at] = measure;
+}
+
+/** Adds n_rows rows and the n pairs of found to part: row by row, then with
+ *  by_measure by measure, then by rank (NULL: the ordinal).  Waits for the
+ *  stream. */
+OJ_MUST_USE oj_status oj_cuda_part_add(struct oj_cuda_work *work,
+                                       int64_t n_rows, const int32_t *rank,
+                                       int by_measure,
+                                       const struct oj_cuda_found *found,
+                                       int64_t n, struct oj_cuda_part *part);
+
+/** find() puts the pairs of n_rows rows into *found, which has room for so
+ * many, and is asked once more where that was not enough; then they go to part.
+ */
+template <typename Find>
+OJ_MUST_USE oj_status oj_cuda_part_find(struct oj_cuda_work *work,
+                                        int64_t n_rows, const int32_t *rank,
+                                        int by_measure,
+                                        struct oj_cuda_found *found,
+                                        int64_t room, struct oj_cuda_part *part,
+                                        Find find)
+{
+    for (;;)
+    {
+        struct oj_cuda_work own(work);
+        unsigned long long n;
+        found->capacity = room;
+        OJ_TRY(own.make_zeros(1, &found->n));
+        OJ_TRY(own.make(room, &found->row, &found->feature));
+        OJ_TRY(own.make(room, &found->measure));
+        OJ_TRY(find());
+        OJ_TRY(own.read(found->n, &n));
+        OJ_TRY(oj_cuda_part_fits(part, (int64_t)n, own.err));
+        if (n > INT32_MAX)
+            return oj_fail(own.err, OJ_ERR_NOMEM,
+                           "%llu pairs are too many to be sorted at once", n);
+        if ((int64_t)n <= room)
+            return oj_cuda_part_add(&own, n_rows, rank, by_measure, found,
+                                    (int64_t)n, part);
+        room = (int64_t)n;
+    }
+}
+
+#endif

@@ -1,0 +1,635 @@
+/* Distances of shapes: a block of threads for each row, warps measure pairs.
+ *
+ * The bound of a pair is the greatest difference of the sides of the two boxes,
+ * as in cpu_similar_shapes.c.  The nearest are looked for in rounds of rising
+ * bounds, of 64 features, then four times as many, and so on, each against the
+ * k-th distance so far; what is nearer than that is never given up, so that the
+ * answer does not depend on who comes first.
+ *
+ *  bounds  of all features -> counts of 64 steps for each power of two
+ *  round   features of some steps -> candidates -> warps -> the k nearest
+ *
+ * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
+ * breaking (Taha and Hanbury 2015); ours. */
+#include "../../algs/kernels/oj_square_limit.h"
+#include "../../flatten/base/oj_array.h"
+#include "../index/cuda_row_shares.cuh"
+#include "cuda_shape_pair.cuh"
+
+enum
+{
+    BLOCK = 256,
+    WARP = OJ_SHAPE_WARP,
+    N_STEPS = 2048, /* of bounds: 32 powers of two */
+    STEP_BITS = 6,
+    FIRST_ROUND = 64,
+    MOST_CANDIDATES = 2 * BLOCK,
+    MOST_NEAREST = 256, /* k */
+    BLOCKS_OF_PROCESSOR = 4,
+    N_SIDES = 9
+};
+
+/* Between two looks at the cancel flag. */
+static const int64_t rows_at_once = 2048;
+
+/* A side, and what decides of its pairs. */
+struct cuda_shapes
+{
+    struct oj_cuda_shape_side side;
+    int64_t most_vertices; /* of a feature */
+    struct oj_cuda_columns columns;
+    const double *max_distance;
+};
+
+struct cuda_shapes_index
+{
+    struct oj_cuda_index base;
+    struct cuda_shapes of;
+    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
+};
+
+/* Rows against the join side. */
+struct cuda_shape_pairs
+{
+    struct cuda_shapes rows, features;
+    struct oj_pair_rule rule;
+    enum oj_distance_kind kind;
+    double max_distance, min_distance;
+    int k; /* 0: all within the distance */
+    const int32_t *rank;
+    int first, end; /* rows of this run */
+    unsigned *next; /* row less first */
+    double *leash;  /* [warps * most_leash], or NULL */
+    int64_t most_leash;
+    struct oj_cuda_found found;
+};
+
+/* --- a side --------------------------------------------------------------- */
+
+/* Arrays of a side on the host. Owner. */
+struct shape_arrays
+{
+    int64_t n_blocks, cap_block;
+    int64_t *vertex, *block_offset;
+    int32_t *n_vertices;
+    struct oj_cuda_shape_block *block;
+};
+
+/* Blocks of a run of vertices. */
+static oj_status add_run(struct shape_arrays *to, int64_t first, int64_t end,
+                         int of_segments, struct oj_error *err)
+{
+    int64_t n = end - first - of_segments;
+    for (int64_t i = 0; i == 0 || i < n; i += WARP)
+    {
+        struct oj_cuda_shape_block block = {first + i, WARP, 0};
+        if (n - i < WARP)
+            block.n = (int32_t)(n - i);
+        OJ_ROOM(to->block, to->n_blocks, to->n_blocks + 1, to->cap_block, err);
+        to->block[to->n_blocks++] = block;
+    }
+    return OJ_OK;
+}
+
+/* Vertices count from base. */
+static oj_status add_feature(struct shape_arrays *to,
+                             const struct oj_flat *flat, int64_t feature,
+                             int64_t base, int of_segments,
+                             struct oj_error *err)
+{
+    int64_t first, end;
+    oj_flat_vertices(flat, feature, &first, &end);
+    if (first == end)
+        return OJ_OK;
+    if (!of_segments || oj_flat_is_points(flat))
+        return add_run(to, first - base, end - base, of_segments, err);
+    for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
+         ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
+        OJ_TRY(add_run(to, flat->vertex_offset[ring] - base,
+                       flat->vertex_offset[ring + 1] - base, of_segments, err));
+    return OJ_OK;
+}
+
+static oj_status make_arrays(struct shape_arrays *to,
+                             const struct oj_flat *flat, int64_t first,
+                             int64_t n, int of_segments, int64_t *base,
+                             int64_t *n_vertices, struct cuda_shapes *out,
+                             struct oj_error *err)
+{
+    int64_t v, end = 0;
+    oj_flat_vertices(flat, first, base, &end);
+    to->vertex = (int64_t *)oj_malloc(n, sizeof *to->vertex);
+    to->n_vertices = (int32_t *)oj_malloc(n, sizeof *to->n_vertices);
+    to->block_offset = (int64_t *)oj_malloc(n + 1, sizeof *to->block_offset);
+    if (to->vertex == NULL || to->n_vertices == NULL ||
+        to->block_offset == NULL)
+        return oj_fail_nomem(err, 3 * n, sizeof *to->vertex);
+    for (int64_t i = 0; i < n; i++)
+    {
+        oj_flat_vertices(flat, first + i, &v, &end);
+        if (end - v > INT32_MAX)
+            return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                           "a feature has too many vertices for the GPU");
+        to->vertex[i] = v - *base;
+        to->n_vertices[i] = (int32_t)(end - v);
+        if (end - v > out->most_vertices)
+            out->most_vertices = end - v;
+        to->block_offset[i] = to->n_blocks;
+        OJ_TRY(add_feature(to, flat, first + i, *base, of_segments, err));
+    }
+    to->block_offset[n] = to->n_blocks;
+    /* a point without a place is a vertex, too */
+    *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
+    return OJ_OK;
+}
+
+/* Boxes of the blocks, and of the features. */
+static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
+                            int of_segments, struct oj_cuda_shape_side *out)
+{
+    struct oj_box *box;
+    double *sides;
+    OJ_TRY(work->make(n_blocks, &box));
+    OJ_TRY(work->make(N_SIDES * out->n, &sides));
+    out->box = box;
+    out->sides = sides;
+    const struct oj_cuda_shape_side side = *out;
+    OJ_TRY(work->each(n_blocks,
+                      [=] __device__(int64_t i)
+                      {
+                          struct oj_cuda_shape_block of = side.block[i];
+                          struct oj_box around = oj_box_empty();
+                          for (int64_t v = of.first;
+                               v < of.first + of.n + of_segments; v++)
+                              oj_box_add_point(&around, side.x[v], side.y[v]);
+                          box[i] = oj_box_around(&around, 0.0);
+                      }));
+    return work->each(side.n,
+                      [=] __device__(int64_t i)
+                      {
+                          struct oj_box around = oj_box_empty();
+                          double *to = sides + N_SIDES * i;
+                          int64_t v = side.vertex[i];
+                          int64_t n = side.n_vertices[i];
+                          if (n == 0)
+                              return;
+                          for (int64_t b = side.block_offset[i];
+                               b < side.block_offset[i + 1]; b++)
+                              oj_box_add_box(&around, &side.box[b]);
+                          to[0] = around.x0;
+                          to[1] = around.y0;
+                          to[2] = around.x1;
+                          to[3] = around.y1;
+                          to[4] = side.x[v];
+                          to[5] = side.y[v];
+                          to[6] = side.x[v + n - 1];
+                          to[7] = side.y[v + n - 1];
+                          to[8] = 2.0 * oj_box_slack(oj_box_size(&around));
+                      });
+}
+
+static oj_status put_arrays(struct oj_cuda_work *work,
+                            const struct shape_arrays *arrays,
+                            const struct oj_flat *flat, int64_t base,
+                            int64_t n_vertices, int of_segments,
+                            struct oj_cuda_shape_side *side)
+{
+    OJ_TRY(oj_cuda_put(work, flat->x + base, n_vertices, &side->x));
+    OJ_TRY(oj_cuda_put(work, flat->y + base, n_vertices, &side->y));
+    OJ_TRY(oj_cuda_put(work, arrays->vertex, side->n, &side->vertex));
+    OJ_TRY(oj_cuda_put(work, arrays->n_vertices, side->n, &side->n_vertices));
+    OJ_TRY(oj_cuda_put(work, arrays->block_offset, side->n + 1,
+                       &side->block_offset));
+    OJ_TRY(oj_cuda_put(work, arrays->block, arrays->n_blocks, &side->block));
+    OJ_TRY(make_boxes(work, arrays->n_blocks, of_segments, side));
+    return work->wait();
+}
+
+static oj_status put_side(struct oj_cuda_work *work, const struct oj_flat *flat,
+                          int64_t first, int64_t n,
+                          const struct oj_relation *relation,
+                          struct cuda_shapes *out)
+{
+    int of_segments = relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS &&
+                      relation->distance != OJ_DISTANCE_FRECHET;
+    struct shape_arrays arrays = {};
+    int64_t base = 0, n_vertices = 0;
+    oj_status status;
+    out->side.n = n;
+    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
+    if (flat->max_distance != NULL)
+        OJ_TRY(oj_cuda_put(work, flat->max_distance + first, n,
+                           &out->max_distance));
+    status = make_arrays(&arrays, flat, first, n, of_segments, &base,
+                         &n_vertices, out, work->err);
+    if (status == OJ_OK)
+        status = put_arrays(work, &arrays, flat, base, n_vertices, of_segments,
+                            &out->side);
+    /* copies of the arrays may be on their way */
+    (void)cudaStreamSynchronize(work->stream);
+    oj_free(arrays.vertex);
+    oj_free(arrays.n_vertices);
+    oj_free(arrays.block_offset);
+    oj_free(arrays.block);
+    return status;
+}
+
+/* --- bounds --------------------------------------------------------------- */
+
+/* At most the distance of the two. */
+static __device__ double bound_of(const struct cuda_shape_pairs &p,
+                                  const double *a, const double *b)
+{
+    double most = 0.0;
+    for (int d = 0; d < 4; d++)
+    {
+        /* by which the row sticks out */
+        double out = d < 2 ? b[d] - a[d] : a[d] - b[d];
+        if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+            most = oj_larger(most, out);
+        if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF)
+            most = oj_larger(most, -out);
+    }
+    for (int d = 4; d < 8 && p.kind == OJ_DISTANCE_FRECHET; d++)
+        most = oj_larger(most, fabs(a[d] - b[d]));
+    most -= a[8] + b[8];
+    /* squares of less than this underflow, and so may what is measured */
+    return most > 1e-150 ? most : 0.0;
+}
+
+/* Steps ascend with bounds; most: of the greatest. */
+static __device__ int step_of(double bound, unsigned most)
+{
+    unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
+    return bits + N_STEPS > most ? (int)(bits + N_STEPS - 1 - most) : 0;
+}
+
+static __device__ double limit_of(const struct cuda_shape_pairs &p, int64_t row,
+                                  int64_t feature)
+{
+    double d = p.max_distance;
+    if (p.rows.max_distance != NULL)
+        d = p.rows.max_distance[row];
+    else if (p.features.max_distance != NULL)
+        d = p.features.max_distance[feature];
+    return d >= 0.0 ? d : -1.0;
+}
+
+/* --- a row ---------------------------------------------------------------- */
+
+/* What the threads of a block share. */
+struct cuda_shape_row
+{
+    unsigned count[N_STEPS]; /* of features by steps of bounds */
+    unsigned most_step;      /* bits of the greatest bound */
+    int row, end_step, n_candidates, next;
+
+    int32_t candidate[MOST_CANDIDATES];
+    double bound[MOST_CANDIDATES];
+
+    /* The nearest so far, in order. */
+    int lock, n_nearest;
+    double kth; /* changed under the lock, and only falls */
+    double distance[MOST_NEAREST];
+    int32_t feature[MOST_NEAREST];
+};
+
+static __device__ double load_kth(const struct cuda_shape_row &r)
+{
+    return *(const volatile double *)&r.kth;
+}
+
+static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
+                                int32_t feature, double other_d, int32_t other)
+{
+    if (d != other_d)
+        return d < other_d;
+    return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
+}
+
+/* One lane of a warp at a time. */
+static __device__ void keep(const struct cuda_shape_pairs &p,
+                            struct cuda_shape_row *r, int32_t feature,
+                            double distance)
+{
+    volatile double *distances = r->distance;
+    volatile int32_t *features = r->feature;
+    volatile int *n_nearest = &r->n_nearest;
+    while (atomicCAS(&r->lock, 0, 1) != 0)
+        ;
+    __threadfence();
+    int n = *n_nearest, at = n;
+    if (n < p.k)
+        *n_nearest = n + 1;
+    else if (is_before(p, distance, feature, distances[n - 1], features[n - 1]))
+        at = n - 1;
+    else
+        at = p.k;
+    if (at < p.k)
+    {
+        for (; at > 0 && is_before(p, distance, feature, distances[at - 1],
+                                   features[at - 1]);
+             at--)
+        {
+            distances[at] = distances[at - 1];
+            features[at] = features[at - 1];
+        }
+        distances[at] = distance;
+        features[at] = feature;
+        if (*n_nearest == p.k)
+            *(volatile double *)&r->kth = distances[p.k - 1];
+    }
+    __threadfence();
+    atomicExch(&r->lock, 0);
+}
+
+template <int SEGMENTS>
+static __device__ double measure2(const struct cuda_shape_pairs &p, int row,
+                                  int32_t feature, double limit2)
+{
+    double d2 = 0.0;
+    if (p.kind == OJ_DISTANCE_FRECHET)
+    {
+        int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+        return oj_warp_frechet2(p.rows.side, row, p.features.side, feature,
+                                limit2, p.leash + warp * p.most_leash);
+    }
+    if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        d2 = oj_warp_directed2<SEGMENTS>(p.rows.side, row, p.features.side,
+                                         feature, d2, limit2);
+    if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
+        d2 = oj_warp_directed2<SEGMENTS>(p.features.side, feature, p.rows.side,
+                                         row, d2, limit2);
+    return d2;
+}
+
+/* A warp: a candidate that may still count. */
+template <int SEGMENTS>
+static __device__ void measure(const struct cuda_shape_pairs &p,
+                               struct cuda_shape_row *r, int32_t feature,
+                               double bound)
+{
+    int lane = threadIdx.x % WARP, counts;
+    double limit = limit_of(p, r->row, feature), distance;
+    /* one lane's for all: it falls meanwhile */
+    double kth = p.k > 0 ? __shfl_sync(~0u, load_kth(*r), 0) : (double)INFINITY;
+    limit = kth < limit ? kth : limit;
+    if (!(limit >= bound) || !oj_pair_rule_passes(&p.rule, r->row, feature, 0))
+        return;
+    distance = sqrt(measure2<SEGMENTS>(p, r->row, feature,
+                                       limit < INFINITY ? oj_square_most(limit)
+                                                        : (double)INFINITY));
+    counts =
+        distance <= limit && distance < INFINITY && distance >= p.min_distance;
+    if (p.k == 0)
+        oj_cuda_found_put(p.found, counts && lane == 0, r->row, feature,
+                          distance);
+    else if (counts && lane == 0)
+        keep(p, r, feature, distance);
+    __syncwarp();
+}
+
+/* All threads: the candidates so far. */
+template <int SEGMENTS>
+static __device__ void measure_all(const struct cuda_shape_pairs &p,
+                                   struct cuda_shape_row *r)
+{
+    __syncthreads();
+    int n = r->n_candidates, lane = threadIdx.x % WARP;
+    for (;;)
+    {
+        int i = 0;
+        if (lane == 0)
+            i = atomicAdd(&r->next, 1);
+        i = __shfl_sync(~0u, i, 0);
+        if (i >= n)
+            break;
+        measure<SEGMENTS>(p, r, r->candidate[i], r->bound[i]);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        r->n_candidates = r->next = 0;
+    __syncthreads();
+}
+
+/* All threads: features of the steps from first to r->end_step - 1. */
+template <int SEGMENTS>
+static __device__ void run_round(const struct cuda_shape_pairs &p,
+                                 struct cuda_shape_row *r, int first)
+{
+    const double *sides = p.rows.side.sides + N_SIDES * (int64_t)r->row;
+    int end = r->end_step;
+    for (int64_t at = 0; at < p.features.side.n; at += BLOCK)
+    {
+        int64_t f = at + threadIdx.x;
+        if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
+        {
+            double bound =
+                bound_of(p, sides, p.features.side.sides + N_SIDES * f);
+            int step = step_of(bound, r->most_step);
+            double limit = limit_of(p, r->row, f);
+            if (p.k > 0 && load_kth(*r) < limit)
+                limit = load_kth(*r);
+            if (step >= first && step < end && bound <= limit)
+            {
+                int place = atomicAdd(&r->n_candidates, 1);
+                r->candidate[place] = (int32_t)f;
+                r->bound[place] = bound;
+            }
+        }
+        if (__syncthreads_count(r->n_candidates > MOST_CANDIDATES - BLOCK) > 0)
+            measure_all<SEGMENTS>(p, r);
+    }
+    measure_all<SEGMENTS>(p, r);
+}
+
+/* All threads: how many features there are by steps of their bounds. */
+static __device__ void count_steps(const struct cuda_shape_pairs &p,
+                                   struct cuda_shape_row *r)
+{
+    const double *sides = p.rows.side.sides + N_SIDES * (int64_t)r->row;
+    const struct oj_cuda_shape_side &side = p.features.side;
+    for (int i = threadIdx.x; i < N_STEPS; i += BLOCK)
+        r->count[i] = 0;
+    for (int64_t f = threadIdx.x; f < side.n; f += BLOCK)
+    {
+        if (side.n_vertices[f] > 0)
+            atomicMax(&r->most_step, __float_as_uint((float)bound_of(
+                                         p, sides, side.sides + N_SIDES * f)) >>
+                                         (23 - STEP_BITS));
+    }
+    __syncthreads();
+    for (int64_t f = threadIdx.x; f < side.n && p.k > 0; f += BLOCK)
+    {
+        if (side.n_vertices[f] > 0)
+            atomicAdd(
+                &r->count[step_of(bound_of(p, sides, side.sides + N_SIDES * f),
+                                  r->most_step)],
+                1u);
+    }
+    __syncthreads();
+}
+
+template <int SEGMENTS>
+static __device__ void search_row(const struct cuda_shape_pairs &p,
+                                  struct cuda_shape_row *r)
+{
+    int64_t wanted = FIRST_ROUND;
+    int first = 0;
+    if (p.rows.side.n_vertices[r->row] == 0)
+        return;
+    count_steps(p, r);
+    for (; first < N_STEPS; first = r->end_step, wanted *= 4)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            int64_t n = 0;
+            int end = p.k > 0 ? first : N_STEPS;
+            while (end < N_STEPS && n < wanted)
+                n += r->count[end++];
+            r->end_step = end;
+        }
+        __syncthreads();
+        run_round<SEGMENTS>(p, r, first);
+    }
+    if (p.k == 0 || threadIdx.x >= WARP)
+        return;
+    for (int i = threadIdx.x; i - (int)threadIdx.x < r->n_nearest; i += WARP)
+    {
+        int has_one = i < r->n_nearest;
+        oj_cuda_found_put(p.found, has_one, r->row, has_one ? r->feature[i] : 0,
+                          has_one ? r->distance[i] : 0.0);
+    }
+}
+
+template <int SEGMENTS>
+static __global__ void __launch_bounds__(BLOCK)
+    search(const __grid_constant__ struct cuda_shape_pairs p)
+{
+    __shared__ struct cuda_shape_row r;
+    for (;;)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            r.row = p.first + (int)atomicAdd(p.next, 1u);
+            r.most_step = 0;
+            r.n_candidates = r.next = r.lock = r.n_nearest = 0;
+            r.kth = INFINITY;
+        }
+        __syncthreads();
+        if (r.row >= p.end)
+            return;
+        search_row<SEGMENTS>(p, &r);
+    }
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static oj_status search_all(struct oj_cuda_work *work,
+                            struct cuda_shape_pairs *p, int of_segments,
+                            unsigned n_blocks)
+{
+    for (int64_t at = 0; at < p->rows.side.n; at += rows_at_once)
+    {
+        int64_t left = p->rows.side.n - at;
+        p->first = (int)at;
+        p->end = (int)(at + (left < rows_at_once ? left : rows_at_once));
+        OJ_TRY(work->clear(p->next, 1));
+        OJ_TRY(work->run_blocks<BLOCK>(
+            n_blocks, of_segments ? search<1> : search<0>, *p));
+        OJ_TRY(work->wait());
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+    }
+    return OJ_OK;
+}
+
+static oj_status find_pairs(struct oj_cuda_work *work,
+                            struct cuda_shape_pairs *p,
+                            struct oj_cuda_part *part, struct oj_stats *stats)
+{
+    int64_t n = p->rows.side.n, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
+    int of_segments = p->kind != OJ_DISTANCE_HAUSDORFF_POINTS;
+    unsigned blocks =
+        (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
+    blocks = n < blocks ? (unsigned)n : blocks;
+    OJ_TRY(work->make(1, &p->next));
+    p->most_leash = p->features.most_vertices;
+    if (p->kind == OJ_DISTANCE_FRECHET)
+        OJ_TRY(work->make(blocks * (BLOCK / WARP) * p->most_leash, &p->leash));
+    OJ_TRY(oj_cuda_part_find(
+        work, n, p->rank, p->k > 0, &p->found, room, part,
+        [&]() { return search_all(work, p, of_segments, blocks); }));
+    stats->n_candidates += n * p->features.side.n;
+    return OJ_OK;
+}
+
+static oj_status join_rows(const struct oj_cuda_index *index,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_cuda_part *part,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct cuda_shapes_index *self =
+        (const struct cuda_shapes_index *)index;
+    const struct oj_relation *relation = &index->relation;
+    struct oj_cuda_work work(index->device, index->device->stream,
+                             "measuring shapes", err);
+    struct cuda_shape_pairs p = {};
+    OJ_TRY(put_side(&work, input, first, n, relation, &p.rows));
+    p.features = self->of;
+    p.rank = self->rank;
+    p.kind = relation->distance;
+    p.max_distance = relation->max_distance;
+    p.min_distance = relation->min_distance;
+    p.k = relation->op == OJ_OP_NEAREST ? (int)relation->k : 0;
+    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    return find_pairs(&work, &p, part, stats);
+}
+
+/* --- the family ----------------------------------------------------------- */
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
+           relation->distance != OJ_DISTANCE_LEAST &&
+           relation->metric == OJ_METRIC_PLANAR && relation->n_similar == 0 &&
+           !relation->exclude_same_geometry &&
+           (relation->op != OJ_OP_NEAREST ||
+            (relation->k <= MOST_NEAREST && relation->ties == OJ_TIES_FIRST));
+}
+
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+{
+    struct cuda_shapes_index *self = (struct cuda_shapes_index *)index;
+    const struct oj_flat *flat = index->layer->flat;
+    if (flat->n_features == 0)
+        return OJ_OK;
+    OJ_TRY(
+        put_side(work, flat, 0, flat->n_features, &index->relation, &self->of));
+    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
+                       &self->rank);
+}
+
+static oj_status join_batch(struct oj_gpu_index *index, int family,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
+}
+
+const struct oj_cuda_family oj_cuda_similar_shapes = {
+    "distances of shapes, a block for each row",
+    takes,
+    sizeof(struct cuda_shapes_index),
+    build,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    1,
+    join_batch,
+};

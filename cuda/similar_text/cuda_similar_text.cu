@@ -1,0 +1,513 @@
+/* Pairs of similar texts: bits of all rows against bits of all join features
+ * that are neither too small nor too large, and those that few bits tell apart
+ * token by token.
+ *
+ *  rows, by size     | 128 rows, a thread each   bits in registers
+ *  features, by size | 128 features at a time    bits in shared memory
+ *
+ * Bit t % n of a set is set when it has an odd number of the tokens t, t + n,
+ * ..: two sets of a and b tokens with o in common differ in a + b - 2 o bits at
+ * most.  The numbers of tokens ascend with how often they come, so that the n
+ * most frequent have a bit each; with a bit for every token there is, the
+ * difference is exact.  How many bits are worth it is told by pairs that are
+ * tried beforehand.  Tokens without a number are in no bit, and in no other
+ * set.
+ *
+ * With pairs of ascending FIDs alone, sets of one size stand in the order of
+ * their numbers, and features whose FIDs are all too small are stepped over.
+ *
+ * Source: Sandes, Teodoro, Melo 2020 (bits of all pairs on a GPU); the choice
+ * of bits is ours. */
+#include "../device/cuda_offsets.cuh"
+#include "cuda_text_side.cuh"
+
+enum
+{
+    WARP = 32,
+    TILE = 128, /* rows of a block, and features at a time */
+    N_WARPS = TILE / WARP,
+    QUEUE = 2 * WARP,    /* pairs of a warp that wait to be counted */
+    LEAST_SLICE = 16384, /* features of a block */
+    MOST_SLICES = 60000,
+    N_TRIED = 1 << 14, /* pairs, for the choice of bits */
+    LEAST_WORDS = 4,
+    MOST_WORDS = 64,
+    N_CHOICES = 5 /* 128, 256 .. 2048 bits */
+};
+
+/* Pairs that a device compares between two looks at the cancel flag, with bits
+ * of 128: some tenths of a second. */
+static const double most_at_once = 4e10;
+
+/* In what the words of a pair cost: a token of a pair that is counted. */
+static const double token_cost = 16.0;
+
+struct cuda_text_index
+{
+    struct oj_cuda_index base;
+    struct oj_cuda_text_side side;
+    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
+};
+
+/* Rows against the join side. */
+struct cuda_text_pairs
+{
+    struct oj_cuda_text_side rows, features;
+    struct oj_text_condition condition;
+    struct oj_pair_rule rule;
+    const uint32_t *row_bits, *feature_bits; /* in order of size */
+    const int32_t *first, *end; /* [rows.n] of features in order that fit the
+                                   row at each place */
+    int64_t slice;              /* features of a block */
+    int64_t first_tile;         /* of rows */
+
+    struct oj_cuda_found found;
+};
+
+/* Bits of all sets, in order of size: words each. */
+static oj_status make_bits(struct oj_cuda_work *work,
+                           const struct oj_cuda_text_side &of, int words,
+                           const uint32_t **out)
+{
+    const struct oj_cuda_text_side side = of;
+    uint32_t *bits;
+    OJ_TRY(work->make_zeros(side.n * words, &bits));
+    *out = bits;
+    return work->each(side.n,
+                      [=] __device__(int64_t place)
+                      {
+                          int32_t row = side.order[place];
+                          const uint32_t *token = side.tokens(row);
+                          uint32_t *word = bits + place * words;
+                          int n = side.known(row);
+                          for (int i = 0; i < n; i++)
+                              word[token[i] / 32 % (unsigned)words] ^=
+                                  1u << token[i] % 32;
+                      });
+}
+
+/* --- which features fit a row by size ------------------------------------- */
+
+static __device__ int fits(const struct oj_text_condition &condition, int64_t a,
+                           int64_t b)
+{
+    return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
+}
+
+/* The first feature in order that is large enough for a, or too large. */
+static __device__ int32_t find_end(const struct oj_cuda_text_side &features,
+                                   const struct oj_text_condition &condition,
+                                   int64_t a, int is_large)
+{
+    int64_t low = 0, high = features.n;
+    while (low < high)
+    {
+        int64_t middle = (low + high) / 2;
+        int64_t b = features.size[features.order[middle]];
+        int is_before = is_large ? b <= a || fits(condition, a, b)
+                                 : b < a && (b == 0 || !fits(condition, a, b));
+        if (is_before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (int32_t)low;
+}
+
+static oj_status find_ends(struct oj_cuda_work *work,
+                           struct cuda_text_pairs *pairs)
+{
+    int32_t *first, *end;
+    int64_t n = pairs->rows.n;
+    OJ_TRY(work->make(n, &first, &end));
+    pairs->first = first;
+    pairs->end = end;
+    const struct cuda_text_pairs p = *pairs;
+    return work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t a = p.rows.size[p.rows.order[i]];
+                          first[i] = end[i] = 0;
+                          if (a == 0)
+                              return;
+                          first[i] = find_end(p.features, p.condition, a, 0);
+                          end[i] = find_end(p.features, p.condition, a, 1);
+                      });
+}
+
+/* --- how many bits -------------------------------------------------------- */
+
+/* What the pairs would cost that each number of bits lets pass. */
+struct cuda_text_trial
+{
+    const int64_t *sums; /* [rows.n + 1] pairs by size of rows in order */
+    int64_t n_pairs;
+    unsigned long long *tokens; /* [N_CHOICES] of such pairs */
+};
+
+static __device__ void toggle(const struct oj_cuda_text_side &side, int32_t row,
+                              uint32_t *word)
+{
+    const uint32_t *token = side.tokens(row);
+    int n = side.known(row);
+    for (int i = 0; i < n; i++)
+        word[token[i] / 32 % MOST_WORDS] ^= 1u << token[i] % 32;
+}
+
+static __global__ void
+try_pairs(const __grid_constant__ struct cuda_text_pairs p,
+          const __grid_constant__ struct cuda_text_trial trial)
+{
+    unsigned i = blockIdx.x * TILE + threadIdx.x;
+    uint32_t word[MOST_WORDS] = {};
+    /* some number between those of its neighbours */
+    int64_t at = (int64_t)((double)trial.n_pairs / N_TRIED *
+                           (i + (i * 2654435769u) * 0x1p-32));
+    if (i >= N_TRIED || at >= trial.n_pairs)
+        return;
+    int64_t place = oj_cuda_owner_of(trial.sums, (int64_t)0, p.rows.n, at);
+    int32_t row = p.rows.order[place];
+    int32_t feature =
+        p.features.order[p.first[place] + (at - trial.sums[place])];
+    int64_t a = p.rows.size[row], b = p.features.size[feature];
+    int known = p.rows.known(row) + p.features.known(feature);
+    int64_t limit = known - 2 * oj_text_least_common(&p.condition, a, b);
+    toggle(p.rows, row, word);
+    toggle(p.features, feature, word);
+    for (int n = MOST_WORDS, c = N_CHOICES - 1; c >= 0; c--, n /= 2)
+    {
+        int64_t d = 0;
+        for (int w = 0; w < n; w++)
+            d += __popc(word[w]);
+        if (d <= limit)
+            atomicAdd(&trial.tokens[c], (unsigned long long)known);
+        for (int w = 0; w < n / 2; w++)
+            word[w] ^= word[w + n / 2];
+    }
+}
+
+/* Words of bits that cost least, and the pairs to compare. */
+static oj_status choose_words(struct oj_cuda_work *work,
+                              const struct cuda_text_pairs *pairs,
+                              int64_t *n_pairs, int *words)
+{
+    struct oj_cuda_work own(work);
+    const struct cuda_text_pairs p = *pairs;
+    struct cuda_text_trial trial = {};
+    unsigned long long tokens[N_CHOICES];
+    uint32_t n_tokens = p.features.n_tokens;
+    double least = INFINITY;
+    int64_t *sums;
+    OJ_TRY(own.scan_computed(
+        p.rows.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < p.rows.n ? (int64_t)(p.end[i] - p.first[i]) : 0; },
+        &sums, n_pairs));
+    trial.sums = sums;
+    trial.n_pairs = *n_pairs;
+    *words = LEAST_WORDS;
+    if (*n_pairs == 0)
+        return OJ_OK;
+    OJ_TRY(own.make_zeros(N_CHOICES, &trial.tokens));
+    OJ_TRY(own.run<TILE>(N_TRIED, try_pairs, p, trial));
+    for (int c = 0; c < N_CHOICES; c++)
+        OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
+    for (int c = 0, n = LEAST_WORDS; c < N_CHOICES; c++, n *= 2)
+    {
+        double cost = n + token_cost * (double)tokens[c] / N_TRIED;
+        if (cost < least)
+        {
+            least = cost;
+            *words = n;
+        }
+        if (n * 32u >= n_tokens)
+            break;
+    }
+    return OJ_OK;
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+/* Tokens that both have; less than need, or some number below it. */
+static __device__ int count_common(const uint32_t *a, int n_a,
+                                   const uint32_t *b, int n_b, int need)
+{
+    int n = 0, i = 0, j = 0;
+    while (i < n_a && j < n_b && n + n_a - i >= need && n + n_b - j >= need)
+    {
+        uint32_t one = a[i], other = b[j];
+        n += one == other;
+        i += one <= other;
+        j += other <= one;
+    }
+    return n;
+}
+
+/* A pair a lane, for those below n. */
+static __device__ void count_pairs(const struct cuda_text_pairs &p,
+                                   int64_t row_place, int32_t feature_place,
+                                   int is_there)
+{
+    int32_t row = 0, feature = 0;
+    int common = 0;
+    if (is_there)
+    {
+        row = p.rows.order[row_place];
+        feature = p.features.order[feature_place];
+        int need = (int)oj_text_least_common(&p.condition, p.rows.size[row],
+                                             p.features.size[feature]);
+        is_there = oj_pair_rule_passes(&p.rule, row, feature, 0);
+        if (is_there)
+            common = count_common(p.rows.tokens(row), p.rows.known(row),
+                                  p.features.tokens(feature),
+                                  p.features.known(feature), need);
+        is_there = is_there && common >= need;
+    }
+    oj_cuda_found_put(p.found, is_there, row, feature,
+                      is_there ? -oj_text_similarity(p.condition.measure,
+                                                     common, p.rows.size[row],
+                                                     p.features.size[feature])
+                               : 0.0);
+}
+
+/* Bits that differ of four words; three counts for four. */
+static __device__ __forceinline__ int count_bits(const uint32_t *one,
+                                                 const uint4 &other)
+{
+    uint32_t a = one[0] ^ other.x, b = one[1] ^ other.y, c = one[2] ^ other.z;
+    return __popc(a ^ b ^ c) + 2 * __popc((a & b) | (a & c) | (b & c)) +
+           __popc(one[3] ^ other.w);
+}
+
+/* An FID so that of a pair that counts the row's is less. */
+static __device__ unsigned long long fid_key(const struct cuda_text_pairs &p,
+                                             int64_t fid)
+{
+    unsigned long long key = (unsigned long long)fid ^ (1ull << 63);
+    return p.rule.unordered > 0 ? key : ~key;
+}
+
+/* What all rows of a block have. */
+struct cuda_text_block
+{
+    int first, end; /* features that fit any of them */
+    unsigned long long least_key;
+};
+
+static __device__ void meet_rows(const struct cuda_text_pairs &p, int64_t place,
+                                 struct cuda_text_block *block)
+{
+    if (threadIdx.x == 0)
+    {
+        block->first = INT32_MAX;
+        block->end = 0;
+        block->least_key = ~0ull;
+    }
+    __syncthreads();
+    if (place < p.rows.n && p.first[place] < p.end[place])
+    {
+        atomicMin(&block->first, p.first[place]);
+        atomicMax(&block->end, p.end[place]);
+        if (p.rule.unordered != 0)
+            atomicMin(&block->least_key,
+                      fid_key(p, p.rows.columns.fid[p.rows.order[place]]));
+    }
+    __syncthreads();
+}
+
+template <int WORDS>
+static __global__ void __launch_bounds__(TILE)
+    compare(const __grid_constant__ struct cuda_text_pairs p)
+{
+    __shared__ uint4 tile[TILE * WORDS / 4];
+    __shared__ int tile_size[TILE];
+    __shared__ int tile_known[TILE];
+    __shared__ int32_t queue_feature[N_WARPS][QUEUE];
+    __shared__ int32_t queue_lane[N_WARPS][QUEUE];
+    __shared__ struct cuda_text_block block;
+    int t = (int)threadIdx.x, lane = t % WARP, warp = t / WARP, n_queue = 0;
+    int64_t place = (p.first_tile + blockIdx.x) * TILE + t;
+    int64_t warp_place = place - lane, from, end;
+    int a = 0, known = 0;
+    uint32_t mine[WORDS] = {};
+    meet_rows(p, place, &block);
+    from = block.first + blockIdx.y * p.slice;
+    end = block.end < from + p.slice ? block.end : from + p.slice;
+    if (from >= end)
+        return;
+    if (place < p.rows.n)
+    {
+        int32_t row = p.rows.order[place];
+        a = p.rows.size[row];
+        known = p.rows.known(row);
+        for (int w = 0; w < WORDS; w++)
+            mine[w] = p.row_bits[place * WORDS + w];
+    }
+    for (; from < end; from += TILE)
+    {
+        int n = end - from < TILE ? (int)(end - from) : TILE, b = -1, base = 0;
+        int counts = t < n;
+        int32_t feature = t < n ? p.features.order[from + t] : 0;
+        if (t < n && p.rule.unordered != 0)
+            counts =
+                fid_key(p, p.features.columns.fid[feature]) > block.least_key;
+        if (__syncthreads_count(counts) == 0)
+            continue;
+        if (t < n)
+        {
+            tile_size[t] = p.features.size[feature];
+            tile_known[t] = p.features.known(feature);
+        }
+        for (int i = t; i < n * (WORDS / 4); i += TILE)
+            tile[i] = ((const uint4 *)p.feature_bits)[from * (WORDS / 4) + i];
+        __syncthreads();
+        for (int j = 0; j < n; j++)
+        {
+            int d = -tile_known[j], passes;
+            unsigned which;
+            if (tile_size[j] != b)
+            {
+                int64_t need;
+                b = tile_size[j];
+                need = a > 0 && b > 0 ? oj_text_least_common(&p.condition, a, b)
+                                      : INT32_MAX;
+                base = need <= (a < b ? a : b) ? known - 2 * (int)need
+                                               : INT32_MIN / 2;
+            }
+#pragma unroll
+            for (int v = 0; v < WORDS / 4; v++)
+            {
+                d += count_bits(mine + 4 * v, tile[j * (WORDS / 4) + v]);
+                /* most pairs differ in too many bits long before the end */
+                if (v % 4 == 3 && v < WORDS / 4 - 1 &&
+                    !__any_sync(~0u, d <= base))
+                    break;
+            }
+            passes = d <= base;
+            which = __ballot_sync(~0u, passes);
+            if (which == 0)
+                continue;
+            if (passes)
+            {
+                int at = n_queue + __popc(which & ((1u << lane) - 1));
+                queue_feature[warp][at] = (int32_t)(from + j);
+                queue_lane[warp][at] = lane;
+            }
+            n_queue += __popc(which);
+            __syncwarp();
+            if (n_queue < WARP)
+                continue;
+            n_queue -= WARP;
+            count_pairs(p, warp_place + queue_lane[warp][n_queue + lane],
+                        queue_feature[warp][n_queue + lane], 1);
+            __syncwarp();
+        }
+        __syncthreads();
+    }
+    if (n_queue > 0)
+        count_pairs(p, warp_place + queue_lane[warp][lane],
+                    queue_feature[warp][lane], lane < n_queue);
+}
+
+typedef void comparing(const struct cuda_text_pairs);
+
+static comparing *const comparings[N_CHOICES] = {
+    compare<4>, compare<8>, compare<16>, compare<32>, compare<64>};
+
+/* All rows against all features, run by run. */
+static oj_status compare_all(struct oj_cuda_work *work,
+                             struct cuda_text_pairs *p, int words,
+                             int64_t n_pairs)
+{
+    int64_t tiles = (p->rows.n + TILE - 1) / TILE;
+    int64_t runs = (int64_t)((double)n_pairs * words / most_at_once / 4) + 1;
+    int64_t step = tiles / runs + 1;
+    int choice = 0;
+    while (LEAST_WORDS << choice < words)
+        choice++;
+    p->slice = p->features.n / MOST_SLICES + 1;
+    if (p->slice < LEAST_SLICE)
+        p->slice = LEAST_SLICE;
+    OJ_TRY(work->clear(p->found.n, 1));
+    for (int64_t at = 0; at < tiles; at += step)
+    {
+        dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
+                    oj_blocks(p->features.n, p->slice));
+        p->first_tile = at;
+        OJ_TRY(work->run_blocks<TILE>(blocks, comparings[choice], *p));
+        if (runs > 1)
+            OJ_TRY(work->wait());
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+    }
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static oj_status find_pairs(struct oj_cuda_work *work,
+                            struct cuda_text_pairs *pairs, const int32_t *rank,
+                            struct oj_cuda_part *part, struct oj_stats *stats)
+{
+    int64_t n_pairs = 0;
+    int words = 0;
+    OJ_TRY(find_ends(work, pairs));
+    OJ_TRY(choose_words(work, pairs, &n_pairs, &words));
+    OJ_TRY(make_bits(work, pairs->rows, words, &pairs->row_bits));
+    OJ_TRY(make_bits(work, pairs->features, words, &pairs->feature_bits));
+    OJ_TRY(oj_cuda_part_find(
+        work, pairs->rows.n, rank, 1, &pairs->found,
+        4 * pairs->rows.n + (1 << 16), part,
+        [&]() { return compare_all(work, pairs, words, n_pairs); }));
+    stats->n_candidates += n_pairs;
+    return OJ_OK;
+}
+
+static oj_status join_rows(const struct oj_cuda_index *index,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_cuda_part *part,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct cuda_text_index *self = (const struct cuda_text_index *)index;
+    struct oj_cuda_work work(index->device, index->device->stream,
+                             "comparing texts", err);
+    struct cuda_text_pairs pairs = {};
+    oj_status status = oj_cuda_text_side_make(&work, input, first, n,
+                                              &index->relation, &pairs.rows);
+    pairs.features = self->side;
+    pairs.condition = index->relation.similar[0];
+    pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
+                                 &pairs.features.columns);
+    if (status == OJ_OK)
+        status = find_pairs(&work, &pairs, self->rank, part, stats);
+    /* copies of the host's arrays may be on their way */
+    (void)cudaStreamSynchronize(work.stream);
+    return status;
+}
+
+/* --- the family ----------------------------------------------------------- */
+
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+{
+    struct cuda_text_index *self = (struct cuda_text_index *)index;
+    return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
+}
+
+static oj_status join_batch(struct oj_gpu_index *index, int family,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
+}
+
+const struct oj_cuda_family oj_cuda_similar_text = {
+    "bits of all pairs, then their tokens",
+    oj_cuda_texts_take,
+    sizeof(struct cuda_text_index),
+    build,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    1,
+    join_batch,
+};

@@ -1,0 +1,60 @@
+#include "cuda_text_side.cuh"
+
+#include "../../flatten/text/oj_token_sets.h"
+
+oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
+                                 const struct oj_flat *flat, int64_t first,
+                                 int64_t n, const struct oj_relation *relation,
+                                 struct oj_cuda_text_side *out)
+{
+    const struct oj_token_sets sets =
+        oj_token_sets_slice(&flat->texts[0], first, n);
+    int64_t n_tokens = sets.offset[n] - sets.offset[0];
+    int32_t *order;
+    struct oj_cuda_text_side side = {};
+    side.n = n;
+    side.first_token = sets.offset[0];
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t end = sets.offset[i + 1];
+        if (end > sets.offset[i] && sets.token[end - 1] >= side.n_tokens)
+            side.n_tokens = sets.token[end - 1] + 1;
+    }
+    OJ_TRY(oj_cuda_put(work, sets.offset, n + 1, &side.offset));
+    OJ_TRY(
+        oj_cuda_put(work, sets.token + sets.offset[0], n_tokens, &side.token));
+    OJ_TRY(oj_cuda_put(work, sets.size, n, &side.size));
+    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
+    const int32_t *size = side.size;
+    OJ_TRY(work->order_by<uint32_t>(
+        n, 21, [=] __device__(int64_t i) { return (uint32_t)size[i]; },
+        &order));
+    side.order = order;
+    *out = side;
+    return OJ_OK;
+}
+
+int oj_cuda_texts_take(const struct oj_relation *relation,
+                       const struct oj_flat *join_side,
+                       const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 1 &&
+           relation->k >= OJ_EVERY_PAIR && !relation->exclude_same_geometry;
+}
+
+oj_status oj_cuda_text_index_side(struct oj_cuda_index *index,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_text_side *side,
+                                  const int32_t **rank)
+{
+    const struct oj_flat *flat = index->layer->flat;
+    if (flat->n_features == 0)
+        return OJ_OK;
+    if (flat->n_texts < 1)
+        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no texts");
+    OJ_TRY(oj_cuda_text_side_make(work, flat, 0, flat->n_features,
+                                  &index->relation, side));
+    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features, rank);
+}

@@ -1,0 +1,40 @@
+/** Vectors of features, a column beside the geometries: row after row of as
+ *  many numbers each.
+ *
+ *   row      0        1        2
+ *   value   [a b c    a b c    NaN . .]      2 has no vector: it joins nothing
+ *
+ *  No number is larger than OJ_FLAT_MOST, so that no sum of squares overflows.
+ */
+#ifndef OJ_VECTORS_H
+#define OJ_VECTORS_H
+
+#include <stdint.h>
+
+enum
+{
+    OJ_MOST_DIMENSIONS = 1024
+};
+
+/** A view: owns nothing. */
+struct oj_vectors
+{
+    int64_t n_dimensions; /**< 1 to OJ_MOST_DIMENSIONS */
+    const double *value;  /**< [n_rows * n_dimensions]; NULL: no such column */
+};
+
+static inline const double *oj_vector_at(const struct oj_vectors *vectors,
+                                         int64_t row)
+{
+    return vectors->value + row * vectors->n_dimensions;
+}
+
+/** 1 when the row has a vector. */
+static inline int oj_vector_is_there(const struct oj_vectors *vectors,
+                                     int64_t row)
+{
+    const double *value = oj_vector_at(vectors, row);
+    return value[0] == value[0];
+}
+
+#endif

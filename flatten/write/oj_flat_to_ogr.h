@@ -1,0 +1,32 @@
+/** The geometries of output rows, and arrays -> OGR geometries: the way back,
+ *  for geometries that a join made.  These are two-dimensional, as the arrays
+ *  are. */
+#ifndef OJ_FLAT_TO_OGR_H
+#define OJ_FLAT_TO_OGR_H
+
+#include "oj_row_options.h"
+
+#include <ogr_api.h>
+
+/** The geometry of a feature, the caller's; *out is NULL for a feature without
+ *  parts. One part gives a point, a line string or a polygon, or with multi its
+ *  multi type; several of one kind give that, of several kinds a collection. */
+OJ_MUST_USE oj_status oj_layer_shape(const struct oj_flat *flat,
+                                     int64_t feature, int multi,
+                                     OGRGeometryH *out, struct oj_error *err);
+
+/** Takes geometry and makes a multi geometry of a point, line string or
+ *  polygon; all others stay as they are. */
+OGRGeometryH oj_layer_shape_to_multi(OGRGeometryH geometry);
+
+/** Sets the geometry of feature to what a row of batch is made from.
+ *  fid        of the feature that the row is about, for messages
+ *  n_without  gets one more where it is NULL or empty */
+OJ_MUST_USE oj_status oj_row_geometry_set(OGRFeatureH feature,
+                                          const struct oj_batch *batch,
+                                          int64_t row,
+                                          const struct oj_row_geometry *shape,
+                                          int64_t fid, int64_t *n_without,
+                                          struct oj_error *err);
+
+#endif

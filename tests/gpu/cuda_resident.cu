@@ -1,0 +1,223 @@
+#include "gpu_resident.h"
+
+#include "../../cuda/device/cuda_stopwatch.h"
+#include "../../cuda/index/cuda_index.h"
+#include "../../cuda/index/cuda_listing.cuh"
+#include "../../cuda/index/cuda_pair_sums.h"
+
+static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaSetDevice(index->place[0].device.ordinal),
+                "choosing a device", err);
+    return OJ_OK;
+}
+
+static oj_status allocate(struct oj_gpu_index *index, int64_t bytes, void **out,
+                          struct oj_error *err)
+{
+    OJ_TRY(use_first(index, err));
+    OJ_CUDA_TRY(cudaMalloc(out, (size_t)bytes), "taking memory of the device",
+                err);
+    return OJ_OK;
+}
+
+static void release(struct oj_gpu_index *index, void *memory)
+{
+    (void)cudaSetDevice(index->place[0].device.ordinal);
+    (void)cudaFree(memory);
+    (void)cudaGetLastError();
+}
+
+static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
+                      int64_t bytes, struct oj_error *err)
+{
+    OJ_TRY(use_first(index, err));
+    OJ_CUDA_TRY(cudaMemcpy(to, from, (size_t)bytes, cudaMemcpyDefault),
+                "copying", err);
+    OJ_CUDA_TRY(cudaDeviceSynchronize(), "copying", err);
+    return OJ_OK;
+}
+
+/* The number of the family that answers, whose index is ready. */
+static oj_status find_family(const struct oj_gpu_index *index, int *number,
+                             struct oj_error *err)
+{
+    *number = oj_cuda_chosen(index, NULL);
+    if (*number < 0 || index->place[0].of[*number] == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the join side is not ready on the device");
+    return OJ_OK;
+}
+
+/* Of the columns that joins look at, only FIDs come from callers. */
+static oj_status points_of(const struct oj_gpu_index *index,
+                           const struct gpu_points *points,
+                           struct oj_cuda_points *out, struct oj_error *err)
+{
+    const struct oj_relation *relation = &index->relation;
+    const struct oj_flat *join_side = index->join_side;
+    struct oj_cuda_points here = {};
+    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
+    if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
+        join_side->exclude_class != NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "this join asks for columns of the points");
+    here.n = points->n;
+    here.x = points->x;
+    here.y = points->y;
+    here.fid = points->fid;
+    *out = here;
+    return OJ_OK;
+}
+
+/* Without its layer an index has no answers: no family is asked any more. */
+static oj_status make_layer_again(struct oj_gpu_index *index,
+                                  struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    oj_status status;
+    oj_cuda_release(&place->device, place->device.stream, &place->memory);
+    status = oj_cuda_place_fill(index, place, err);
+    if (status == OJ_OK)
+        return OJ_OK;
+    index->refused = ~0u;
+    if (index->why_refused.status == OJ_OK)
+        index->why_refused = *err;
+    return status;
+}
+
+static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
+                         struct oj_error *err)
+{
+    struct oj_cuda_place *place = &index->place[0];
+    struct oj_cuda_stopwatch watch;
+    int number = 0;
+    double index_s = 0.0;
+    OJ_TRY(find_family(index, &number, err));
+    OJ_TRY(use_first(index, err));
+    for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
+    {
+        if (i != number && place->of[i] != NULL)
+            return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                           "the index holds more than one family's");
+    }
+    oj_cuda_family_free(place->of[number]);
+    place->of[number] = NULL;
+    OJ_TRY(make_layer_again(index, err));
+    OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
+    OJ_TRY(watch.start(place->device.stream, err));
+    OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(number), &place->device,
+                                &place->layer, &index->relation,
+                                &place->of[number], err));
+    OJ_TRY(watch.stop(place->device.stream, &index_s, err));
+    seconds[0] = place->layer.make_s;
+    seconds[1] = index_s;
+    return OJ_OK;
+}
+
+/* Takes the time of ask(of, &work, &points) of points on the device; of: the
+ * family's index. Waits for it, also after an error. */
+template <typename Ask>
+static oj_status measure(struct oj_gpu_index *index,
+                         const struct gpu_points *points, double *seconds,
+                         struct oj_error *err, Ask ask)
+{
+    struct oj_cuda_device *device = &index->place[0].device;
+    struct oj_cuda_work work(device, device->stream, "joining", err);
+    struct oj_cuda_stopwatch watch;
+    struct oj_cuda_points here;
+    double unwanted = 0.0;
+    oj_status status;
+    int number = 0;
+    OJ_TRY(find_family(index, &number, err));
+    OJ_TRY(points_of(index, points, &here, err));
+    OJ_TRY(use_first(index, err));
+    OJ_TRY(watch.start(work.stream, err));
+    status = ask(index->place[0].of[number], &work, &here);
+    if (status != OJ_OK)
+    {
+        (void)cudaStreamSynchronize(work.stream);
+        return status;
+    }
+    if (seconds != NULL)
+        *seconds = 0.0;
+    return watch.stop(work.stream, seconds != NULL ? seconds : &unwanted, err);
+}
+
+static oj_status join(struct oj_gpu_index *index,
+                      const struct gpu_points *points, int32_t *d_row,
+                      double *d_measure, double *seconds, struct oj_error *err)
+{
+    return measure(
+        index, points, seconds, err,
+        [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            if (of->family->join_one == NULL ||
+                oj_relation_gives_lists(&of->relation))
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "this join gives lists, not one answer for "
+                               "each point");
+            return of->family->join_one(of, work, here, d_row, d_measure);
+        });
+}
+
+static oj_status pairs(struct oj_gpu_index *index,
+                       const struct gpu_points *points, int64_t *n_pairs,
+                       double *seconds, struct oj_error *err)
+{
+    struct oj_cuda_device *device = &index->place[0].device;
+    struct oj_cuda_pairs found = {};
+    oj_status status = measure(
+        index, points, seconds, err,
+        [&](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            if (of->family->list == NULL)
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "this join gives no lists");
+            return oj_cuda_list_pairs(of, work->stream, here, 0, &found, err);
+        });
+    *n_pairs = found.n_pairs;
+    oj_cuda_pairs_drop(device, device->stream, &found);
+    return status;
+}
+
+/* Copies of the words are made, folded and given back as for a batch; what is
+ * only counted is added in place. */
+static oj_status sum(struct oj_gpu_index *index,
+                     const struct gpu_points *points,
+                     const struct oj_sum_request *request, int64_t *d_words,
+                     double *seconds, struct oj_error *err)
+{
+    unsigned long long *to = (unsigned long long *)(void *)d_words;
+    int64_t n_features = index->join_side->n_features;
+    return measure(
+        index, points, seconds, err,
+        [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
+            const struct oj_cuda_points *here)
+        {
+            struct oj_cuda_tally tally = {*request, 1, n_features, to};
+            if (of->family->add == NULL)
+                return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                               "pairs of this join are not %s by join feature",
+                               request->n_words > 1 ? "summed" : "counted");
+            if (request->n_words > 1)
+                OJ_TRY(oj_cuda_tally_make(work, n_features, request, &tally));
+            OJ_TRY(of->family->add(of, work, here, &tally));
+            return request->n_words > 1 ? oj_cuda_tally_add(work, &tally, 0, to)
+                                        : OJ_OK;
+        });
+}
+
+static oj_status pin(const void *memory, int64_t bytes, struct oj_error *err)
+{
+    OJ_CUDA_TRY(cudaHostRegister((void *)memory, (size_t)bytes,
+                                 cudaHostRegisterPortable),
+                "pinning memory", err);
+    return OJ_OK;
+}
+
+extern "C" OJ_EXPORT const struct gpu_resident oj_gpu_resident = {
+    allocate, release, copy, rebuild, join, pairs, sum, pin,
+};

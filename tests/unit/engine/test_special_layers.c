@@ -1,0 +1,164 @@
+/* Layers that are special as a whole: empty ones, one place again and again,
+ * one huge feature among many small ones, questions that make no sense.  That
+ * batches, threads, the order of the input and FIDs change no answer, at any
+ * size of coordinates, is asserted by test_joins_random.
+ * Kind: degenerate, large. */
+#include "../references.h"
+
+#include "../../../algs/quadrant/flat_distance.h"
+#include "../join_trial.h"
+#include "../run_tests.h"
+
+/* --- special layers --------------------------------------------------------
+ */
+
+static void run_special(const struct oj_flat_buf *join,
+                        const struct oj_flat_buf *input, int64_t k,
+                        enum oj_ties ties, struct oj_matches *out)
+{
+    struct join_trial t = {.relation = oj_relation_default()};
+    t.join = oj_flat_buf_view(join);
+    t.input = oj_flat_buf_view(input);
+    t.relation.k = k;
+    t.relation.ties = ties;
+    trial_truth(&t, out);
+    trial_check_form(&t, out);
+}
+
+TEST(empty_sides)
+{
+    struct oj_flat_buf nothing = {0}, nulls = {0}, points = {0}, join = {0};
+    const struct oj_flat_buf *joins[] = {&nothing, &nulls, &join};
+    const struct oj_flat_buf *inputs[] = {&nothing, &nulls, &points};
+    for (int i = 0; i < 10; i++)
+    {
+        must(oj_flat_buf_add_null(&nulls, i, &error));
+        add_point(&points, i, i);
+    }
+    add_square(&join, 0, 0, 1, 1);
+    for (int c = 0; c < 36; c++)
+    {
+        MATCHES out = {0};
+        int j = c % 3, i = c / 3 % 3;
+        run_special(joins[j], inputs[i], c / 9 % 2 ? 3 : 1,
+                    c / 18 ? OJ_TIES_ALL : OJ_TIES_FIRST, &out);
+        ck_assert_int_eq(out.n_rows, inputs[i]->n_features);
+        ck_assert_int_eq(out.n_pairs, j == 2 && i == 2 ? 10 : 0);
+    }
+    oj_flat_buf_free(&nulls);
+    oj_flat_buf_free(&points);
+    oj_flat_buf_free(&join);
+}
+
+/* Thousands of points at one place on both sides: no quadratic work. */
+TEST(identical_points)
+{
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
+    for (int i = 0; i < 50000; i++)
+    {
+        add_point(&join, 3.0, 4.0);
+        add_point(&input, i % 2 ? 3.0 : 0.0, i % 2 ? 4.0 : 0.0);
+    }
+    run_special(&join, &input, 1, OJ_TIES_FIRST, &out);
+    for (int i = 0; i < 50000; i++)
+    {
+        expect(out.join_row[i] == 0 && out.measure[i] == (i % 2 ? 0.0 : 5.0),
+               "row %d", i);
+    }
+    run_special(&join, &input, 4, OJ_TIES_FIRST, &out);
+    ck_assert_int_eq(out.n_pairs, 200000);
+    for (int i = 0; i < 200000; i++)
+        expect(out.join_row[i] == i % 4, "pair %d", i);
+}
+
+TEST(all_ties_of_a_heap)
+{
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
+    for (int i = 0; i < 3000; i++)
+        add_point(&join, 3.0, 4.0);
+    for (int i = 0; i < 100; i++)
+        add_point(&input, 0.0, i % 2 ? 0.0 : 8.0);
+    run_special(&join, &input, 1, OJ_TIES_ALL, &out);
+    ck_assert_int_eq(out.n_pairs, 300000);
+    for (int i = 0; i < 300000; i++)
+        expect(out.join_row[i] == i % 3000 && out.measure[i] == 5.0, "pair %d",
+               i);
+}
+
+/* Many small squares, one huge polygon around, diagonals through all. */
+TEST(large_among_small)
+{
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
+    struct scene scene = {0.0, 0.0, 1.0, 600, 0, 0.0};
+    double middle[2] = {300.0, 300.0};
+    struct oj_flat view;
+    random_state = seed = 3;
+    for (int i = 0; i < 40000; i++)
+        add_square(&join, i % 200 * 3, i / 200 * 3, i % 200 * 3 + 1,
+                   i / 200 * 3 + 1);
+    begin(&join);
+    add_part(&join, OJ_PART_POLYGON);
+    add_large(&join, &scene, middle, 300.0);
+    end(&join);
+    add_line(&join, 0.0, 0.0, 600.0, 600.0);
+    add_line(&join, 0.0, 600.0, 600.0, 0.1);
+    add_point(&join, 1e9, 1e9);
+    view = oj_flat_buf_view(&join);
+    add_input_points(&input, &scene, &view, 20000, 0);
+    add_point(&input, 1e9, -1e9);
+    run_special(&join, &input, 1, OJ_TIES_FIRST, &out);
+    for (int row = 0; row < 20001; row += 97)
+    {
+        double x = input.x[row], y = input.y[row], least = INFINITY;
+        int32_t at = -1;
+        for (int64_t f = 0; f < join.n_features && isfinite(x); f++)
+        {
+            double d = oj_flat_distance(&view, f, OJ_TO_INTERIOR, x, y);
+            at = d < least ? (int32_t)f : at;
+            least = d < least ? d : least;
+        }
+        ck_assert_int_eq(out.join_row[row], at);
+        ck_assert(at < 0 || bits_of(out.measure[row]) == bits_of(least));
+    }
+}
+
+/* A line reaches into the square; the quadrants group points only. */
+TEST(questions_that_make_no_sense)
+{
+    LAYER join = {0}, input = {0};
+    struct oj_flat join_view, input_view;
+    struct oj_relation relation = oj_relation_default();
+    MATCHES out = {0};
+    struct oj_join *handle;
+    add_square(&join, 0, 0, 1, 1);
+    add_line(&input, 0, 0, 1, 1);
+    join_view = oj_flat_buf_view(&join);
+    input_view = oj_flat_buf_view(&input);
+    must(oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error));
+    must(oj_join_batch(handle, &input_view, &out, &error));
+    ck_assert_int_eq(out.join_row[0], 0);
+    oj_join_close(handle);
+    must(
+        oj_join_open(&join_view, &relation, "quadrant", NULL, &handle, &error));
+    ck_assert_int_eq(oj_join_batch(handle, &input_view, &out, &error),
+                     OJ_ERR_UNSUPPORTED);
+    oj_join_close(handle);
+    relation.k = 0;
+    ck_assert_int_eq(
+        oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error),
+        OJ_ERR_ARG);
+    relation.k = 1;
+    relation.max_distance = NAN;
+    ck_assert_int_eq(
+        oj_join_open(&join_view, &relation, NULL, NULL, &handle, &error),
+        OJ_ERR_ARG);
+}
+
+int main(void)
+{
+    tests_open("special layers");
+    return tests_run();
+}

@@ -1,0 +1,182 @@
+/* nearest and dwithin by distances of shapes on a GPU: the answers of cpu, to
+ * the last bit.  Skipped where no GPU can be used.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+#include "../references.h"
+
+#include "../join_trial.h"
+#include "../run_device_tests.h"
+
+#define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
+
+static int64_t n_pairs_seen, n_on_gpu;
+
+static void ask(struct oj_relation *r, double scale, int extent)
+{
+    r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+    r->max_distance = scale * pick(extent);
+    if (r->op == OJ_OP_NEAREST && pick(2))
+        r->max_distance = INFINITY;
+    if (one_in(3))
+        r->min_distance = fmin(r->max_distance, scale * pick(6));
+    if (r->op == OJ_OP_NEAREST)
+        r->k = one_in(2) ? 1 + pick(300) : 1 + pick(3);
+}
+
+static void compare(const struct join_trial *t, const struct oj_options *given)
+{
+    MATCHES ours = {0}, truth = {0};
+    char how[64] = "";
+    trial_truth(t, &truth);
+    must(trial_ask(t, "cuda", given, how, &ours));
+    same_matches("on the GPU", &ours, &truth);
+    n_pairs_seen += ours.n_pairs;
+    n_on_gpu += strstr(how, "block for each row") != NULL;
+}
+
+/* A walk in steps that are much smaller than it is. */
+static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
+{
+    double *x, *y, at_x = scale * pick(40), at_y = scale * pick(40);
+    begin(buf);
+    add_part(buf, OJ_PART_LINE);
+    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = at_x += scale * (unit() - 0.4);
+        y[i] = at_y += scale * (unit() - 0.5);
+    }
+    end(buf);
+}
+
+/* Most of any kind, some of them long. */
+static double make_sides(struct join_trial *t, int most)
+{
+    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                     OJ_PART_POLYGON, 7, 7};
+    struct scene scene = pick_scene();
+    memset(t, 0, sizeof *t);
+    add_join_features(&t->input_buf, &scene, 1 + pick(most), kinds[pick(5)], 1);
+    add_join_features(&t->join_buf, &scene, 1 + pick(most), kinds[pick(5)], 1);
+    for (int n = one_in(2) ? pick(12) : 0; n > 0; n--)
+        add_walk(one_in(2) ? &t->input_buf : &t->join_buf,
+                 2 + pick(one_in(3) ? 3000 : 150), scene.scale);
+    trial_view(t);
+    t->relation = oj_relation_default();
+    return scene.scale;
+}
+
+static void check_sides(enum oj_distance_kind kind)
+{
+    struct join_trial t;
+    double scale = make_sides(&t, one_in(6) ? 300 : 40);
+    int64_t *fid = pick_fids(t.input.n_features);
+    t.join.fid = t.fid = pick_fids(t.join.n_features);
+    t.input.fid = fid;
+    for (int i = 0; i < 4; i++)
+    {
+        const struct oj_flat plain[2] = {t.join, t.input};
+        struct oj_options options = {.n_threads = 1, .gpus = OJ_ALL_GPUS};
+        t.relation = oj_relation_default();
+        t.relation.distance = kind;
+        ask(&t.relation, scale, 60);
+        options.gpu_batch =
+            one_in(2) ? 0 : 1 + t.input.n_features / (1 + pick(5));
+        pick_columns(&t.columns, &t.join, &t.input, &t.relation, scale, 4);
+        compare(&t, &options);
+        columns_free(&t.columns);
+        memset(&t.columns, 0, sizeof t.columns);
+        t.join = plain[0];
+        t.input = plain[1];
+    }
+    oj_free(fid);
+    trial_free(&t);
+}
+
+TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
+{
+    n_pairs_seen = n_on_gpu = 0;
+    EACH_ROUND(20)
+    {
+        check_sides((enum oj_distance_kind)_i);
+    }
+    printf("distance %d: %lld pairs of %lld joins on the GPU\n", _i,
+           (long long)n_pairs_seen, (long long)n_on_gpu);
+    ck_assert_int_gt(n_pairs_seen, 20);
+    ck_assert_int_gt(n_on_gpu, 2);
+}
+
+/* All bounds are equal, and more features than a block holds at a time. */
+TEST(all_alike)
+{
+    const struct oj_options options = {.n_threads = 1};
+    struct join_trial t = {0};
+    random_state = 3;
+    add_walk(&t.input_buf, 40, 1.0);
+    for (int i = 0; i < 1500; i++)
+    {
+        random_state = 3 + (uint64_t)(i % 7 == 0);
+        add_walk(&t.join_buf, 40, 1.0);
+    }
+    trial_view(&t);
+    t.relation = oj_relation_default();
+    t.relation.distance = OJ_DISTANCE_HAUSDORFF_POINTS;
+    t.relation.k = 200;
+    n_pairs_seen = n_on_gpu = 0;
+    compare(&t, &options);
+    ck_assert_int_eq(n_pairs_seen, 200);
+    ck_assert_int_eq(n_on_gpu, 1);
+    trial_free(&t);
+}
+
+TEST(degenerate_sides)
+{
+    const struct oj_options options = {.n_threads = 1};
+    int cancel = 1;
+    const struct oj_options stopped = {.n_threads = 1, .cancel = &cancel};
+    struct join_trial t;
+    struct oj_flat input;
+    MATCHES out = {0};
+    random_state = 2;
+    make_sides(&t, 20);
+    t.relation.distance = OJ_DISTANCE_FRECHET;
+    ck_assert_int_eq(trial_ask(&t, "cuda", &stopped, NULL, &out),
+                     OJ_ERR_CANCELLED);
+    for (int k = 1; k < 3; k++)
+    {
+        t.relation.k = k;
+        input = t.input;
+        compare(&t, &options);
+        t.input = (struct oj_flat){0};
+        compare(&t, &options);
+        t.input = input;
+    }
+    t.join = (struct oj_flat){0};
+    compare(&t, &options);
+    t.relation.k = 1;
+    compare(&t, &options);
+    trial_free(&t);
+}
+
+TEST(little_memory)
+{
+    struct join_trial t;
+    double scale;
+    random_state = 6;
+    scale = make_sides(&t, 200);
+    for (int64_t bytes = 1 << 12; bytes < (int64_t)1 << 26; bytes *= 8)
+    {
+        const struct oj_options options = {.n_threads = 1, .gpu_memory = bytes};
+        t.relation.distance = OJ_DISTANCE_HAUSDORFF;
+        ask(&t.relation, scale, 60);
+        compare(&t, &options);
+    }
+    trial_free(&t);
+}
+
+int main(void)
+{
+    if (!device_tests_open("distances of shapes on a GPU"))
+        return DEVICE_TESTS_SKIPPED;
+    return tests_run();
+}

@@ -1,0 +1,269 @@
+/* Kind: property, memory, degenerate. Near vectors: the engine against the
+ * plain reference and against brute force, to the last bit. */
+#include "../join_trial.h"
+#include "../memory_trial.h"
+#include "../plain_pairs.h"
+#include "../run_tests.h"
+
+#include <float.h>
+
+static void add_features_of(struct oj_flat_buf *buf, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        must(oj_flat_buf_add_null(buf, i, &error));
+}
+
+/* Kinds of numbers. */
+enum
+{
+    LATTICE, /* many equal, and many differences just at the limit */
+    CLUSTERS,
+    FAR_OUT,   /* clusters, and a few vectors a million times further out */
+    TINY,      /* squares underflow, in single and in double precision */
+    ENORMOUS,  /* near OJ_FLAT_MOST */
+    ONE_POINT, /* all but a few are alike */
+    N_KINDS
+};
+
+static double pick_number(int kind, int64_t centre, int64_t dimension)
+{
+    double at = (double)((centre * 7919 + dimension * 104729) % 1009) / 1009.0;
+    switch (kind)
+    {
+        case LATTICE:
+            return 1 + pick(5);
+        case CLUSTERS:
+            return at + pick(1000) * 1e-4;
+        case FAR_OUT:
+            return (at + pick(1000) * 1e-4) * (one_in(50) ? 1e6 : 1.0);
+        case TINY:
+            return (at + pick(4)) * (one_in(2) ? 1e-165 : 1e-152);
+        case ENORMOUS:
+            return (at + pick(1000) * 1e-3) * 1e149 * (pick(2) ? 1 : -1);
+        default:
+            return one_in(90) ? pick(3) * DBL_EPSILON : 1.0;
+    }
+}
+
+/* A cosine takes no vector whose squared length is below DBL_MIN. */
+static double *pick_vectors_of(int kind, int64_t n, int64_t n_dimensions)
+{
+    double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
+    ck_assert_ptr_nonnull(number);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t centre = pick(5);
+        double *at = number + i * n_dimensions, sum = 0.0;
+        for (int64_t j = 0; j < n_dimensions; j++)
+        {
+            at[j] = pick_number(kind, centre, j);
+            sum += at[j] * at[j];
+        }
+        if (one_in(15) || (kind != TINY && sum < DBL_MIN))
+            at[0] = (double)NAN;
+    }
+    return number;
+}
+
+static void make_trial(struct join_trial *t, int kind, int64_t n_join,
+                       int64_t n_input, int64_t n_dimensions)
+{
+    memset(t, 0, sizeof *t);
+    add_features_of(&t->join_buf, n_join);
+    add_features_of(&t->input_buf, n_input);
+    trial_view(t);
+    t->relation = oj_relation_default();
+    t->relation.op = OJ_OP_SIMILAR;
+    t->relation.vector.is_asked = 1;
+    t->relation.vector.norm =
+        (enum oj_vector_norm)(kind == TINY ? pick(3) : pick(4));
+    t->relation.vector.max_difference = INFINITY;
+    t->columns.vector[0] = pick_vectors_of(kind, n_join, n_dimensions);
+    t->columns.vector[1] = pick_vectors_of(kind, n_input, n_dimensions);
+    t->join.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[0]};
+    t->input.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[1]};
+}
+
+/* A difference that some pair has exactly, one a step below it, or another. */
+static double pick_limit(const struct join_trial *t)
+{
+    const struct oj_vectors *a = &t->input.vectors, *b = &t->join.vectors;
+    double found = 1.0;
+    for (int i = 0; i < 20 && t->input.n_features * t->join.n_features > 0; i++)
+    {
+        int64_t row = pick((int)t->input.n_features);
+        int64_t feature = pick((int)t->join.n_features);
+        double d;
+        if (!oj_vector_is_there(a, row) || !oj_vector_is_there(b, feature))
+            continue;
+        d = plain_difference(t->relation.vector.norm, oj_vector_at(a, row),
+                             oj_vector_at(b, feature), a->n_dimensions);
+        found = i == 0 || d < found ? d : found;
+    }
+    found = found > 0.0 ? found : 0.0;
+    return one_in(4) ? nextafter(found, 0.0) : found * (one_in(4) ? 1.5 : 1.0);
+}
+
+static void check_same(const struct oj_matches *a, const struct oj_matches *b)
+{
+    ck_assert_int_eq(a->n_rows, b->n_rows);
+    ck_assert_int_eq(a->n_pairs, b->n_pairs);
+    for (int64_t row = 0; row < a->n_rows; row++)
+    {
+        int64_t i = oj_matches_first(a, row), j = oj_matches_first(b, row);
+        int64_t n = oj_matches_end(a, row) - i;
+        expect(n == oj_matches_end(b, row) - j, "row %d: %d and %d pairs",
+               (int)row, (int)n, (int)(oj_matches_end(b, row) - j));
+        for (int64_t p = 0; p < n; p++)
+            expect(a->join_row[i + p] == b->join_row[j + p] &&
+                       bits_of(a->measure[i + p]) == bits_of(b->measure[j + p]),
+                   "row %d, pair %d of %d", (int)row, (int)p, (int)n);
+    }
+}
+
+/* Of each pair of the answer the difference, of every other that it is none. */
+static int64_t check_all_pairs(const struct join_trial *t,
+                               const struct oj_matches *m)
+{
+    const struct oj_relation *r = &t->relation;
+    int64_t n = 0, n_exact = 0, d = t->join.vectors.n_dimensions;
+    for (int64_t row = 0; row < t->input.n_features; row++)
+    {
+        for (int64_t f = 0; f < t->join.n_features; f++)
+            n += plain_counts(r, &t->input, row, &t->join, f);
+        for (int64_t p = oj_matches_first(m, row); p < oj_matches_end(m, row);
+             p++)
+        {
+            expect(bits_of(m->measure[p]) ==
+                       bits_of(plain_difference(
+                           r->vector.norm, t->columns.vector[1] + row * d,
+                           t->columns.vector[0] + m->join_row[p] * d, d)),
+                   "row %d: difference", (int)row);
+            n_exact += m->measure[p] == r->vector.max_difference;
+        }
+    }
+    ck_assert_int_eq(n, m->n_pairs);
+    return n_exact;
+}
+
+TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
+{
+    int64_t n_pairs = 0, n_exact = 0;
+    for (int i = 0; i < 120; i++)
+    {
+        struct join_trial t;
+        MATCHES plain = {0}, fast = {0}, rows = {0};
+        int64_t n_dimensions = one_in(3) ? 1 + pick(70) : 1 + pick(4);
+        random_state = (uint64_t)i * 31 + (uint64_t)_i * 1009 + 1;
+        make_trial(&t, _i, pick(400), pick(120), n_dimensions);
+        if (one_in(2))
+            t.relation.vector.max_difference = pick_limit(&t);
+        t.relation.k = one_in(2) ? OJ_EVERY_PAIR : 1 + pick(6);
+        t.relation.ties = one_in(2) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+        pick_columns(&t.columns, &t.join, &t.input, &t.relation, 1.0, 6);
+        t.columns.vector[0] = (double *)t.join.vectors.value;
+        t.columns.vector[1] = (double *)t.input.vectors.value;
+        t.relation.exclude_same_geometry = 0;
+        trial_answer(&t, "lists", 1, &plain);
+        trial_answer(&t, "cpu", 1 + pick(3), &fast);
+        check_same(&fast, &plain);
+        if (t.relation.k == OJ_EVERY_PAIR)
+            n_exact += check_all_pairs(&t, &plain);
+        n_pairs += plain.n_pairs;
+        if (plain.offset != NULL && t.input.n_features > 9)
+        {
+            struct join_trial part = t;
+            struct oj_flat_slice slice = {0};
+            must(oj_flat_slice_make(&t.input, 7, t.input.n_features - 7, &slice,
+                                    &error));
+            part.input = slice.flat;
+            trial_answer(&part, "auto", 1, &rows);
+            for (int64_t r = 7; r < t.input.n_features; r++)
+                expect(rows.offset[r - 6] - rows.offset[r - 7] ==
+                           plain.offset[r + 1] - plain.offset[r],
+                       "trial %d: row %d of a slice", i, (int)r);
+            oj_flat_slice_free(&slice);
+        }
+        trial_free(&t);
+    }
+    printf("kind %d: %lld pairs, %lld of them just at the limit\n", _i,
+           (long long)n_pairs, (long long)n_exact);
+    ck_assert_int_gt(n_pairs, 5000);
+    ck_assert_int_gt(n_exact, 20);
+}
+
+/* Clusters of 1,024 dimensions, and more rows than one block has of each. */
+TEST(large_dimensions)
+{
+    for (int norm = 0; norm < 4; norm++)
+    {
+        struct join_trial t;
+        MATCHES plain = {0}, fast = {0};
+        random_state = (uint64_t)norm + 5;
+        make_trial(&t, CLUSTERS, 700, 60, OJ_MOST_DIMENSIONS);
+        t.relation.vector.norm = (enum oj_vector_norm)norm;
+        t.relation.k = 5;
+        trial_answer(&t, "lists", 1, &plain);
+        trial_answer(&t, "cpu", 2, &fast);
+        check_same(&fast, &plain);
+        ck_assert_int_gt(plain.n_pairs, 200);
+        t.relation.k = OJ_EVERY_PAIR;
+        t.relation.vector.max_difference = plain.measure[0];
+        trial_answer(&t, "lists", 1, &plain);
+        trial_answer(&t, "cpu", 1, &fast);
+        check_same(&fast, &plain);
+        ck_assert_int_gt(check_all_pairs(&t, &fast), 0);
+        trial_free(&t);
+    }
+}
+
+TEST(degenerate_sides)
+{
+    struct join_trial t;
+    MATCHES out = {0};
+    make_trial(&t, LATTICE, 3, 0, 2);
+    t.relation.vector.norm = OJ_NORM_L2;
+    trial_answer(&t, "cpu", 1, &out); /* no input */
+    ck_assert_int_eq(out.n_rows, 0);
+    t.input = t.join;
+    for (int i = 0; i < 6; i++)
+        t.columns.vector[0][i] = (double)NAN;
+    trial_answer(&t, "cpu", 1, &out);
+    ck_assert(out.n_rows == 3 && out.n_pairs == 0);
+    t.join = (struct oj_flat){0};
+    trial_answer(&t, "cpu", 1, &out);
+    ck_assert(out.n_rows == 3 && out.n_pairs == 0);
+    trial_answer(&t, "lists", 1, &out);
+    ck_assert(out.n_rows == 3 && out.n_pairs == 0);
+    t.join = t.input;
+    t.input.vectors.n_dimensions = 1;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    t.input.vectors.value = NULL;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_ask(&t, "lists", NULL, NULL, &out), OJ_ERR_ARG);
+    t.join.vectors.value = NULL;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    t.relation.vector.max_difference = -1.0;
+    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    trial_free(&t);
+}
+
+TEST_LOOP(memory_every_allocation_fails, 0, 2)
+{
+    struct join_trial t;
+    struct memory_join trial = {.backend = _i == 0 ? "cpu" : "lists"};
+    random_state = 3;
+    make_trial(&t, CLUSTERS, 90, 70, 5);
+    t.relation.k = 4;
+    trial.join = &t.join;
+    trial.input = &t.input;
+    trial.relation = t.relation;
+    try_without_memory(&trial, 5);
+    trial_free(&t);
+}
+
+int main(void)
+{
+    tests_open("similar vectors");
+    return tests_run();
+}
