@@ -63,6 +63,10 @@ static const struct oj_backend backends[] = {
      "the papers' later method for them: blocks of texts by size, common "
      "tokens counted",
      1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_size_blocks_engine)},
+    {"cut_points",
+     "the papers' method for -distance hausdorff_points: the boxes' least and "
+     "greatest distances, all vertices of what they leave, one thread",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cut_points_engine)},
     {"lists",
      "reference for similar texts, and the papers' method: inverted lists, all "
      "common tokens counted; for similar vectors: all pairs; one thread",

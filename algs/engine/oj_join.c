@@ -11,6 +11,7 @@
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
 #include "../relation/oj_point_rule.h"
+#include "../similar_shapes/oj_densify.h"
 #include "oj_points_in_overlapping_parts.h"
 
 #include <math.h>
@@ -59,6 +60,8 @@ struct oj_join
     const struct oj_backend *backend;
     struct oj_index_args args; /* its join side is the one below */
     struct oj_flat join_side;  /* the caller's, with overlaps */
+    struct oj_dense dense[2];  /* of the join side, and of a batch, where
+                                  vertices are put in */
     uint8_t *overlaps;         /* or NULL: nowhere, or of no matter */
     int has_overlaps;          /* 1: that is what it should be for points */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
@@ -707,12 +710,26 @@ static oj_status find_overlaps(struct oj_join *join, struct oj_error *err)
     return OJ_OK;
 }
 
+/* Vertices are put into a side where that is asked. */
+static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
+                         struct oj_dense *dense, struct oj_flat *out,
+                         struct oj_error *err)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    if (relation->densify > 0.0)
+        return oj_densify(flat, relation->densify,
+                          relation->metric == OJ_METRIC_SPHERE, dense, out,
+                          err);
+    *out = *flat;
+    return OJ_OK;
+}
+
 /* What the chosen backend needs of the join side. */
 static oj_status index_join_side(struct oj_join *join,
                                  const struct oj_flat *join_side,
                                  struct oj_error *err)
 {
-    join->join_side = *join_side;
+    OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
     join->join_side.overlaps = NULL;
     if (may_be_points(join))
         OJ_TRY(find_overlaps(join, err));
@@ -793,6 +810,7 @@ void oj_join_close(struct oj_join *join)
         join->idle = copy->next;
         drop_cpu(copy);
         oj_matches_free(&copy->found);
+        oj_dense_free(&copy->dense[1]);
         oj_free(copy);
     }
     pthread_mutex_destroy(&join->lock);
@@ -802,6 +820,8 @@ void oj_join_close(struct oj_join *join)
     oj_free(join->overlaps);
     oj_free(join->tie_rank);
     oj_matches_free(&join->found);
+    oj_dense_free(&join->dense[0]);
+    oj_dense_free(&join->dense[1]);
     oj_free(join);
 }
 
@@ -838,6 +858,7 @@ static oj_status copy_join(struct oj_join *join, struct oj_join **out,
         memset(copy->of, 0, sizeof copy->of);
         memset(&copy->stats, 0, sizeof copy->stats);
         memset(&copy->found, 0, sizeof copy->found);
+        memset(&copy->dense[1], 0, sizeof copy->dense[1]);
         copy->original = join;
     }
     *out = copy;
@@ -964,9 +985,12 @@ static oj_status rank_pairs(const struct oj_join *join,
                                  join->tie_rank, out, err);
 }
 
-static oj_status join_batch(struct oj_join *join, const struct oj_flat *input,
+static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
                             struct oj_matches *out, struct oj_error *err)
 {
+    struct oj_flat dense;
+    const struct oj_flat *input = &dense;
+    OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
     OJ_TRY(prepare_batch(join, input, err));
     if (join->is_ranked)
     {

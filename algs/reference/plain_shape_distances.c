@@ -78,7 +78,9 @@ double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
 }
 
 oj_status oj_plain_shapes_frechet(const struct oj_flat *a, int64_t feature_a,
+                                  const struct oj_plain_sphere *sphere_a,
                                   const struct oj_flat *b, int64_t feature_b,
+                                  const struct oj_plain_sphere *sphere_b,
                                   double *out, struct oj_error *err)
 {
     int64_t first, end, first_b, end_b, n;
@@ -92,8 +94,11 @@ oj_status oj_plain_shapes_frechet(const struct oj_flat *a, int64_t feature_a,
     {
         for (int64_t j = 0; j < n; j++)
         {
-            double d = sqrt(to_vertex2(a->x[v], a->y[v], b->x[first_b + j],
-                                       b->y[first_b + j]));
+            int64_t w = first_b + j;
+            double d =
+                sphere_a != NULL
+                    ? oj_plain_sphere_vertices(sphere_a, v, sphere_b, w)
+                    : sqrt(to_vertex2(a->x[v], a->y[v], b->x[w], b->y[w]));
             double least = v == first && j == 0 ? 0.0 : INFINITY;
             if (v > first)
                 least = above[j];

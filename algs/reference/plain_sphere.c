@@ -299,3 +299,30 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
                      plain_metres(side, feature, to_interior, points->at[v]));
     return least;
 }
+
+double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
+                                const struct oj_plain_sphere *b, int64_t w)
+{
+    return (double)(angle(a->at[v], b->at[w]) * PLAIN_RADIUS);
+}
+
+double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
+                                int64_t feature_a,
+                                const struct oj_plain_sphere *b,
+                                int64_t feature_b, int of_segments)
+{
+    int64_t first, end, first_b, end_b;
+    double most = 0.0;
+    oj_flat_vertices(a->flat, feature_a, &first, &end);
+    oj_flat_vertices(b->flat, feature_b, &first_b, &end_b);
+    for (int64_t v = first; v < end; v++)
+    {
+        double least = INFINITY;
+        if (of_segments)
+            least = plain_metres(b, feature_b, 0, a->at[v]);
+        for (int64_t w = first_b; w < end_b && !of_segments; w++)
+            least = fmin(least, oj_plain_sphere_vertices(a, v, b, w));
+        most = fmax(most, least);
+    }
+    return most;
+}

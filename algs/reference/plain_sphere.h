@@ -46,6 +46,18 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
                               const struct oj_plain_sphere *side,
                               int64_t feature, int to_interior);
 
+/** The greatest of the least distances, in metres, from a vertex of feature_a
+ *  to feature_b, rings and lines by their arcs; of_segments 0: to its
+ *  vertices. */
+double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
+                                int64_t feature_a,
+                                const struct oj_plain_sphere *b,
+                                int64_t feature_b, int of_segments);
+
+/** Metres between two vertices. */
+double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
+                                const struct oj_plain_sphere *b, int64_t w);
+
 void oj_plain_sphere_free(struct oj_plain_sphere *side);
 
 #endif

@@ -452,6 +452,44 @@ static int is_large_for_geos(const struct oj_flat *a, int64_t feature_a,
            end_a - first_a + end_b - first_b > MOST_FRECHET_STEPS;
 }
 
+static enum oj_geos_verdict plain_frechet(struct box_batch *run, int64_t row,
+                                          int64_t feature, double *distance)
+{
+    const struct box_index *index = run->index;
+    int on_sphere = index->visit == VISIT_SPHERE;
+    return oj_plain_shapes_frechet(
+               run->input, row, on_sphere ? &run->sphere : NULL,
+               index->args.join_side, feature,
+               on_sphere ? &index->sphere : NULL, distance, run->err) == OJ_OK
+               ? OJ_GEOS_YES
+               : OJ_GEOS_OUT_OF_MEMORY;
+}
+
+static enum oj_geos_verdict measure_on_sphere(struct box_batch *run,
+                                              int64_t row, int64_t feature,
+                                              double *distance)
+{
+    const struct box_index *index = run->index;
+    const struct oj_plain_sphere *input = &run->sphere, *side = &index->sphere;
+    enum oj_distance_kind kind = index->args.relation.distance;
+    int of_segments = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
+    if (kind == OJ_DISTANCE_FRECHET)
+        return plain_frechet(run, row, feature, distance);
+    *distance = 0.0;
+    if (kind == OJ_DISTANCE_LEAST)
+        *distance = oj_plain_sphere_metres(input, row, side, feature,
+                                           index->args.relation.distance_to ==
+                                               OJ_TO_INTERIOR);
+    else if (kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
+        *distance =
+            oj_plain_sphere_directed(input, row, side, feature, of_segments);
+    if (kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && kind != OJ_DISTANCE_LEAST)
+        *distance =
+            fmax(*distance, oj_plain_sphere_directed(side, feature, input, row,
+                                                     of_segments));
+    return OJ_GEOS_YES;
+}
+
 static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
                                            int64_t feature, double *distance)
 {
@@ -467,10 +505,7 @@ static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
             return OJ_GEOS_YES;
         case OJ_DISTANCE_FRECHET:
             if (is_large_for_geos(input, row, side, feature))
-                return oj_plain_shapes_frechet(input, row, side, feature,
-                                               distance, run->err) == OJ_OK
-                           ? OJ_GEOS_YES
-                           : OJ_GEOS_OUT_OF_MEMORY;
+                return plain_frechet(run, row, feature, distance);
             break;
         default:
             break;
@@ -493,13 +528,12 @@ static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
     if (!index->has_distance)
         return oj_geos_pairs_hold(index->pairs, row, feature);
     if (index->visit == VISIT_SPHERE)
-        *distance =
-            oj_plain_sphere_metres(&run->sphere, row, &index->sphere, feature,
-                                   relation->distance_to == OJ_TO_INTERIOR);
-    else if ((verdict = oj_relation_compares_shapes(relation)
-                            ? measure_shapes(run, row, feature, distance)
-                            : oj_geos_pairs_distance(index->pairs, row, feature,
-                                                     distance)) != OJ_GEOS_YES)
+        verdict = measure_on_sphere(run, row, feature, distance);
+    else if (oj_relation_compares_shapes(relation))
+        verdict = measure_shapes(run, row, feature, distance);
+    else
+        verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
+    if (verdict != OJ_GEOS_YES)
         return verdict;
     /* an infinite one has overflowed */
     return *distance >= relation->min_distance && *distance < INFINITY &&
@@ -753,7 +787,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     oj_status status;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-    if (index->visit == VISIT_SPHERE && !run.of_points)
+    if (index->visit == VISIT_SPHERE && !run.of_points &&
+        !oj_relation_compares_shapes(&index->args.relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "on the sphere distances are measured from points");
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,

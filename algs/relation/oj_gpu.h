@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 10u
+#define OJ_GPU_ABI 11u
 
 #define OJ_GPU_MAX_DEVICES 64
 

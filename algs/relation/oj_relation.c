@@ -107,6 +107,10 @@ static const struct oj_parameter parameters[] = {
      "the input feature, that between vertices, or the discrete Frechet "
      "distance",
      VALUE(CHOICE, distance)},
+    {"densify", "D[unit]", "nearest|dwithin",
+     "for -distance other than least: vertices are put into both sides so that "
+     "no segment is longer than D",
+     VALUE(DISTANCE, densify), .most = 1e300},
 };
 
 const struct oj_op_info *oj_op_get(enum oj_op op)
@@ -241,10 +245,14 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         r->distance > OJ_DISTANCE_DIRECTED_FROM_JOIN)
         return oj_fail(err, OJ_ERR_ARG, "unknown distance %d",
                        (int)r->distance);
-    if (oj_relation_compares_shapes(r) && r->metric == OJ_METRIC_SPHERE)
+    if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
-                       "distances of shapes are measured in the plane: with "
-                       "the metric sphere the distance can only be least");
+                       "the length of densify must be a number above 0, not %g",
+                       r->densify);
+    if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "densify is for distances of shapes: between nearest "
+                       "points more vertices change nothing");
     if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,
                        "distances of shapes always take polygons as their "

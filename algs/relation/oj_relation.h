@@ -49,8 +49,8 @@ enum oj_distance_to
 };
 
 /** What is measured between two features. All but the first compare shapes,
- *  planar, with polygons as their rings, and are what GEOS gives, bit for bit;
- *  each is at least the least distance. */
+ *  with polygons as their rings, and in the plane are what GEOS gives, bit for
+ *  bit; each is at least the least distance. */
 enum oj_distance_kind
 {
     OJ_DISTANCE_LEAST = 0, /**< between the nearest points of the two */
@@ -70,7 +70,8 @@ enum oj_metric
 {
     OJ_METRIC_PLANAR = 0, /**< in the units of the coordinates */
     OJ_METRIC_SPHERE      /**< great circles, metres; x longitude, y latitude
-                               in degrees; input side: points */
+                               in degrees; for the least distance the input
+                               side is points */
 };
 
 /** k of a join that takes all pairs that count. */
@@ -91,6 +92,8 @@ struct oj_relation
     enum oj_ties ties;
     enum oj_distance_to distance_to;
     enum oj_distance_kind distance; /**< nearest, dwithin */
+    double densify; /**< of shapes: vertices are put in so that no segment is
+                         longer, in units of distances; 0: none */
     double min_distance; /**< nearest, dwithin: only pairs at least so far */
     enum oj_metric metric;
     char mask[10]; /**< OJ_OP_RELATE: nine of T F * 0 1 2, input side first */

@@ -6,6 +6,7 @@
 #include "../base/cpu_lane_loops.h"
 #include "../base/oj_boxes.h"
 #include "../kernels/oj_closest_point.h"
+#include "../sphere/cpu_sphere_side.h"
 
 #include <string.h>
 
@@ -43,13 +44,23 @@ static int64_t put_run(const struct oj_shape_blocks *side, int64_t first,
     return n_blocks;
 }
 
+/* 0: a vertex of them is nowhere on the sphere. */
+static int is_anywhere(const struct oj_shape_blocks *side, int64_t first,
+                       int64_t end)
+{
+    int is_there = 1;
+    for (int64_t v = first; v < end && side->vector != NULL; v++)
+        is_there &= oj_sphere_has(side->flat->x[v], side->flat->y[v]);
+    return is_there;
+}
+
 static int64_t put_blocks(const struct oj_shape_blocks *side, int64_t feature,
                           struct oj_shape_block *out)
 {
     const struct oj_flat *flat = side->flat;
     int64_t first, end, n = 0;
     oj_flat_vertices(flat, feature, &first, &end);
-    if (first == end)
+    if (first == end || !is_anywhere(side, first, end))
         return 0;
     if (!side->of_segments || oj_flat_is_points(flat))
         return put_run(side, first, end, out);
@@ -59,6 +70,12 @@ static int64_t put_blocks(const struct oj_shape_blocks *side, int64_t feature,
                      flat->vertex_offset[ring + 1],
                      out != NULL ? out + n : NULL);
     return n;
+}
+
+static struct oj_vec3 vector_at(const struct oj_shape_blocks *side, int64_t v)
+{
+    struct oj_vec3 at = {side->at[0][v], side->at[1][v], side->at[2][v]};
+    return at;
 }
 
 static struct oj_box_levels levels_of(const struct oj_shape_blocks *side,
@@ -71,34 +88,102 @@ static struct oj_box_levels levels_of(const struct oj_shape_blocks *side,
     return levels;
 }
 
+/* Around n vertices, and the arcs between them. */
+static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
+                           int64_t n, double *out)
+{
+    double by = 0.0;
+    for (int64_t v = first; v + side->of_segments < first + n; v++)
+    {
+        double chord2 = oj_chord2(vector_at(side, v),
+                                  vector_at(side, v + side->of_segments));
+        by = oj_larger(by, oj_sphere_bulge(chord2));
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        const double *at = side->at[d] + first;
+        out[d] = out[3 + d] = at[0];
+        for (int64_t i = 1; i < n; i++)
+        {
+            out[d] = at[i] < out[d] ? at[i] : out[d];
+            out[3 + d] = oj_larger(out[3 + d], at[i]);
+        }
+        out[d] -= by;
+        out[3 + d] += by;
+    }
+}
+
+static void put_box(const struct oj_shape_blocks *side,
+                    const struct oj_shape_block *block, double *out)
+{
+    int64_t v = block->first, n = block->n + side->of_segments;
+    struct oj_box box;
+    if (side->vector != NULL)
+    {
+        put_sphere_box(side, v, n, out);
+        return;
+    }
+    box = oj_box_of(side->at[0] + v, side->at[1] + v, n);
+    box = oj_box_around(&box, 0.0);
+    memcpy(out, &box, sizeof box);
+}
+
+static void put_vectors(const struct oj_shape_blocks *side, int64_t feature)
+{
+    int64_t first, end, n = side->flat->n_vertices;
+    oj_flat_vertices(side->flat, feature, &first, &end);
+    for (int64_t v = first; v < end; v++)
+    {
+        struct oj_vec3 at =
+            oj_sphere_vector(side->flat->x[v], side->flat->y[v]);
+        side->vector[v] = at.x;
+        side->vector[n + v] = at.y;
+        side->vector[2 * n + v] = at.z;
+    }
+}
+
 static void fill_features(int64_t first, int64_t end, void *user)
 {
     const struct oj_shape_blocks *side = user;
-    const struct oj_flat *flat = side->flat;
+    int64_t size = 2 * (int64_t)side->n_dims;
     for (int64_t f = first; f < end; f++)
     {
         struct oj_shape_block *block = side->block + side->block_offset[f];
-        struct oj_box *node = side->node + side->node_offset[f];
         struct oj_box_levels levels = levels_of(side, f);
         int64_t n = put_blocks(side, f, block);
+        if (n > 0 && side->vector != NULL)
+            put_vectors(side, f);
         for (int64_t i = 0; i < n; i++)
-        {
-            int64_t v = block[i].first;
-            struct oj_box box = oj_box_of(flat->x + v, flat->y + v,
-                                          block[i].n + side->of_segments);
-            node[i] = oj_box_around(&box, 0.0);
-        }
-        oj_box_levels_fill(&levels, 2, (double *)side->node);
+            put_box(side, &block[i],
+                    side->node + (side->node_offset[f] + i) * size);
+        oj_box_levels_fill(&levels, side->n_dims, side->node);
     }
+}
+
+static oj_status make_coordinates(struct oj_shape_blocks *side,
+                                  struct oj_error *err)
+{
+    const struct oj_flat *flat = side->flat;
+    side->at[0] = flat->x;
+    side->at[1] = flat->y;
+    if (side->n_dims == 2)
+        return OJ_OK;
+    OJ_NEW(side->vector, 3 * flat->n_vertices, err);
+    for (int d = 0; d < 3; d++)
+        side->at[d] = side->vector + d * flat->n_vertices;
+    return OJ_OK;
 }
 
 oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
                                 const struct oj_flat *flat, int of_segments,
-                                int n_threads, struct oj_error *err)
+                                int on_sphere, int n_threads,
+                                struct oj_error *err)
 {
     int64_t n = flat->n_features, n_blocks = 0, n_nodes = 0;
     side->flat = flat;
     side->of_segments = of_segments;
+    side->n_dims = on_sphere ? 3 : 2;
+    OJ_TRY(make_coordinates(side, err));
     OJ_NEW(side->block_offset, n + 1, err);
     OJ_NEW(side->node_offset, n + 1, err);
     for (int64_t f = 0; f < n; f++)
@@ -113,7 +198,7 @@ oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
     side->block_offset[n] = n_blocks;
     side->node_offset[n] = n_nodes;
     OJ_NEW(side->block, n_blocks, err);
-    OJ_NEW(side->node, n_nodes, err);
+    OJ_NEW(side->node, n_nodes * 2 * side->n_dims, err);
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, fill_features, side);
     return OJ_OK;
 }
@@ -123,11 +208,15 @@ int64_t oj_shape_blocks_bytes(const struct oj_shape_blocks *side)
     int64_t n = side->flat->n_features;
     return 2 * (n + 1) * (int64_t)sizeof *side->block_offset +
            side->block_offset[n] * (int64_t)sizeof *side->block +
-           side->node_offset[n] * (int64_t)sizeof *side->node;
+           side->node_offset[n] * 2 * side->n_dims *
+               (int64_t)sizeof *side->node +
+           (side->vector != NULL ? 3 * side->flat->n_vertices : 0) *
+               (int64_t)sizeof *side->vector;
 }
 
 void oj_shape_blocks_free(struct oj_shape_blocks *side)
 {
+    oj_free(side->vector);
     oj_free(side->block_offset);
     oj_free(side->node_offset);
     oj_free(side->block);
@@ -157,61 +246,82 @@ OJ_INLINE double least_of_sixteen(double *d2)
     return d2[0];
 }
 
-OJ_INLINE double vertex_distance2(double px, double py, double x, double y)
+/* The ways to measure: in how many dimensions, and whether segments. */
+struct shape_measure
 {
-    double dx = px - x, dy = py - y;
-    return dx * dx + dy * dy;
+    int n_dims, of_segments;
+};
+
+/* From p to vertex v. */
+OJ_INLINE double vertex_distance2(int n_dims, const double *p,
+                                  const double *const *at, int64_t v)
+{
+    double dx = p[0] - at[0][v], dy = p[1] - at[1][v], dz;
+    if (n_dims == 2)
+        return dx * dx + dy * dy;
+    dz = p[2] - at[2][v];
+    return dx * dx + dy * dy + dz * dz;
 }
 
-OJ_INLINE double segment_distance2(double px, double py, const double *x,
-                                   const double *y, int is_turned)
+/* From p to the segment from vertex v on. */
+OJ_INLINE double segment_distance2(int n_dims, const double *p,
+                                   const double *const *at, int64_t v,
+                                   int is_turned)
 {
-    double ax = is_turned ? x[1] : x[0], ay = is_turned ? y[1] : y[0];
-    double bx = is_turned ? x[0] : x[1], by = is_turned ? y[0] : y[1];
-    return oj_closest_point_distance2(px, py, ax, ay, bx, by);
+    int64_t a = is_turned ? v + 1 : v, b = is_turned ? v : v + 1;
+    if (n_dims == 2)
+        return oj_closest_point_distance2(p[0], p[1], at[0][a], at[1][a],
+                                          at[0][b], at[1][b]);
+    return oj_arc_chord2(
+        (struct oj_vec3){p[0], p[1], p[2]},
+        (struct oj_vec3){at[0][v], at[1][v], at[2][v]},
+        (struct oj_vec3){at[0][v + 1], at[1][v + 1], at[2][v + 1]});
 }
 
 /* Squared distance from a vertex to what is in a block. */
-OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t at,
-                                 double px, double py, int of_segments)
+OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
+                                 const double *p, struct shape_measure by)
 {
-    struct oj_shape_block block = to->block[at];
-    const double *x = to->side->flat->x + block.first;
-    const double *y = to->side->flat->y + block.first;
+    struct oj_shape_block block = to->block[index];
+    const double *const *at = to->side->at;
+    int64_t v = block.first;
     double d2[OJ_WIDE], least = INFINITY;
     int turned = block.is_turned;
     if (block.n == OJ_WIDE)
     {
-        if (of_segments)
+        if (by.of_segments)
             OJ_SIXTEEN d2[c] =
-                segment_distance2(px, py, x + c, y + c, (c ^ turned) & 1);
+                segment_distance2(by.n_dims, p, at, v + c, (c ^ turned) & 1);
         else
-            OJ_SIXTEEN d2[c] = vertex_distance2(px, py, x[c], y[c]);
+            OJ_SIXTEEN d2[c] = vertex_distance2(by.n_dims, p, at, v + c);
         return least_of_sixteen(d2);
     }
     if (block.n == 0)
-        return vertex_distance2(px, py, x[0], y[0]);
+        return vertex_distance2(by.n_dims, p, at, v);
     for (int c = 0; c < block.n; c++)
     {
-        double d = of_segments ? segment_distance2(px, py, x + c, y + c,
-                                                   (c ^ turned) & 1)
-                               : vertex_distance2(px, py, x[c], y[c]);
+        double d = by.of_segments ? segment_distance2(by.n_dims, p, at, v + c,
+                                                      (c ^ turned) & 1)
+                                  : vertex_distance2(by.n_dims, p, at, v + c);
         least = d < least ? d : least;
     }
     return least;
 }
 
-/* Squared distance from a vertex to the feature; where that is at most enough,
- * anything at most that. */
-OJ_INLINE double nearest2(struct measured_shape *to, double px, double py,
-                          double enough, int of_segments,
+/* Squared distance from vertex v of a to the feature; where that is at most
+ * enough, anything at most that. */
+OJ_INLINE double nearest2(struct measured_shape *to,
+                          const struct oj_shape_blocks *a, int64_t v,
+                          double enough, struct shape_measure by,
                           struct oj_shape_scratch *scratch)
 {
     struct oj_box_child stack[OJ_BOX_STACK];
-    const double point[4] = {px, py, px, py};
+    double point[6], best;
     int depth = 1;
     int64_t served = to->served;
-    double best = block_distance2(to, served, px, py, of_segments);
+    for (int d = 0; d < by.n_dims; d++)
+        point[d] = point[by.n_dims + d] = a->at[d][v];
+    best = block_distance2(to, served, point, by);
     stack[0] = (struct oj_box_child){0.0, 0, to->levels.n_levels - 1};
     scratch->n_refined++;
     while (depth > 0 && best > enough)
@@ -222,13 +332,13 @@ OJ_INLINE double nearest2(struct measured_shape *to, double px, double py,
             continue;
         if (at.level > 0)
         {
-            depth = oj_box_levels_push(&to->levels, 2, &to->side->node[0].x0,
+            depth = oj_box_levels_push(&to->levels, by.n_dims, to->side->node,
                                        at, point, best, 0, stack, depth);
             continue;
         }
         if (at.node == served)
             continue;
-        d2 = block_distance2(to, at.node, px, py, of_segments);
+        d2 = block_distance2(to, at.node, point, by);
         scratch->n_refined++;
         if (d2 < best)
         {
@@ -243,34 +353,38 @@ OJ_INLINE double nearest2(struct measured_shape *to, double px, double py,
 
 /* 1 when every vertex in the box is at most enough from what served last: from
  * a vertex of it, or a closest point that rounding has moved a little. */
-OJ_INLINE int is_served(const struct measured_shape *to,
-                        const struct oj_box *box, double enough)
+OJ_INLINE int is_served(const struct measured_shape *to, const double *box,
+                        double enough, struct shape_measure by)
 {
-    const struct oj_flat *flat = to->side->flat;
     int64_t v = to->block[to->served].first + to->block[to->served].n / 2;
-    double slack = oj_box_slack(
-        oj_box_size(&to->side->node[to->levels.first[0] + to->served]));
-    double left = flat->x[v] - box->x0, right = box->x1 - flat->x[v];
-    double below = flat->y[v] - box->y0, above = box->y1 - flat->y[v];
-    double dx = oj_larger(left, right) + slack;
-    double dy = oj_larger(below, above) + slack;
-    return dx * dx + dy * dy <= enough;
+    const double *around =
+        to->side->node + (to->levels.first[0] + to->served) * 2 * by.n_dims;
+    double slack = 0.0, sum = 0.0;
+    for (int d = 0; d < 2 * by.n_dims; d++)
+        slack = oj_larger(slack, fabs(around[d]));
+    slack = oj_box_slack(slack);
+    for (int d = 0; d < by.n_dims; d++)
+    {
+        double at = to->side->at[d][v];
+        double gap = oj_larger(at - box[d], box[by.n_dims + d] - at) + slack;
+        sum += gap * gap;
+    }
+    return sum <= enough;
 }
 
 OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
                            struct measured_shape *to, double so_far,
-                           double limit2, int of_segments,
+                           double limit2, struct shape_measure by,
                            struct oj_shape_scratch *scratch)
 {
-    const double *x = a->flat->x, *y = a->flat->y;
     int64_t first, end, n_blocks, done;
     const struct oj_shape_block *block = a->block + a->block_offset[feature];
-    const struct oj_box *box = a->node + a->node_offset[feature];
+    const double *box = a->node + a->node_offset[feature] * 2 * by.n_dims;
     oj_flat_vertices(a->flat, feature, &first, &end);
     for (int64_t s = 0; s < SAMPLES && end - first > 2 * SAMPLES; s++)
     {
         int64_t v = first + (end - first) / SAMPLES * s;
-        double d2 = nearest2(to, x[v], y[v], so_far, of_segments, scratch);
+        double d2 = nearest2(to, a, v, so_far, by, scratch);
         so_far = d2 > so_far ? d2 : so_far;
         if (so_far > limit2)
             return so_far;
@@ -282,12 +396,12 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
         if (scratch->cancel != NULL && *scratch->cancel)
             return INFINITY;
         first = done > block[i].first ? done : block[i].first;
-        done = block[i].first + block[i].n + of_segments;
-        if (is_served(to, &box[i], so_far))
+        done = block[i].first + block[i].n + a->of_segments;
+        if (is_served(to, box + i * 2 * by.n_dims, so_far, by))
             continue;
         for (int64_t v = first; v < done; v++)
         {
-            double d2 = nearest2(to, x[v], y[v], so_far, of_segments, scratch);
+            double d2 = nearest2(to, a, v, so_far, by, scratch);
             so_far = d2 > so_far ? d2 : so_far;
             if (so_far > limit2)
                 return so_far;
@@ -296,21 +410,20 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
     return so_far;
 }
 
-OJ_CLONES static double to_segments2(const struct oj_shape_blocks *a,
-                                     int64_t feature, struct measured_shape *to,
-                                     double so_far, double limit2,
-                                     struct oj_shape_scratch *scratch)
-{
-    return directed2(a, feature, to, so_far, limit2, 1, scratch);
-}
+#define DIRECTED(name, n_dims, of_segments)                                    \
+    OJ_CLONES static double name(const struct oj_shape_blocks *a,              \
+                                 int64_t feature, struct measured_shape *to,   \
+                                 double so_far, double limit2,                 \
+                                 struct oj_shape_scratch *scratch)             \
+    {                                                                          \
+        const struct shape_measure by = {n_dims, of_segments};                 \
+        return directed2(a, feature, to, so_far, limit2, by, scratch);         \
+    }
 
-OJ_CLONES static double to_vertices2(const struct oj_shape_blocks *a,
-                                     int64_t feature, struct measured_shape *to,
-                                     double so_far, double limit2,
-                                     struct oj_shape_scratch *scratch)
-{
-    return directed2(a, feature, to, so_far, limit2, 0, scratch);
-}
+DIRECTED(to_vertices2, 2, 0)
+DIRECTED(to_segments2, 2, 1)
+DIRECTED(to_sphere_vertices2, 3, 0)
+DIRECTED(to_arcs2, 3, 1)
 
 double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           const struct oj_shape_blocks *b, int64_t feature_b,
@@ -319,6 +432,11 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
 {
     struct measured_shape to = {b, b->block + b->block_offset[feature_b],
                                 levels_of(b, feature_b), 0};
+    if (b->n_dims == 3)
+        return b->of_segments
+                   ? to_arcs2(a, feature_a, &to, so_far, limit2, scratch)
+                   : to_sphere_vertices2(a, feature_a, &to, so_far, limit2,
+                                         scratch);
     return b->of_segments
                ? to_segments2(a, feature_a, &to, so_far, limit2, scratch)
                : to_vertices2(a, feature_a, &to, so_far, limit2, scratch);
@@ -334,97 +452,171 @@ struct leash_row
     int64_t first, last;
 };
 
+/* A feature to walk along. */
+struct walk
+{
+    const struct oj_shape_blocks *side;
+    int64_t first, n;
+};
+
+OJ_INLINE double leash2_of(int n_dims, const struct walk *a, int64_t i,
+                           const struct walk *b, int64_t j)
+{
+    double p[3] = {0.0, 0.0, 0.0};
+    for (int d = 0; d < n_dims; d++)
+        p[d] = a->side->at[d][a->first + i];
+    return vertex_distance2(n_dims, p, b->side->at, b->first + j);
+}
+
+static double leash2(const struct walk *a, int64_t i, const struct walk *b,
+                     int64_t j)
+{
+    return a->side->n_dims == 3 ? leash2_of(3, a, i, b, j)
+                                : leash2_of(2, a, i, b, j);
+}
+
 /* The square of a leash that is long enough: that of always taking the step
  * after which the two are nearest. */
-static double enough_leash2(int64_t n_a, const double *ax, const double *ay,
-                            int64_t n_b, const double *bx, const double *by)
+static double enough_leash2(const struct walk *a, const struct walk *b)
 {
-    double most = vertex_distance2(ax[0], ay[0], bx[0], by[0]);
+    double most = leash2(a, 0, b, 0);
     int64_t i = 0, j = 0;
-    while (i + 1 < n_a || j + 1 < n_b)
+    while (i + 1 < a->n || j + 1 < b->n)
     {
-        int has_a = i + 1 < n_a, has_b = j + 1 < n_b;
-        double a = INFINITY, b = INFINITY, both = INFINITY;
-        if (has_a)
-            a = vertex_distance2(ax[i + 1], ay[i + 1], bx[j], by[j]);
-        if (has_b)
-            b = vertex_distance2(ax[i], ay[i], bx[j + 1], by[j + 1]);
-        if (has_a && has_b)
-            both = vertex_distance2(ax[i + 1], ay[i + 1], bx[j + 1], by[j + 1]);
-        i += has_a && (both <= b || a <= b);
-        j += has_b && (both <= a || b < a);
-        most = oj_larger(most, vertex_distance2(ax[i], ay[i], bx[j], by[j]));
+        int has_a = i + 1 < a->n, has_b = j + 1 < b->n;
+        double of_a = has_a ? leash2(a, i + 1, b, j) : INFINITY;
+        double of_b = has_b ? leash2(a, i, b, j + 1) : INFINITY;
+        double both = has_a && has_b ? leash2(a, i + 1, b, j + 1) : INFINITY;
+        i += has_a && (both <= of_b || of_a <= of_b);
+        j += has_b && (both <= of_a || of_b < of_a);
+        most = oj_larger(most, leash2(a, i, b, j));
     }
     return most;
 }
 
-/* The next row, for the vertex (px, py), over the n columns x, y. */
-static void step(struct leash_row *row, double px, double py, int64_t n,
-                 const double *x, const double *y, double limit2)
+/* Sixteen cells, or fewer; the leash of the last. */
+OJ_INLINE double step_cells(const struct leash_row *row, int64_t from,
+                            int64_t n, int64_t to, const double *d2,
+                            double corner, double left, double least2,
+                            double limit2)
 {
-    int64_t from = row->first, to = row->last, j;
-    double diagonal = INFINITY, left = INFINITY;
-    row->first = n;
-    row->last = -1;
-    for (j = from; j < n && (j <= to + 1 || left <= limit2); j++)
+    for (int64_t c = 0; c < n; c++)
     {
-        double up = j <= to ? row->leash[j] : INFINITY;
-        double least = up < diagonal ? up : diagonal;
-        double d2 = vertex_distance2(px, py, x[j], y[j]);
+        double up = from + c <= to ? row->leash[from + c] : INFINITY;
+        double least = up < corner ? up : corner;
         least = left < least ? left : least;
-        left = oj_larger(least, d2);
-        diagonal = up;
-        if (!(left <= limit2))
-            left = INFINITY;
+        left = oj_larger(oj_larger(least, d2[c]), least2);
+        left = left <= limit2 ? left : INFINITY;
+        corner = up;
+        row->leash[from + c] = left;
+    }
+    return left;
+}
+
+/* The next row, for the vertex p, over the columns of b.  A leash counts as
+ * least2 where it could be shorter, so that most runs of cells are alike: all
+ * of them least2, or none within the limit. */
+OJ_INLINE void step(int n_dims, struct leash_row *row, const double *p,
+                    const struct walk *b, double least2, double limit2)
+{
+    int64_t to = row->last, j = row->first, n;
+    double corner = INFINITY, left = INFINITY;
+    row->first = b->n;
+    row->last = -1;
+    for (; j < b->n && (j <= to + 1 || left <= limit2); j += n)
+    {
+        double d2[OJ_WIDE], up;
+        int n_short = 0, n_out = 0;
+        n = b->n - j < OJ_WIDE ? b->n - j : OJ_WIDE;
+        if (n == OJ_WIDE)
+            OJ_SIXTEEN d2[c] =
+                vertex_distance2(n_dims, p, b->side->at, b->first + j + c);
+        for (int c = 0; c < n && n < OJ_WIDE; c++)
+            d2[c] = vertex_distance2(n_dims, p, b->side->at, b->first + j + c);
+        OJ_SIXTEEN n_short += c < n && d2[c] <= least2;
+        OJ_SIXTEEN n_out += c < n && d2[c] > limit2;
+        up = j + n - 1 <= to ? row->leash[j + n - 1] : INFINITY;
+        if (n_out < n && (n_short < n || left > least2))
+            left = step_cells(row, j, n, to, d2, corner, left, least2, limit2);
         else
         {
-            row->first = j < row->first ? j : row->first;
-            row->last = j;
+            left = n_out < n ? least2 : INFINITY;
+            for (int64_t c = j; c < j + n; c++)
+                row->leash[c] = left;
         }
-        row->leash[j] = left;
+        corner = up;
+        for (int64_t c = j; c < j + n && row->first == b->n; c++)
+            row->first = row->leash[c] <= limit2 ? c : b->n;
+        for (int64_t c = j + n - 1; c >= j && row->last < j; c--)
+            row->last = row->leash[c] <= limit2 ? c : row->last;
     }
 }
 
-oj_status oj_shape_frechet2(const struct oj_flat *a, int64_t feature_a,
-                            const struct oj_flat *b, int64_t feature_b,
-                            double limit2, struct oj_shape_scratch *scratch,
-                            double *out, struct oj_error *err)
+OJ_CLONES static void step_planar(struct leash_row *row, const double *p,
+                                  const struct walk *b, double least2,
+                                  double limit2)
 {
-    struct leash_row row = {NULL, 0, -1};
-    int64_t first_a, end_a, first_b, end_b, n;
-    const double *x, *y;
-    double most2;
-    oj_flat_vertices(a, feature_a, &first_a, &end_a);
-    oj_flat_vertices(b, feature_b, &first_b, &end_b);
-    n = end_b - first_b;
-    x = b->x + first_b;
-    y = b->y + first_b;
-    *out = INFINITY;
-    if (vertex_distance2(a->x[end_a - 1], a->y[end_a - 1], x[n - 1], y[n - 1]) >
-        limit2)
-        return OJ_OK;
-    most2 =
-        enough_leash2(end_a - first_a, a->x + first_a, a->y + first_a, n, x, y);
-    limit2 = most2 < limit2 ? most2 : limit2;
-    OJ_ROOM(scratch->leash, 0, n, scratch->cap_leash, err);
-    row.leash = scratch->leash;
-    for (int64_t j = 0; j < n; j++)
+    step(2, row, p, b, least2, limit2);
+}
+
+OJ_CLONES static void step_sphere(struct leash_row *row, const double *p,
+                                  const struct walk *b, double least2,
+                                  double limit2)
+{
+    step(3, row, p, b, least2, limit2);
+}
+
+/* The table, of leashes between least2 and limit2. */
+static double least_leash2(const struct walk *a, const struct walk *b,
+                           double least2, double limit2,
+                           struct oj_shape_scratch *scratch)
+{
+    struct leash_row row = {scratch->leash, 0, 0};
+    row.leash[0] = least2; /* above the first row, which begins there */
+    for (int64_t i = 0; i < a->n && row.first <= row.last; i++)
     {
-        double d2 = vertex_distance2(a->x[first_a], a->y[first_a], x[j], y[j]);
-        row.leash[j] = j > 0 ? oj_larger(row.leash[j - 1], d2) : d2;
-        if (row.leash[j] > limit2)
-            break;
-        row.last = j;
-    }
-    for (int64_t i = first_a + 1; i < end_a && row.first <= row.last; i++)
-    {
+        double p[3];
         if (scratch->cancel != NULL && *scratch->cancel)
-            return OJ_OK;
+            return INFINITY;
+        for (int d = 0; d < a->side->n_dims; d++)
+            p[d] = a->side->at[d][a->first + i];
+        (a->side->n_dims == 3 ? step_sphere : step_planar)(&row, p, b, least2,
+                                                           limit2);
         scratch->n_refined += row.last - row.first + 1;
-        step(&row, a->x[i], a->y[i], n, x, y, limit2);
     }
-    if (row.first <= row.last && row.last == n - 1)
-        *out = row.leash[n - 1];
+    return row.first <= row.last && row.last == b->n - 1 ? row.leash[b->n - 1]
+                                                         : INFINITY;
+}
+
+static struct walk walk_along(const struct oj_shape_blocks *side,
+                              int64_t feature)
+{
+    struct walk walk = {side, 0, 0};
+    oj_flat_vertices(side->flat, feature, &walk.first, &walk.n);
+    walk.n -= walk.first;
+    return walk;
+}
+
+oj_status oj_shape_frechet2(const struct oj_shape_blocks *a, int64_t feature_a,
+                            const struct oj_shape_blocks *b, int64_t feature_b,
+                            double least2, double limit2,
+                            struct oj_shape_scratch *scratch, double *out,
+                            struct oj_error *err)
+{
+    struct walk from = walk_along(a, feature_a), to = walk_along(b, feature_b);
+    double enough2;
+    least2 = oj_larger(least2, leash2(&from, 0, &to, 0));
+    least2 = oj_larger(least2, leash2(&from, from.n - 1, &to, to.n - 1));
+    *out = INFINITY;
+    if (least2 > limit2)
+        return OJ_OK;
+    enough2 = enough_leash2(&from, &to);
+    *out = enough2;
+    if (enough2 <= least2)
+        return OJ_OK;
+    OJ_ROOM(scratch->leash, 0, to.n, scratch->cap_leash, err);
+    *out = least_leash2(&from, &to, least2, enough2 < limit2 ? enough2 : limit2,
+                        scratch);
     return OJ_OK;
 }
 

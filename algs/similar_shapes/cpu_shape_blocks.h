@@ -17,7 +17,6 @@
 #define CPU_SHAPE_BLOCKS_H
 
 #include "../../flatten/arrays/oj_flat.h"
-#include "../kernels/oj_box.h"
 
 #define OJ_SHAPE_BLOCK 16
 
@@ -35,16 +34,22 @@ struct oj_shape_blocks
 {
     const struct oj_flat *flat; /**< outlives this */
     int of_segments;            /**< 0: blocks are of vertices */
-    int64_t *block_offset;      /**< [n_features + 1] into block */
-    int64_t *node_offset;       /**< [n_features + 1] into node */
+    int n_dims;                 /**< 3: on the sphere */
+    const double *at[3];   /**< [n_dims] coordinates of the vertices of flat */
+    double *vector;        /**< [3 * vertices] unit vectors, or NULL: planar */
+    int64_t *block_offset; /**< [n_features + 1] into block */
+    int64_t *node_offset;  /**< [n_features + 1] into node */
     struct oj_shape_block *block;
-    struct oj_box *node; /**< boxes of all levels of all features */
+    double *node; /**< boxes of all levels of all features */
 };
 
-/** Prepares the features of flat with n_threads. O(vertices). */
+/** Prepares the features of flat with n_threads. O(vertices).  On the sphere
+ *  distances are chords, segments the shorter arcs, and features with a
+ *  latitude beyond 90 have no blocks. */
 OJ_MUST_USE oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
                                             const struct oj_flat *flat,
-                                            int of_segments, int n_threads,
+                                            int of_segments, int on_sphere,
+                                            int n_threads,
                                             struct oj_error *err);
 
 int64_t oj_shape_blocks_bytes(const struct oj_shape_blocks *side);
@@ -62,20 +67,21 @@ struct oj_shape_scratch
 
 /** The square of the greatest distance from a vertex of feature of a to feature
  *  of b, or so_far, whichever is more; where that is above limit2, anything
- *  above it.  Both features have vertices. */
+ *  above it.  Both features have blocks. */
 double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           const struct oj_shape_blocks *b, int64_t feature_b,
                           double so_far, double limit2,
                           struct oj_shape_scratch *scratch);
 
-/** The square of the discrete Frechet distance of two features with vertices,
- *  all parts in order; where that is above limit2, INFINITY.  Cells of the
- *  table above limit2 are left out: O(cells within it).
- *  Source: Eiter and Mannila 1994. */
-OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_flat *a,
+/** The square of the discrete Frechet distance of two features with blocks,
+ *  all parts in order, which is known to be at least least2; where it is above
+ *  limit2, anything above it.  Cells of the table above limit2 are left out:
+ * O(cells within it). Source: Eiter and Mannila 1994. */
+OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
-                                        const struct oj_flat *b,
-                                        int64_t feature_b, double limit2,
+                                        const struct oj_shape_blocks *b,
+                                        int64_t feature_b, double least2,
+                                        double limit2,
                                         struct oj_shape_scratch *scratch,
                                         double *out, struct oj_error *err);
 

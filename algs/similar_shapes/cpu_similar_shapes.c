@@ -7,6 +7,8 @@
  * four-dimensional points, by the greatest difference, is the bound.  Of a
  * directed distance only those sides count by which the one sticks out.  For
  * the Frechet distance the first and last vertices make it eight dimensions.
+ * On the sphere boxes are those of unit vectors in space, and squared chords
+ * are compared.
  *
  *  entry      0   1   2  ...   features in Morton order of their middles
  *  feature  [ 7   3   9  ...   ordinals
@@ -19,9 +21,10 @@
 #include "../distance/cpu_distance_rows.h"
 #include "../kernels/oj_square_limit.h"
 #include "../relation/oj_engine.h"
+#include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
 
-#define MOST_DIMS 8
+#define MOST_DIMS 12
 
 /* What a thread has of its own. */
 struct shape_search
@@ -62,8 +65,7 @@ static int takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return oj_relation_compares_shapes(relation) &&
-           relation->metric == OJ_METRIC_PLANAR;
+    return oj_relation_compares_shapes(relation);
 }
 
 static int is_frechet(const struct oj_distance_index *index)
@@ -71,39 +73,83 @@ static int is_frechet(const struct oj_distance_index *index)
     return index->relation.distance == OJ_DISTANCE_FRECHET;
 }
 
-static int middle_of(const void *flat, int64_t feature, double *x, double *y)
+static int is_on_sphere(const struct oj_distance_index *index)
 {
-    struct oj_box box = oj_box_of_feature(flat, feature);
-    *x = 0.5 * box.x0 + 0.5 * box.x1;
-    *y = 0.5 * box.y0 + 0.5 * box.y1;
-    return !oj_box_is_empty(&box);
+    return index->relation.metric == OJ_METRIC_SPHERE;
 }
 
-/* The sides of a feature's box, and its ends, as a box of the tree. */
-static void put_sides(const struct oj_flat *flat, int64_t feature, int n_dims,
-                      double *out)
+static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
 {
-    struct oj_box box = oj_box_of_feature(flat, feature);
-    double slack = oj_box_slack(oj_box_size(&box));
-    double at[MOST_DIMS] = {box.x0, box.y0, box.x1, box.y1};
+    const struct oj_shape_blocks *side = blocks;
+    struct oj_box box = oj_box_of_feature(side->flat, feature);
+    *x = 0.5 * box.x0 + 0.5 * box.x1;
+    *y = 0.5 * box.y0 + 0.5 * box.y1;
+    return side->block_offset[feature] < side->block_offset[feature + 1];
+}
+
+/* The box around all of a feature. */
+static const double *box_around(const struct oj_shape_blocks *side,
+                                int64_t feature)
+{
+    return side->node + (side->node_offset[feature + 1] - 1) * 2 * side->n_dims;
+}
+
+/* The sides of a feature's box, and its ends, as a box of the tree.  On the
+ * sphere a side is between that of the vertices, which are measured from, and
+ * that of the arcs, which are measured to. */
+static void put_sides(const struct oj_shape_blocks *side, int64_t feature,
+                      int n_dims, double *out)
+{
+    int n = side->n_dims;
+    double *high = out + n_dims, size = 0.0, slack;
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
-    at[4] = flat->x[first];
-    at[5] = flat->y[first];
-    at[6] = flat->x[end - 1];
-    at[7] = flat->y[end - 1];
+    oj_flat_vertices(side->flat, feature, &first, &end);
+    for (int d = 0; d < n; d++)
+    {
+        const double *at = side->at[d];
+        double most[2] = {INFINITY, -INFINITY};
+        for (int64_t v = first; v < end; v++)
+        {
+            most[0] = at[v] < most[0] ? at[v] : most[0];
+            most[1] = oj_larger(most[1], at[v]);
+        }
+        size = oj_larger(size, oj_larger(fabs(most[0]), fabs(most[1])));
+        out[d] = most[0];
+        out[n + d] = most[1];
+        if (n_dims > 2 * n)
+        {
+            out[2 * n + d] = at[first];
+            out[3 * n + d] = at[end - 1];
+        }
+    }
+    slack = oj_box_slack(size);
     for (int d = 0; d < n_dims; d++)
     {
-        out[d] = at[d] - slack;
-        out[n_dims + d] = at[d] + slack;
+        high[d] = out[d] + slack;
+        out[d] -= slack;
     }
+    for (int d = 0; d < n && n == 3; d++)
+    {
+        out[d] = box_around(side, feature)[d];
+        high[n + d] = box_around(side, feature)[n + d];
+    }
+}
+
+/* The feature's own distance, as it is compared; below 0: none. */
+static double own_limit(const struct shape_index *self,
+                        const struct oj_flat *flat, int64_t feature)
+{
+    if (flat->max_distance == NULL)
+        return -1.0;
+    return is_on_sphere(&self->shared)
+               ? oj_sphere_chord2_of(flat->max_distance[feature])
+               : flat->max_distance[feature];
 }
 
 static oj_status build_entries(struct shape_index *self,
                                const struct oj_order *order,
                                struct oj_error *err)
 {
-    const struct oj_flat *flat = self->shared.join_side;
     int64_t n = order->n_points;
     oj_box_levels_make(&self->levels, n, 0);
     OJ_NEW(self->feature, n, err);
@@ -114,9 +160,10 @@ static oj_status build_entries(struct shape_index *self,
     {
         int64_t f = order->point[i].index;
         self->feature[i] = (int32_t)f;
-        put_sides(flat, f, self->n_dims, self->box + i * 2 * self->n_dims);
-        if (flat->max_distance != NULL)
-            self->most = oj_larger(self->most, flat->max_distance[f]);
+        put_sides(&self->side, f, self->n_dims,
+                  self->box + i * 2 * self->n_dims);
+        self->most =
+            oj_larger(self->most, own_limit(self, self->shared.join_side, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
     return OJ_OK;
@@ -126,11 +173,11 @@ static oj_status build_side(const struct oj_distance_index *index,
                             const struct oj_flat *flat,
                             struct oj_shape_blocks *side, struct oj_error *err)
 {
-    if (is_frechet(index))
-        return OJ_OK;
     return oj_shape_blocks_build(
-        side, flat, index->relation.distance != OJ_DISTANCE_HAUSDORFF_POINTS,
-        index->options.n_threads, err);
+        side, flat,
+        index->relation.distance != OJ_DISTANCE_HAUSDORFF_POINTS &&
+            !is_frechet(index),
+        is_on_sphere(index), index->options.n_threads, err);
 }
 
 static oj_status build_index(struct oj_distance_index *shared,
@@ -140,11 +187,12 @@ static oj_status build_index(struct oj_distance_index *shared,
     enum oj_distance_kind kind = shared->relation.distance;
     struct oj_order order = {0};
     oj_status status;
-    self->n_dims = is_frechet(shared) ? MOST_DIMS : 4;
+    self->n_dims =
+        (is_on_sphere(shared) ? 6 : 4) * (is_frechet(shared) ? 2 : 1);
     self->is_directed[0] = kind == OJ_DISTANCE_DIRECTED_HAUSDORFF;
     self->is_directed[1] = kind == OJ_DISTANCE_DIRECTED_FROM_JOIN;
     OJ_TRY(build_side(shared, shared->join_side, &self->side, err));
-    status = oj_distance_order(shared->join_side, shared->join_side, middle_of,
+    status = oj_distance_order(shared->join_side, &self->side, middle_of,
                                shared->options.n_threads, &order, err);
     if (status == OJ_OK)
         status = build_entries(self, &order, err);
@@ -154,8 +202,7 @@ static oj_status build_index(struct oj_distance_index *shared,
         self->levels.first[1] * (int64_t)sizeof *self->feature +
         oj_box_levels_count(&self->levels) * 2 * self->n_dims *
             (int64_t)sizeof *self->box;
-    if (!is_frechet(shared))
-        stats->index_bytes += oj_shape_blocks_bytes(&self->side);
+    stats->index_bytes += oj_shape_blocks_bytes(&self->side);
     return OJ_OK;
 }
 
@@ -181,13 +228,22 @@ static double gap(int n_dims, const double *a, const double *b)
     return most > 1e-150 ? most : 0.0;
 }
 
+/* The least that a distance can be, as it is compared: chords by squares. */
+static double bound_of(const struct shape_index *self, const double *around,
+                       const double *box)
+{
+    double bound = gap(self->n_dims, around, box);
+    return is_on_sphere(&self->shared) ? bound * bound : bound;
+}
+
 static oj_status push(const struct shape_index *self,
                       struct shape_search *search, int level, int64_t node,
                       double most, struct oj_error *err)
 {
     struct oj_box_child child = {
-        gap(self->n_dims, search->around,
-            self->box + (self->levels.first[level] + node) * 2 * self->n_dims),
+        bound_of(self, search->around,
+                 self->box +
+                     (self->levels.first[level] + node) * 2 * self->n_dims),
         node, level};
     int64_t at = search->n_open;
     if (child.d2 > most)
@@ -218,17 +274,14 @@ static struct oj_box_child pop(struct shape_search *search)
     return first;
 }
 
-/* The square of the distance of a pair, or anything above limit2. */
+/* The square of the distance of a pair, or anything above limit2.  The Frechet
+ * distance is at least the Hausdorff distance of the vertices. */
 static oj_status measure2(struct shape_index *self, struct shape_search *search,
                           int64_t row, int64_t feature, double limit2,
                           double *out, struct oj_error *err)
 {
     struct oj_shape_scratch *scratch = &search->scratch;
     double d2 = 0.0;
-    if (is_frechet(&self->shared))
-        return oj_shape_frechet2(self->shared.input, row,
-                                 self->shared.join_side, feature, limit2,
-                                 scratch, out, err);
     if (!self->is_directed[1])
         d2 = oj_shape_directed2(&self->input, row, &self->side, feature, d2,
                                 limit2, scratch);
@@ -236,7 +289,10 @@ static oj_status measure2(struct shape_index *self, struct shape_search *search,
         d2 = oj_shape_directed2(&self->side, feature, &self->input, row, d2,
                                 limit2, scratch);
     *out = d2;
-    return OJ_OK;
+    if (!is_frechet(&self->shared) || d2 > limit2)
+        return OJ_OK;
+    return oj_shape_frechet2(&self->input, row, &self->side, feature, d2,
+                             limit2, scratch, out, err);
 }
 
 /* Few more candidates than k are kept unsorted: each may make the bound
@@ -258,15 +314,20 @@ static oj_status try_feature(struct shape_index *self,
     double limit = oj_pair_max_distance(relation, index->input, row,
                                         index->join_side, feature);
     double d2, distance;
+    int on_sphere = is_on_sphere(index);
+    if (on_sphere && (index->input->max_distance != NULL ||
+                      index->join_side->max_distance != NULL))
+        limit = oj_sphere_chord2_of(limit);
     if (relation->op == OJ_OP_NEAREST && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
     OJ_TRY(oj_distance_try(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
         return OJ_OK;
     OJ_TRY(measure2(self, search, row, feature,
-                    limit < INFINITY ? oj_square_most(limit) : INFINITY, &d2,
-                    err));
-    distance = sqrt(d2);
+                    on_sphere || !(limit < INFINITY) ? limit
+                                                     : oj_square_most(limit),
+                    &d2, err));
+    distance = on_sphere ? d2 : sqrt(d2);
     /* infinite: given up */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
@@ -280,11 +341,12 @@ static oj_status try_feature(struct shape_index *self,
 /* A directed distance does not mind sides by which the other one sticks out. */
 static void open_sides(const struct shape_index *self, double *around)
 {
-    for (int d = 0; d < 4; d++)
+    int n = self->side.n_dims;
+    for (int d = 0; d < 2 * n; d++)
     {
-        if (self->is_directed[d / 2])
+        if (self->is_directed[d / n])
             around[d] = -INFINITY;
-        if (self->is_directed[1 - d / 2])
+        if (self->is_directed[1 - d / n])
             around[self->n_dims + d] = INFINITY;
     }
 }
@@ -295,7 +357,7 @@ static double reach_of_row(const struct shape_index *self,
     const struct oj_distance_index *index = &self->shared;
     double reach = index->relation.max_distance;
     if (index->input->max_distance != NULL)
-        reach = index->input->max_distance[row];
+        reach = own_limit(self, index->input, row);
     else if (index->join_side->max_distance != NULL)
         reach = self->most;
     return index->relation.op == OJ_OP_NEAREST && worker->ranking.bound < reach
@@ -310,7 +372,7 @@ static oj_status search_row(struct oj_distance_index *shared,
     struct shape_index *self = own(shared);
     struct shape_search *search = &self->search[worker->thread];
     const struct oj_box_levels *levels = &self->levels;
-    put_sides(shared->input, row, self->n_dims, search->around);
+    put_sides(&self->input, row, self->n_dims, search->around);
     open_sides(self, search->around);
     search->n_open = 0;
     if (levels->n_levels > 0)
@@ -346,7 +408,7 @@ static oj_status start_batch(struct oj_distance_index *shared,
     for (int t = 0; t < n_threads; t++)
         self->search[t].scratch.cancel = shared->options.cancel;
     OJ_TRY(build_side(shared, shared->input, &self->input, err));
-    return oj_distance_order(shared->input, shared->input, middle_of, n_threads,
+    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
                              &shared->order, err);
 }
 
@@ -369,10 +431,24 @@ static const struct oj_distance_space shapes = {.build = build_index,
                                                 .search = search_row,
                                                 .end = end_batch};
 
+static const struct oj_distance_space shapes_on_sphere = {
+    .build = build_index,
+    .start = start_batch,
+    .search = search_row,
+    .end = end_batch,
+    .measure_of = oj_sphere_metres_of};
+
 static oj_status build(struct oj_index *index, const struct oj_index_args *args,
                        struct oj_stats *stats, struct oj_error *err)
 {
-    return oj_distance_build(&shapes, args, index, stats, err);
+    struct oj_index_args chords = *args;
+    if (args->relation.metric != OJ_METRIC_SPHERE)
+        return oj_distance_build(&shapes, args, index, stats, err);
+    chords.relation.max_distance =
+        oj_sphere_chord2_of(args->relation.max_distance);
+    chords.relation.min_distance =
+        oj_sphere_chord2_of(args->relation.min_distance);
+    return oj_distance_build(&shapes_on_sphere, &chords, index, stats, err);
 }
 
 const struct oj_engine oj_cpu_similar_shapes = {

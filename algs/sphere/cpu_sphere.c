@@ -23,24 +23,6 @@ static struct sphere_index *own(struct oj_distance_index *shared)
     return (struct sphere_index *)(void *)shared;
 }
 
-/* The squared chord of so many metres; below 0: no distance. */
-static double chord2_of(double metres)
-{
-    double angle = metres / OJ_SPHERE_RADIUS, chord;
-    if (!(metres >= 0.0))
-        return -1.0;
-    if (angle >= 3.141592653589793)
-        return 5.0; /* more than there is */
-    chord = 2.0 * sin(0.5 * angle);
-    return chord * chord;
-}
-
-static double metres_of(double chord2)
-{
-    double half = 0.5 * sqrt(chord2);
-    return OJ_SPHERE_RADIUS * 2.0 * asin(half < 1.0 ? half : 1.0);
-}
-
 /* --- index ---------------------------------------------------------------- */
 
 static int takes(const struct oj_relation *relation,
@@ -113,7 +95,7 @@ static oj_status build_index(struct oj_distance_index *shared,
     {
         OJ_NEW(self->limit2, flat->n_features, err);
         for (int64_t f = 0; f < flat->n_features; f++)
-            self->limit2[f] = chord2_of(flat->max_distance[f]);
+            self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
     }
     OJ_TRY(build_tree(self, err));
     stats->index_bytes += oj_sphere_side_bytes(&self->side);
@@ -197,7 +179,7 @@ static oj_status search_row(struct oj_distance_index *shared,
     /* every part is a point */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
-        s.limit2 = chord2_of(flat->max_distance[row]);
+        s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
         s.limit2 = 5.0;
     return walk(&s, err);
@@ -227,14 +209,17 @@ static const struct oj_distance_space sphere = {.build = build_index,
                                                 .start = start_batch,
                                                 .search = search_row,
                                                 .end = end_batch,
-                                                .measure_of = metres_of};
+                                                .measure_of =
+                                                    oj_sphere_metres_of};
 
 static oj_status build(struct oj_index *index, const struct oj_index_args *args,
                        struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index_args chords = *args;
-    chords.relation.max_distance = chord2_of(args->relation.max_distance);
-    chords.relation.min_distance = chord2_of(args->relation.min_distance);
+    chords.relation.max_distance =
+        oj_sphere_chord2_of(args->relation.max_distance);
+    chords.relation.min_distance =
+        oj_sphere_chord2_of(args->relation.min_distance);
     return oj_distance_build(&sphere, &chords, index, stats, err);
 }
 

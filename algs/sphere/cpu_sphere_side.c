@@ -10,7 +10,7 @@
 /* Rings with more edges than this have a tree. */
 #define FEW_EDGES 32
 
-/* What every box is widened by: more than chords may be off. */
+/* What caps are widened by: more than chords may be off. */
 #define SLACK 1e-14
 
 /* From this squared chord on, a hair less than a quarter of the sphere, a cap
@@ -74,9 +74,21 @@ struct oj_vec3 oj_sphere_vector(double longitude, double latitude)
     return v;
 }
 
-static int is_on_sphere(double longitude, double latitude)
+double oj_sphere_chord2_of(double metres)
 {
-    return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
+    double angle = metres / OJ_SPHERE_RADIUS, chord;
+    if (!(metres >= 0.0))
+        return -1.0;
+    if (angle >= 3.141592653589793)
+        return 5.0; /* more than there is */
+    chord = 2.0 * sin(0.5 * angle);
+    return chord * chord;
+}
+
+double oj_sphere_metres_of(double chord2)
+{
+    double half = 0.5 * sqrt(chord2);
+    return OJ_SPHERE_RADIUS * 2.0 * asin(half < 1.0 ? half : 1.0);
 }
 
 static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
@@ -91,13 +103,12 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* Around the arc a -> b, which leaves the box of its ends by less than a
- * quarter of its squared chord. */
+/* Around the arc a -> b. */
 static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_box3 box = oj_box3_of(a), other = oj_box3_of(b);
     oj_box3_add(&box, &other);
-    oj_box3_grow(&box, 0.25 * oj_chord2(a, b) + SLACK);
+    oj_box3_grow(&box, oj_sphere_bulge(oj_chord2(a, b)));
     return box;
 }
 
@@ -238,7 +249,7 @@ static oj_status build_feature(int64_t feature, int thread, void *user,
     side->box[feature] = oj_box3_empty();
     for (int64_t v = first; v < end; v++)
     {
-        if (!is_on_sphere(flat->x[v], flat->y[v]))
+        if (!oj_sphere_has(flat->x[v], flat->y[v]))
             return OJ_OK;
         side->at[v] = oj_sphere_vector(flat->x[v], flat->y[v]);
     }

@@ -84,6 +84,24 @@ static inline double oj_sphere_chord2(const struct oj_sphere_side *side,
     return oj_sphere_nearest(side, feature, p, limit2).chord2;
 }
 
+/** 0 for what is nowhere on the sphere. */
+static inline int oj_sphere_has(double longitude, double latitude)
+{
+    return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
+}
+
+/** By how much the box of an arc of this squared chord is larger than that of
+ *  its ends, which the arc leaves by less than a quarter of it, and more than
+ *  chords may be off. */
+static inline double oj_sphere_bulge(double chord2)
+{
+    return 0.25 * chord2 + 1e-14;
+}
+
+/** The squared chord of so many metres; below 0: no distance; and back. */
+double oj_sphere_chord2_of(double metres);
+double oj_sphere_metres_of(double chord2);
+
 /** The point of the unit sphere at so many degrees; 180 and -180 are one
  *  meridian and a pole is one point, to the last bit. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);

@@ -7,7 +7,7 @@
 
 enum
 {
-    LEAST_ROWS = 4096, /* of a part that is one of several */
+    LEAST_ROWS = 2048, /* of a part that is one of several */
     MOST_ROWS = 1 << 20,
     PARTS_OF_PLACE = 4 /* so that none waits long for the others */
 };

@@ -259,10 +259,13 @@ struct oj_leash_row
 
 /* The next row, for the vertex (px, py), over the n columns x, y. A cell is
  * max(d2, min(before, left)): such functions of left, one after the other, are
- * one, so that lanes put theirs together.  is_top: nothing is before. */
+ * one, so that lanes put theirs together.  It counts as least2 where it is
+ * less, so that most runs of cells are alike: all least2, or none within the
+ * limit.  is_top: nothing is before. */
 static __device__ void oj_leash_step(struct oj_leash_row *row, double px,
                                      double py, int64_t n, const double *x,
-                                     const double *y, int is_top, double limit2)
+                                     const double *y, int is_top, double least2,
+                                     double limit2)
 {
     int lane = threadIdx.x % OJ_SHAPE_WARP;
     int64_t from = row->first, to = row->last, first = n, last = -1;
@@ -278,17 +281,25 @@ static __device__ void oj_leash_step(struct oj_leash_row *row, double px,
         double before = up < diagonal ? up : diagonal;
         if (j < n)
             d2 = oj_vertex_distance2(px, py, x[j], y[j]);
-        for (int step = 1; step < OJ_SHAPE_WARP; step *= 2)
+        if (left <= least2 && __all_sync(~0u, d2 <= least2))
+            value = least2;
+        else if (__all_sync(~0u, d2 > limit2))
+            value = INFINITY;
+        else
         {
-            double low = __shfl_up_sync(~0u, d2, step);
-            double high = __shfl_up_sync(~0u, before, step);
-            if (lane < step)
-                continue;
-            low = before < low ? before : low;
-            d2 = oj_larger(d2, low);
-            before = high < before ? high : before;
+            for (int step = 1; step < OJ_SHAPE_WARP; step *= 2)
+            {
+                double low = __shfl_up_sync(~0u, d2, step);
+                double high = __shfl_up_sync(~0u, before, step);
+                if (lane < step)
+                    continue;
+                low = before < low ? before : low;
+                d2 = oj_larger(d2, low);
+                before = high < before ? high : before;
+            }
+            value = oj_larger(d2, left < before ? left : before);
+            value = oj_larger(value, least2);
         }
-        value = oj_larger(d2, left < before ? left : before);
         int fits = j < n && value <= limit2;
         if (j < n)
             row->leash[j] = fits ? value : (double)INFINITY;
@@ -304,27 +315,74 @@ static __device__ void oj_leash_step(struct oj_leash_row *row, double px,
     __syncwarp();
 }
 
-/** The square of the discrete Frechet distance; where that is above limit2,
- *  INFINITY.  leash: [vertices of fb] of this warp's own. */
+/* Feature number f of a side, to walk along. */
+struct oj_cuda_walk
+{
+    const double *x, *y;
+    int64_t n;
+};
+
+static __device__ double oj_leash2(const struct oj_cuda_walk &a, int64_t i,
+                                   const struct oj_cuda_walk &b, int64_t j)
+{
+    return oj_vertex_distance2(a.x[i], a.y[i], b.x[j], b.y[j]);
+}
+
+/* The square of a leash that is long enough: that of always taking the step
+ * after which the two are nearest; or anything above limit2. */
+static __device__ double oj_enough_leash2(const struct oj_cuda_walk &a,
+                                          const struct oj_cuda_walk &b,
+                                          double limit2)
+{
+    double most = oj_leash2(a, 0, b, 0);
+    int64_t i = 0, j = 0;
+    while ((i + 1 < a.n || j + 1 < b.n) && most <= limit2)
+    {
+        double of_a = INFINITY, of_b = INFINITY, both = INFINITY;
+        if (i + 1 < a.n)
+            of_a = oj_leash2(a, i + 1, b, j);
+        if (j + 1 < b.n)
+            of_b = oj_leash2(a, i, b, j + 1);
+        if (i + 1 < a.n && j + 1 < b.n)
+            both = oj_leash2(a, i + 1, b, j + 1);
+        double least = of_a < of_b ? of_a : of_b;
+        i += i + 1 < a.n && (both <= least || of_a <= of_b);
+        j += j + 1 < b.n && (both <= least || of_b < of_a);
+        most = oj_larger(most, both <= least ? both : least);
+    }
+    return most;
+}
+
+/** The square of the discrete Frechet distance, which is at least least2; where
+ *  it is above limit2, anything above that.  leash: [vertices of fb] of this
+ *  warp's own. */
 static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
                                           int64_t fa,
                                           const struct oj_cuda_shape_side &b,
-                                          int64_t fb, double limit2,
-                                          double *leash)
+                                          int64_t fb, double least2,
+                                          double limit2, double *leash)
 {
-    int64_t v = a.vertex[fa], n_a = a.n_vertices[fa], n = b.n_vertices[fb];
-    const double *x = b.x + b.vertex[fb], *y = b.y + b.vertex[fb];
+    struct oj_cuda_walk from = {a.x + a.vertex[fa], a.y + a.vertex[fa],
+                                a.n_vertices[fa]};
+    struct oj_cuda_walk to = {b.x + b.vertex[fb], b.y + b.vertex[fb],
+                              b.n_vertices[fb]};
     struct oj_leash_row row = {leash, 0, -1};
-    if (oj_vertex_distance2(a.x[v + n_a - 1], a.y[v + n_a - 1], x[n - 1],
-                            y[n - 1]) > limit2)
-        return INFINITY;
-    for (int64_t i = 0; i < n_a; i++)
+    least2 = oj_larger(least2, oj_leash2(from, 0, to, 0));
+    least2 = oj_larger(least2, oj_leash2(from, from.n - 1, to, to.n - 1));
+    if (least2 > limit2)
+        return least2;
+    double enough2 = oj_enough_leash2(from, to, limit2);
+    if (enough2 <= least2)
+        return enough2;
+    limit2 = enough2 < limit2 ? enough2 : limit2;
+    for (int64_t i = 0; i < from.n; i++)
     {
-        oj_leash_step(&row, a.x[v + i], a.y[v + i], n, x, y, i == 0, limit2);
+        oj_leash_step(&row, from.x[i], from.y[i], to.n, to.x, to.y, i == 0,
+                      least2, limit2);
         if (row.first > row.last)
             return INFINITY;
     }
-    return row.last == n - 1 ? leash[n - 1] : (double)INFINITY;
+    return row.last == to.n - 1 ? leash[to.n - 1] : (double)INFINITY;
 }
 
 #endif

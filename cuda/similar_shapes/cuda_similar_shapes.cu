@@ -24,7 +24,6 @@ enum
     STEP_BITS = 6,
     FIRST_ROUND = 64,
     MOST_CANDIDATES = 2 * BLOCK,
-    MOST_NEAREST = 256, /* k */
     BLOCKS_OF_PROCESSOR = 4,
     N_SIDES = 9
 };
@@ -57,14 +56,24 @@ struct cuda_shape_pairs
     double max_distance, min_distance;
     int k; /* 0: all within the distance */
     const int32_t *rank;
-    int first, end; /* rows of this run */
-    unsigned *next; /* row less first */
-    double *leash;  /* [warps * most_leash], or NULL */
+    double *kth;          /* [rows] with ties: the k-th distances, which the one
+                             search finds and the other asks; or NULL */
+    const int32_t *order; /* rows, those with most vertices first */
+    int first, end;       /* places in order, of this run */
+    unsigned *next;       /* place less first */
+    double *nearest_distance; /* [blocks * k] */
+    int32_t *nearest_feature; /* [blocks * k] */
+    double *leash;            /* [warps * most_leash], or NULL */
     int64_t most_leash;
     struct oj_cuda_found found;
 };
 
 /* --- a side --------------------------------------------------------------- */
+
+static int is_of_segments(enum oj_distance_kind kind)
+{
+    return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
+}
 
 /* Arrays of a side on the host. Owner. */
 struct shape_arrays
@@ -210,8 +219,7 @@ static oj_status put_side(struct oj_cuda_work *work, const struct oj_flat *flat,
                           const struct oj_relation *relation,
                           struct cuda_shapes *out)
 {
-    int of_segments = relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS &&
-                      relation->distance != OJ_DISTANCE_FRECHET;
+    int of_segments = is_of_segments(relation->distance);
     struct shape_arrays arrays = {};
     int64_t base = 0, n_vertices = 0;
     oj_status status;
@@ -272,6 +280,8 @@ static __device__ double limit_of(const struct cuda_shape_pairs &p, int64_t row,
         d = p.rows.max_distance[row];
     else if (p.features.max_distance != NULL)
         d = p.features.max_distance[feature];
+    if (p.k == 0 && p.kth != NULL && p.kth[row] < d)
+        d = p.kth[row];
     return d >= 0.0 ? d : -1.0;
 }
 
@@ -282,16 +292,14 @@ struct cuda_shape_row
 {
     unsigned count[N_STEPS]; /* of features by steps of bounds */
     unsigned most_step;      /* bits of the greatest bound */
-    int row, end_step, n_candidates, next;
+    int place, row, end_step, n_candidates, next;
 
     int32_t candidate[MOST_CANDIDATES];
     double bound[MOST_CANDIDATES];
 
-    /* The nearest so far, in order. */
+    /* The nearest so far: a heap, the last of them first. */
     int lock, n_nearest;
     double kth; /* changed under the lock, and only falls */
-    double distance[MOST_NEAREST];
-    int32_t feature[MOST_NEAREST];
 };
 
 static __device__ double load_kth(const struct cuda_shape_row &r)
@@ -307,59 +315,90 @@ static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
+/* In place of the last of n. */
+static __device__ void sink(const struct cuda_shape_pairs &p,
+                            volatile double *distance,
+                            volatile int32_t *feature, int n, double d,
+                            int32_t f)
+{
+    int at = 0;
+    for (int child = 1; child < n; child = 2 * at + 1)
+    {
+        if (child + 1 < n && is_before(p, distance[child], feature[child],
+                                       distance[child + 1], feature[child + 1]))
+            child++;
+        if (!is_before(p, d, f, distance[child], feature[child]))
+            break;
+        distance[at] = distance[child];
+        feature[at] = feature[child];
+        at = child;
+    }
+    distance[at] = d;
+    feature[at] = f;
+}
+
+/* As number `at`. */
+static __device__ void rise(const struct cuda_shape_pairs &p,
+                            volatile double *distance,
+                            volatile int32_t *feature, int at, double d,
+                            int32_t f)
+{
+    while (at > 0)
+    {
+        int parent = (at - 1) / 2;
+        if (!is_before(p, distance[parent], feature[parent], d, f))
+            break;
+        distance[at] = distance[parent];
+        feature[at] = feature[parent];
+        at = parent;
+    }
+    distance[at] = d;
+    feature[at] = f;
+}
+
 /* One lane of a warp at a time. */
 static __device__ void keep(const struct cuda_shape_pairs &p,
                             struct cuda_shape_row *r, int32_t feature,
                             double distance)
 {
-    volatile double *distances = r->distance;
-    volatile int32_t *features = r->feature;
+    volatile double *distances = p.nearest_distance + (int64_t)blockIdx.x * p.k;
+    volatile int32_t *features = p.nearest_feature + (int64_t)blockIdx.x * p.k;
     volatile int *n_nearest = &r->n_nearest;
     while (atomicCAS(&r->lock, 0, 1) != 0)
         ;
     __threadfence();
-    int n = *n_nearest, at = n;
+    int n = *n_nearest;
     if (n < p.k)
-        *n_nearest = n + 1;
-    else if (is_before(p, distance, feature, distances[n - 1], features[n - 1]))
-        at = n - 1;
-    else
-        at = p.k;
-    if (at < p.k)
     {
-        for (; at > 0 && is_before(p, distance, feature, distances[at - 1],
-                                   features[at - 1]);
-             at--)
-        {
-            distances[at] = distances[at - 1];
-            features[at] = features[at - 1];
-        }
-        distances[at] = distance;
-        features[at] = feature;
-        if (*n_nearest == p.k)
-            *(volatile double *)&r->kth = distances[p.k - 1];
+        rise(p, distances, features, n, distance, feature);
+        *n_nearest = n + 1;
     }
+    else if (is_before(p, distance, feature, distances[0], features[0]))
+        sink(p, distances, features, n, distance, feature);
+    if (*n_nearest == p.k)
+        *(volatile double *)&r->kth = distances[0];
     __threadfence();
     atomicExch(&r->lock, 0);
 }
 
+/* The Frechet distance is at least the Hausdorff distance of the vertices. */
 template <int SEGMENTS>
 static __device__ double measure2(const struct cuda_shape_pairs &p, int row,
                                   int32_t feature, double limit2)
 {
     double d2 = 0.0;
-    if (p.kind == OJ_DISTANCE_FRECHET)
-    {
-        int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-        return oj_warp_frechet2(p.rows.side, row, p.features.side, feature,
-                                limit2, p.leash + warp * p.most_leash);
-    }
     if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
         d2 = oj_warp_directed2<SEGMENTS>(p.rows.side, row, p.features.side,
                                          feature, d2, limit2);
     if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
         d2 = oj_warp_directed2<SEGMENTS>(p.features.side, feature, p.rows.side,
                                          row, d2, limit2);
+    if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2)
+    {
+        int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
+        d2 = oj_warp_frechet2(p.rows.side, row, p.features.side, feature, d2,
+                              limit2, p.leash + warp * p.most_leash);
+    }
     return d2;
 }
 
@@ -495,11 +534,18 @@ static __device__ void search_row(const struct cuda_shape_pairs &p,
     }
     if (p.k == 0 || threadIdx.x >= WARP)
         return;
+    if (p.kth != NULL)
+    {
+        p.kth[r->row] = r->kth;
+        return;
+    }
+    int64_t base = (int64_t)blockIdx.x * p.k;
     for (int i = threadIdx.x; i - (int)threadIdx.x < r->n_nearest; i += WARP)
     {
         int has_one = i < r->n_nearest;
-        oj_cuda_found_put(p.found, has_one, r->row, has_one ? r->feature[i] : 0,
-                          has_one ? r->distance[i] : 0.0);
+        int64_t at = base + (has_one ? i : 0);
+        oj_cuda_found_put(p.found, has_one, r->row, p.nearest_feature[at],
+                          p.nearest_distance[at]);
     }
 }
 
@@ -513,13 +559,14 @@ static __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         if (threadIdx.x == 0)
         {
-            r.row = p.first + (int)atomicAdd(p.next, 1u);
+            r.place = p.first + (int)atomicAdd(p.next, 1u);
+            r.row = r.place < p.end ? p.order[r.place] : 0;
             r.most_step = 0;
             r.n_candidates = r.next = r.lock = r.n_nearest = 0;
             r.kth = INFINITY;
         }
         __syncthreads();
-        if (r.row >= p.end)
+        if (r.place >= p.end)
             return;
         search_row<SEGMENTS>(p, &r);
     }
@@ -545,21 +592,48 @@ static oj_status search_all(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
+/* What all blocks of threads of a search have. */
+static oj_status make_search(struct oj_cuda_work *work,
+                             struct cuda_shape_pairs *p, unsigned n_blocks,
+                             int has_ties)
+{
+    struct oj_cuda_shape_side rows = p->rows.side;
+    int32_t *order;
+    OJ_TRY(work->make(1, &p->next));
+    OJ_TRY(work->order_by<uint32_t>(
+        rows.n, 32,
+        [=] __device__(int64_t i) { return ~(uint32_t)rows.n_vertices[i]; },
+        &order));
+    p->order = order;
+    OJ_TRY(work->make((int64_t)n_blocks * p->k, &p->nearest_distance));
+    OJ_TRY(work->make((int64_t)n_blocks * p->k, &p->nearest_feature));
+    if (has_ties)
+        OJ_TRY(work->make(rows.n, &p->kth));
+    p->most_leash = p->features.most_vertices;
+    if (p->kind != OJ_DISTANCE_FRECHET)
+        return OJ_OK;
+    return work->make(n_blocks * (BLOCK / WARP) * p->most_leash, &p->leash);
+}
+
+/* With ties first the k-th distances are found, then all within them. */
 static oj_status find_pairs(struct oj_cuda_work *work,
-                            struct cuda_shape_pairs *p,
+                            struct cuda_shape_pairs *p, int has_ties,
                             struct oj_cuda_part *part, struct oj_stats *stats)
 {
-    int64_t n = p->rows.side.n, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
-    int of_segments = p->kind != OJ_DISTANCE_HAUSDORFF_POINTS;
+    int64_t n = p->rows.side.n, room = n * (p->k > 0 ? p->k : 16);
+    int is_nearest = p->k > 0, of_segments = is_of_segments(p->kind);
     unsigned blocks =
         (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
     blocks = n < blocks ? (unsigned)n : blocks;
-    OJ_TRY(work->make(1, &p->next));
-    p->most_leash = p->features.most_vertices;
-    if (p->kind == OJ_DISTANCE_FRECHET)
-        OJ_TRY(work->make(blocks * (BLOCK / WARP) * p->most_leash, &p->leash));
+    OJ_TRY(make_search(work, p, blocks, has_ties));
+    if (has_ties)
+    {
+        OJ_TRY(search_all(work, p, of_segments, blocks));
+        p->k = 0;
+    }
     OJ_TRY(oj_cuda_part_find(
-        work, n, p->rank, p->k > 0, &p->found, room, part,
+        work, n, p->rank, is_nearest, &p->found,
+        p->k > 0 ? room : room + (1 << 16), part,
         [&]() { return search_all(work, p, of_segments, blocks); }));
     stats->n_candidates += n * p->features.side.n;
     return OJ_OK;
@@ -582,9 +656,12 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.kind = relation->distance;
     p.max_distance = relation->max_distance;
     p.min_distance = relation->min_distance;
-    p.k = relation->op == OJ_OP_NEAREST ? (int)relation->k : 0;
+    if (relation->op == OJ_OP_NEAREST)
+        p.k = (int)(relation->k < p.features.side.n ? relation->k
+                                                    : p.features.side.n);
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
-    return find_pairs(&work, &p, part, stats);
+    return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL, part,
+                      stats);
 }
 
 /* --- the family ----------------------------------------------------------- */
@@ -597,9 +674,7 @@ static int takes(const struct oj_relation *relation,
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
            relation->distance != OJ_DISTANCE_LEAST &&
            relation->metric == OJ_METRIC_PLANAR && relation->n_similar == 0 &&
-           !relation->exclude_same_geometry &&
-           (relation->op != OJ_OP_NEAREST ||
-            (relation->k <= MOST_NEAREST && relation->ties == OJ_TIES_FIRST));
+           !relation->exclude_same_geometry;
 }
 
 static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)

@@ -273,6 +273,9 @@ static oj_status check_distances(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG,
                        "-geometry nearest_point and connection go with "
                        "-distance least only: nearest points are those of it");
+    if (oj_command_given(command, "densify") &&
+        !(command->relation.densify > 0.0))
+        return oj_fail(err, OJ_ERR_ARG, "-densify must be above 0");
     return oj_relation_check(&command->relation, err);
 }
 

@@ -56,6 +56,7 @@ static struct oj_relation make_relation(const struct oj_command *command,
     struct oj_relation relation = command->relation;
     relation.max_distance = crs->max_distance;
     relation.min_distance = crs->min_distance;
+    relation.densify = crs->densify;
     return relation;
 }
 

@@ -28,6 +28,7 @@ static const struct method methods[] = {
     {"GEOS STRtree, sorted", "geos_sorted", 0},
     {"great circles, every edge in reach", "sphere", 0},
     {"inverted lists of all tokens", "lists", 0},
+    {"boxes, cut points, all vertices", "cut_points", 0},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
     {"ogrjoin, GPU", "cuda", 1},
@@ -302,6 +303,12 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
     oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
               (long long)b->input.flat.n_features);
     status = time_join(b, join, n, &timed, err);
+    if (status == OJ_OK && strcmp(method->backend, "cut_points") == 0)
+        oj_notice("%.1f %% of the pairs are left to be measured",
+                  100.0 *
+                      (double)(oj_join_stats(join)->n_candidates -
+                               before.n_candidates) /
+                      ((double)n * (double)b->job->join_side->flat.n_features));
     if (status == OJ_OK)
     {
         row->method = method;

@@ -80,6 +80,8 @@ static void print_distances(const struct oj_command *command,
         line("distance", "up to %.10g %s", crs->max_distance, unit);
     if (crs->min_distance > 0)
         line("", "at least %.10g %s", crs->min_distance, unit);
+    if (crs->densify > 0)
+        line("", "no segment longer than %.10g %s", crs->densify, unit);
 }
 
 /* The family's own, from the table of joins; those in units of the CRS are

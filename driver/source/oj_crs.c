@@ -187,40 +187,29 @@ static oj_status scale_on_sphere(const struct oj_crs *crs, const char *option,
     return OJ_OK;
 }
 
-/* Distances of shapes are planar. */
-static const char *sphere_advice(const struct oj_command *command,
-                                 const char *advice)
-{
-    return oj_relation_compares_shapes(&command->relation) ? "" : advice;
-}
-
-static oj_status fail_geographic(const struct oj_command *command,
-                                 const struct oj_crs *crs, const char *option,
+static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
                                  const char *written, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_ARG,
                    "the CRS of the join, %s, is in degrees, and -%s %s has no "
-                   "fixed length there: %sname a projected CRS to join in with "
+                   "fixed length there: use -metric sphere for metres along "
+                   "great circles, or name a projected CRS to join in with "
                    "-t_srs, or write degrees, for example -max_distance "
                    "0.01deg",
-                   oj_crs_describe(crs->join), option, written,
-                   sphere_advice(command, "use -metric sphere for metres along "
-                                          "great circles, or "));
+                   oj_crs_describe(crs->join), option, written);
 }
 
 /* Without -max_distance there is no unit to look at. */
-static oj_status check_unbounded(const struct oj_command *command,
-                                 const struct oj_crs *crs, struct oj_error *err)
+static oj_status check_unbounded(const struct oj_crs *crs, struct oj_error *err)
 {
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "the CRS of the join, %s, is in degrees, where the nearest "
-                   "feature is not well defined: %sname a projected CRS to "
-                   "join in with -t_srs, or accept distances in degrees with "
-                   "-max_distance infdeg",
-                   oj_crs_describe(crs->join),
-                   sphere_advice(command, "use -metric sphere, or "));
+                   "feature is not well defined: use -metric sphere, or name a "
+                   "projected CRS to join in with -t_srs, or accept distances "
+                   "in degrees with -max_distance infdeg",
+                   oj_crs_describe(crs->join));
 }
 
 /* 100us-ft in a CRS of US feet must stay 100 exactly. */
@@ -252,7 +241,7 @@ oj_status oj_crs_scale(const struct oj_command *command,
     if (OSRIsGeographic(crs->join))
     {
         if (unit != OJ_UNIT_DEG)
-            return fail_geographic(command, crs, option, written, err);
+            return fail_geographic(crs, option, written, err);
         crs_unit = OSRGetAngularUnits(crs->join, NULL);
     }
     else
@@ -303,9 +292,11 @@ static oj_status convert_distances(const struct oj_command *command,
         command->relation.metric == OJ_METRIC_SPHERE)
         OJ_TRY(convert(command, crs, "max_distance", &crs->max_distance, err));
     else if (oj_relation_sorts_by_measure(&command->relation))
-        OJ_TRY(check_unbounded(command, crs, err));
+        OJ_TRY(check_unbounded(crs, err));
     if (oj_command_given(command, "min_distance"))
         OJ_TRY(convert(command, crs, "min_distance", &crs->min_distance, err));
+    if (oj_command_given(command, "densify"))
+        OJ_TRY(convert(command, crs, "densify", &crs->densify, err));
     if (!(crs->min_distance <= crs->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-min_distance is greater than -max_distance: nothing "

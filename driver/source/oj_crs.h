@@ -13,6 +13,7 @@ struct oj_crs
     double max_distance;         /**< of -max_distance, in the unit of the join;
                                       INFINITY: unbounded, or not given */
     double min_distance;         /**< of -min_distance; 0: none */
+    double densify;              /**< of -densify; 0: none */
     char unit[64]; /**< of distances: that of join, the metre with -metric
                         sphere; "" unknown, or the join has none */
 };

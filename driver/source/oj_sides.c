@@ -680,7 +680,8 @@ oj_status oj_sides_open(const struct oj_command *command,
     sides->reshape[0] = reshape_for(command, 0, input->name);
     sides->reshape[1] = reshape_for(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
-    sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE;
+    sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
+                          !oj_relation_compares_shapes(&command->relation);
     OJ_TRY(check_type(sides, input, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_conditions(command, input, join, crs, sides, err);

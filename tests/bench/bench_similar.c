@@ -1,12 +1,16 @@
 /* Joins by similarity of a layer with itself, from arrays on the host to pairs
  * on the host, each pair once: texts of the sizes and lengths that papers have,
- * made by integer arithmetic alone, and trajectories.
+ * made by integer arithmetic alone, and trajectories: in bundles of 1 to 50
+ * that take the same way (trajectories), or each on its own (loners).
  *
- *   oj_bench_similar songs|publications|titles|trajectories [--option value]..
- *     --n N           rows (500,000, 100,000, 300,000, 17,621)
+ *   oj_bench_similar KIND [--option value]..
+ *     KIND: songs, publications, titles, trajectories, loners
+ *     --n N           rows (500,000, 100,000, 300,000, 17,621 twice)
  *     --threshold T   tenths of the least similarity, or all: 9 .. 2 (5)
  *     --tokens NAME   2grams
  *     --k K           trajectories: nearest ones, and no distance (10)
+ *     --ties T        first
+ *     --max_distance D instead of the nearest all within it
  *     --distance NAME hausdorff_points
  *     --backend NAME  cuda
  *     --gpus LIST     0
@@ -26,6 +30,7 @@
 #include "../../flatten/text/oj_token_sets.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +41,7 @@ enum
     PUBLICATIONS,
     TITLES,
     TRAJECTORIES,
+    LONERS,
     N_KINDS
 };
 
@@ -46,12 +52,14 @@ enum
     MOST_TITLE = 248,
     COPIES = 5,
     BUNDLE = 50,
-    MEAN_VERTICES_TIMES_1000 = 1343160
+    N_WALKS = 17621,
+    N_VERTICES = 23667828 /* of so many walks */
 };
 
 static const char *const kinds[N_KINDS] = {"songs", "publications", "titles",
-                                           "trajectories"};
-static const int64_t rows_of[N_KINDS] = {500000, 100000, 300000, 17621};
+                                           "trajectories", "loners"};
+static const int64_t rows_of[N_KINDS] = {500000, 100000, 300000, N_WALKS,
+                                         N_WALKS};
 
 static struct oj_error error;
 
@@ -175,47 +183,100 @@ static void make_texts(int kind, int64_t n, struct oj_texts *out)
 
 /* --- trajectories --------------------------------------------------------- */
 
-static int64_t length_of(uint64_t row)
+/* Rows of one bundle take one route, each in its own way; with is_alone every
+ * row has a route of its own. */
+static uint64_t route_of(uint64_t row, int is_alone)
 {
-    uint64_t hash = nyc_hash(21, 1, row), long_ones = hash >> 20;
+    uint64_t many = 1 + nyc_hash(22, 1, row / BUNDLE) % BUNDLE;
+    return is_alone ? row : row - row % BUNDLE % many;
+}
+
+static int64_t steps_of(uint64_t route)
+{
+    uint64_t hash = nyc_hash(21, 1, route), long_ones = hash >> 20;
     int64_t n = 2 + (int64_t)(hash % 600);
     for (int i = 0; i < 7 && (long_ones & 1) != 0; i++, long_ones >>= 1)
         n *= 2;
     return n;
 }
 
-/* Walks in bundles: those of one bundle leave the same place and turn at the
- * same vertices, a little apart; one in fifty begins far away. */
-static void put_walk(uint64_t row, int64_t n, double *x, double *y)
+static int64_t length_of(uint64_t row, int is_alone)
+{
+    int64_t share = 128 + (int64_t)(nyc_hash(26, 1, row) % 256);
+    int64_t n = steps_of(route_of(row, is_alone)) * share / 256;
+    return n < 2 ? 2 : n;
+}
+
+struct route
+{
+    uint64_t seed, n_steps;
+    int64_t left, x, y, turn;
+};
+
+/* Straight on, as a rule; back where the city ends. */
+static void go_on(struct route *route)
 {
     static const int step[8][2] = {{30, 0},  {21, 21},   {0, 30},  {-21, 21},
                                    {-30, 0}, {-21, -21}, {0, -30}, {21, -21}};
-    uint64_t bundle = row / (1 + nyc_hash(22, 1, row / BUNDLE) % BUNDLE);
-    uint64_t hash = nyc_hash(23, 1, bundle), far_off = hash / 7 % 50 == 0;
-    int64_t at_x = (int64_t)(hash % 130000) + (far_off ? 3000000 : 0);
-    int64_t at_y = (int64_t)(hash / 130000 % 150000),
-            turn = (int64_t)(hash >> 60);
+    uint64_t hash = nyc_hash(25, route->seed, route->n_steps++);
+    const int *by;
+    if (hash % 16 == 0)
+        route->turn += hash / 16 % 2 == 0 ? 1 : -1;
+    by = step[route->turn & 7];
+    if ((route->x < route->left && by[0] < 0) ||
+        (route->x > route->left + 130000 && by[0] > 0) ||
+        (route->y < 0 && by[1] < 0) || (route->y > 150000 && by[1] > 0))
+        by = step[(route->turn += 4) & 7];
+    route->x += by[0];
+    route->y += by[1];
+}
+
+static struct route start_route(uint64_t seed)
+{
+    uint64_t hash = nyc_hash(23, 1, seed);
+    int64_t left = hash / 7 % 50 == 0 ? 3000000 : 0; /* far away */
+    struct route route = {seed,
+                          0,
+                          left,
+                          left + (int64_t)(hash % 130000),
+                          (int64_t)(hash / 130000 % 150000),
+                          (int64_t)(hash >> 60)};
+    return route;
+}
+
+/* n vertices at equal steps along most of the route, a little aside; one row in
+ * eight leaves it for a while. */
+static void put_walk(uint64_t row, int is_alone, int64_t n, double *x,
+                     double *y)
+{
+    struct route route = start_route(route_of(row, is_alone));
+    uint64_t hash = nyc_hash(27, 1, row);
+    int64_t steps = steps_of(route.seed);
+    int64_t first = steps * (int64_t)(hash % 32) / 512;
+    int64_t last = steps - steps * (int64_t)(hash / 32 % 32) / 512;
     for (int64_t i = 0; i < n; i++)
     {
         uint64_t noise = nyc_hash(24, row, (uint64_t)i);
-        if (i % 8 == 0)
-            turn += (int64_t)(nyc_hash(25, bundle, (uint64_t)i) % 3) - 1;
-        at_x += step[turn & 7][0];
-        at_y += step[turn & 7][1];
-        x[i] = (double)(at_x + (int64_t)(noise % 16));
-        y[i] = (double)(at_y + (int64_t)(noise / 16 % 16));
+        int64_t at = first + (last - first) * i / n, aside = 0;
+        while ((int64_t)route.n_steps < at)
+            go_on(&route);
+        if (hash / 1024 % 8 == 0 && i > n / 3 && i < n / 2)
+            aside = i - n / 3 < n / 2 - i ? i - n / 3 : n / 2 - i;
+        x[i] = (double)(route.x + aside * 8 + (int64_t)(noise % 64));
+        y[i] = (double)(route.y - aside * 8 + (int64_t)(noise / 64 % 64));
     }
 }
 
 /* As many vertices as wanted: what is missing is spread over all. */
-static void make_walks(int64_t n, struct oj_flat_buf *buf)
+static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
 {
-    int64_t wanted = n * MEAN_VERTICES_TIMES_1000 / 1000, missing = wanted;
+    int64_t wanted = n * N_VERTICES / N_WALKS, missing = wanted;
     for (int64_t row = 0; row < n; row++)
-        missing -= length_of((uint64_t)row);
+        missing -= length_of((uint64_t)row, is_alone);
     for (int64_t row = 0; row < n; row++)
     {
-        int64_t part = missing / (n - row), m = length_of((uint64_t)row);
+        int64_t part = missing / (n - row);
+        int64_t m = length_of((uint64_t)row, is_alone);
         double *x, *y;
         part = m + part < 2 ? 2 - m : part;
         missing -= part;
@@ -224,7 +285,7 @@ static void make_walks(int64_t n, struct oj_flat_buf *buf)
         must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
         must(oj_flat_buf_ring(buf, &error));
         must(oj_flat_buf_vertices(buf, m, &x, &y, &error));
-        put_walk((uint64_t)row, m, x, y);
+        put_walk((uint64_t)row, is_alone, m, x, y);
         must(oj_flat_buf_end(buf, &error));
     }
 }
@@ -326,11 +387,11 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     oj_free((void *)(uintptr_t)texts.bytes);
 }
 
-static void join_walks(struct bench_similar *b, int64_t n)
+static void join_walks(struct bench_similar *b, int64_t n, int is_alone)
 {
     struct oj_flat_buf buf = {0};
     double start = oj_clock_seconds();
-    make_walks(n, &buf);
+    make_walks(n, is_alone, &buf);
     b->side = oj_flat_buf_view(&buf);
     printf("made in %.2f s: %" PRId64 " vertices\n", oj_clock_seconds() - start,
            b->side.n_vertices);
@@ -361,7 +422,7 @@ int main(int argc, char **argv)
     if (argc < 2 || argc % 2 != 0 || kind == N_KINDS)
     {
         fprintf(stderr, "oj_bench_similar "
-                        "songs|publications|titles|trajectories "
+                        "songs|publications|titles|trajectories|loners "
                         "[--option value]..\n");
         return 1;
     }
@@ -373,7 +434,7 @@ int main(int argc, char **argv)
     b.options.gpus = bench_gpu_list(option(argc, argv, "gpus", "0"));
     n = atoll(option(argc, argv, "n", "0"));
     n = n > 0 ? n : rows_of[kind];
-    if (kind != TRAJECTORIES)
+    if (kind < TRAJECTORIES)
     {
         join_texts(&b, kind, n, option(argc, argv, "threshold", "5"));
         return 0;
@@ -385,6 +446,11 @@ int main(int argc, char **argv)
                         &distance, &error));
     b.relation.distance = (enum oj_distance_kind)distance;
     b.relation.k = atoll(option(argc, argv, "k", "10"));
-    join_walks(&b, n);
+    if (strcmp(option(argc, argv, "ties", "first"), "all") == 0)
+        b.relation.ties = OJ_TIES_ALL;
+    b.relation.max_distance = atof(option(argc, argv, "max_distance", "inf"));
+    if (b.relation.max_distance < INFINITY)
+        b.relation.op = OJ_OP_DWITHIN;
+    join_walks(&b, n, kind == LONERS);
     return 0;
 }

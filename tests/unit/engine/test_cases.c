@@ -258,7 +258,7 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         struct oj_join *join;
         oj_status status;
         /* another metric, few joins only, texts */
-        if (oj_words_find("sphere|cuda_quadrant|lists|cuda_lists|"
+        if (oj_words_find("sphere|cuda_quadrant|lists|cuda_lists|cut_points|"
                           "cuda_size_blocks",
                           backend->name) >= 0)
             continue;

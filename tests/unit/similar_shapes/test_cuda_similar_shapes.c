@@ -20,6 +20,8 @@ static void ask(struct oj_relation *r, double scale, int extent)
         r->min_distance = fmin(r->max_distance, scale * pick(6));
     if (r->op == OJ_OP_NEAREST)
         r->k = one_in(2) ? 1 + pick(300) : 1 + pick(3);
+    if (r->op == OJ_OP_NEAREST && one_in(3))
+        r->ties = OJ_TIES_ALL;
 }
 
 static void compare(const struct join_trial *t, const struct oj_options *given)
@@ -121,11 +123,16 @@ TEST(all_alike)
     trial_view(&t);
     t.relation = oj_relation_default();
     t.relation.distance = OJ_DISTANCE_HAUSDORFF_POINTS;
-    t.relation.k = 200;
-    n_pairs_seen = n_on_gpu = 0;
-    compare(&t, &options);
-    ck_assert_int_eq(n_pairs_seen, 200);
-    ck_assert_int_eq(n_on_gpu, 1);
+    n_on_gpu = 0;
+    for (int i = 0; i < 4; i++)
+    {
+        t.relation.k = i % 2 == 0 ? 200 : 1600;
+        t.relation.ties = i < 2 ? OJ_TIES_FIRST : OJ_TIES_ALL;
+        n_pairs_seen = 0;
+        compare(&t, &options);
+        ck_assert_int_eq(n_pairs_seen, i == 0 ? 200 : i == 2 ? 1285 : 1500);
+    }
+    ck_assert_int_eq(n_on_gpu, 4);
     trial_free(&t);
 }
 

@@ -12,6 +12,8 @@
 
 #include "../../../algs/geos/geos_pairs.h"
 #include "../../../algs/reference/plain_shape_distances.h"
+#include "../../../algs/similar_shapes/oj_densify.h"
+#include "../../../algs/sphere/cpu_sphere_side.h"
 
 #define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
 
@@ -39,7 +41,7 @@ static double shape_distance(struct oj_geos_pairs *geos,
     if (kind == OJ_DISTANCE_DIRECTED_FROM_JOIN)
         return back;
     if (kind == OJ_DISTANCE_FRECHET)
-        must(oj_plain_shapes_frechet(f, a, g, b, &plain, &error));
+        must(oj_plain_shapes_frechet(f, a, NULL, g, b, NULL, &plain, &error));
     ck_assert_int_eq(oj_geos_pairs_shape_distance(geos, a, b, &d), OJ_GEOS_YES);
     expect(d == plain, "seed %llu: %d and %d: GEOS says %.17g, not %.17g",
            (unsigned long long)seed, (int)a, (int)b, d, plain);
@@ -88,6 +90,13 @@ static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
     {
         trial_answer(t, one_in(2) ? "geos" : "spatialindex", 1, &m);
         same_matches("GEOS", &m, truth);
+    }
+    if (!is_tiny && t->relation.op == OJ_OP_NEAREST &&
+        t->relation.distance == OJ_DISTANCE_HAUSDORFF_POINTS &&
+        t->relation.min_distance == 0.0)
+    {
+        trial_answer(t, "cut_points", 1, &m);
+        same_matches("cut points", &m, truth);
     }
     if (t->relation.op != OJ_OP_NEAREST)
     {
@@ -163,6 +172,107 @@ TEST_LOOP(as_geos, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
               _i == OJ_DISTANCE_DIRECTED_FROM_JOIN);
 }
 
+/* --- more vertices -------------------------------------------------------- */
+
+/* All vertices are there, in their order, and between two of them so many more
+ * on the segment that no piece is longer. */
+static void check_dense(const struct oj_flat *flat, const struct oj_flat *dense,
+                        int64_t ring, double length)
+{
+    int64_t at = dense->vertex_offset[ring];
+    for (int64_t v = flat->vertex_offset[ring];
+         v < flat->vertex_offset[ring + 1]; v++, at++)
+    {
+        double dx, dy, before = 0.0;
+        ck_assert(dense->x[at] == flat->x[v] && dense->y[at] == flat->y[v]);
+        if (v + 1 == flat->vertex_offset[ring + 1])
+            continue;
+        dx = flat->x[v + 1] - flat->x[v];
+        dy = flat->y[v + 1] - flat->y[v];
+        for (;; at++)
+        {
+            double px = dense->x[at + 1] - flat->x[v];
+            double py = dense->y[at + 1] - flat->y[v], along = hypot(px, py);
+            ck_assert(along - before <= length * (1.0 + 1e-9));
+            ck_assert(fabs(px * dy - py * dx) <= 1e-9 * (dx * dx + dy * dy));
+            before = along;
+            if (px == dx && py == dy)
+                break;
+            ck_assert(along < hypot(dx, dy));
+        }
+        ck_assert(ceil(hypot(dx, dy) / length) <= 1.0 ||
+                  at + 1 > dense->vertex_offset[ring] + 1);
+    }
+    ck_assert_int_eq(at, dense->vertex_offset[ring + 1]);
+}
+
+/* A join with -densify is that of layers with more vertices, on any threads and
+ * by the reference. */
+TEST(densified)
+{
+    int64_t n_put_in = 0;
+    EACH_ROUND(60)
+    {
+        struct join_trial t = {0}, dense = {0};
+        struct scene scene = pick_scene();
+        struct oj_dense of[2] = {{0}, {0}};
+        double length = scene.scale * (0.3 + 5.0 * unit());
+        MATCHES truth = {0}, m = {0};
+        add_join_features(&t.input_buf, &scene, 1 + pick(10), plain_kinds(), 1);
+        add_join_features(&t.join_buf, &scene, 1 + pick(20), plain_kinds(), 1);
+        trial_view(&t);
+        must(oj_densify(&t.input, length, 0, &of[0], &dense.input, &error));
+        must(oj_densify(&t.join, length, 0, &of[1], &dense.join, &error));
+        for (int64_t r = 0; !oj_flat_is_points(&t.join) && r < t.join.n_rings;
+             r++)
+            check_dense(&t.join, &dense.join, r, length);
+        n_put_in += dense.join.n_vertices - t.join.n_vertices;
+        plain_ask(&t.relation, &scene, 40);
+        t.relation.distance =
+            (enum oj_distance_kind)(OJ_DISTANCE_HAUSDORFF + pick(4));
+        t.relation.exclude_same_geometry = 0;
+        dense.relation = t.relation;
+        t.relation.densify = length;
+        trial_answer(&dense, "cpu", 1, &truth);
+        trial_answer(&t, "cpu", 1 + pick(4), &m);
+        same_matches("densified", &m, &truth);
+        trial_answer(&t, "geos", 1, &m);
+        same_matches("GEOS", &m, &truth);
+        oj_dense_free(&of[0]);
+        oj_dense_free(&of[1]);
+        trial_free(&t);
+    }
+    ck_assert_int_gt(n_put_in, 1000);
+}
+
+/* Pieces along a great circle are equal, and its ends stay. */
+TEST(densified_on_the_sphere)
+{
+    LAYER buf = {0};
+    struct oj_flat flat, out;
+    struct oj_dense dense = {0};
+    double last = -1.0;
+    add_line(&buf, 170.0, 60.0, -100.0, 50.0);
+    add_line(&buf, 0.0, 10.0, 180.0, -10.0); /* has no shorter arc */
+    flat = oj_flat_buf_view(&buf);
+    must(oj_densify(&flat, 100e3, 1, &dense, &out, &error));
+    for (int64_t v = 0; v + 1 < out.vertex_offset[1]; v++)
+    {
+        double step = oj_sphere_metres_of(
+            oj_chord2(oj_sphere_vector(out.x[v], out.y[v]),
+                      oj_sphere_vector(out.x[v + 1], out.y[v + 1])));
+        expect(step <= 100e3 + 1e-3 && (v == 0 || fabs(step - last) < 1e-3),
+               "piece %d is %.6f m long", (int)v, step);
+        last = step;
+    }
+    ck_assert_int_eq(out.vertex_offset[1], 54 + 1);
+    ck_assert_int_eq(out.n_vertices, out.vertex_offset[1] + 2);
+    ck_assert(out.x[0] == 170.0 && out.x[out.vertex_offset[1] - 1] == -100.0);
+    ck_assert_int_eq(oj_densify(&flat, 1e-6, 1, &dense, &out, &error),
+                     OJ_ERR_ARG);
+    oj_dense_free(&dense);
+}
+
 /* --- large features ------------------------------------------------------- */
 
 #define N_LARGE 200000
@@ -220,7 +330,8 @@ TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
         if (b < 2)
             continue;
         if (_i == OJ_DISTANCE_FRECHET)
-            must(oj_plain_shapes_frechet(&t.input, 0, &t.join, b, &d, &error));
+            must(oj_plain_shapes_frechet(&t.input, 0, NULL, &t.join, b, NULL,
+                                         &d, &error));
         else if (_i != OJ_DISTANCE_DIRECTED_FROM_JOIN)
             d = oj_plain_shapes_directed(&t.input, 0, &t.join, b,
                                          _i != OJ_DISTANCE_HAUSDORFF_POINTS);
@@ -254,6 +365,16 @@ TEST_LOOP(without_memory, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
     t.backend = "cpu";
     try_without_memory(&t, 10);
     t.backend = "geos";
+    try_without_memory(&t, 10);
+    if (_i == OJ_DISTANCE_HAUSDORFF_POINTS)
+    {
+        t.backend = "cut_points";
+        try_without_memory(&t, 10);
+    }
+    t.backend = "cpu";
+    t.relation.densify = 5.0;
+    try_without_memory(&t, 10);
+    t.relation.metric = OJ_METRIC_SPHERE;
     try_without_memory(&t, 10);
 }
 

@@ -136,6 +136,149 @@ TEST_LOOP(plain_way, 0, 2)
     }
 }
 
+/* --- distances of shapes ------------------------------------------------- */
+
+static double vertex_metres(const struct oj_flat *f, int64_t v,
+                            const struct oj_flat *g, int64_t w)
+{
+    return (double)(angle(to_vector(f->x[v], f->y[v]),
+                          to_vector(g->x[w], g->y[w])) *
+                    R);
+}
+
+/* From vertex v of f to a feature. */
+static double metres_to(const struct oj_flat *f, int64_t v,
+                        const struct oj_flat *g, int64_t b, int of_arcs)
+{
+    struct oj_flat point = {.n_features = 1,
+                            .n_vertices = 1,
+                            .part_kinds = OJ_PART_POINT,
+                            .x = f->x + v,
+                            .y = f->y + v};
+    double least = INFINITY, *matrix;
+    int64_t w, end;
+    oj_flat_vertices(g, b, &w, &end);
+    for (; w < end && !of_arcs; w++)
+        least = fmin(least, vertex_metres(f, v, g, w));
+    if (!of_arcs)
+        return least;
+    matrix = sphere_matrix(&point, g, 0);
+    least = matrix[b];
+    oj_free(matrix);
+    return least;
+}
+
+static double directed_metres(const struct oj_flat *f, int64_t a,
+                              const struct oj_flat *g, int64_t b, int of_arcs)
+{
+    double most = 0.0;
+    int64_t v, end;
+    oj_flat_vertices(f, a, &v, &end);
+    for (; v < end; v++)
+        most = fmax(most, metres_to(f, v, g, b, of_arcs));
+    return most;
+}
+
+/* By every cell of the table, from its own three neighbours. */
+static double frechet_metres(const struct oj_flat *f, int64_t a,
+                             const struct oj_flat *g, int64_t b)
+{
+    int64_t v, w, n, m;
+    double *cell, last;
+    oj_flat_vertices(f, a, &v, &n);
+    oj_flat_vertices(g, b, &w, &m);
+    n -= v;
+    m -= w;
+    cell = oj_malloc(n * m, sizeof *cell);
+    ck_assert_ptr_nonnull(cell);
+    for (int64_t i = 0; i < n * m; i++)
+    {
+        double least = i == 0 ? 0.0 : INFINITY;
+        if (i >= m)
+            least = fmin(least, cell[i - m]);
+        if (i % m > 0)
+            least = fmin(least, cell[i - 1]);
+        if (i >= m && i % m > 0)
+            least = fmin(least, cell[i - m - 1]);
+        cell[i] = fmax(least, vertex_metres(f, v + i / m, g, w + i % m));
+    }
+    last = cell[n * m - 1];
+    oj_free(cell);
+    return last;
+}
+
+static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
+                            enum oj_distance_kind kind)
+{
+    int of_arcs = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
+    int64_t n = g->n_features, v, end;
+    double *matrix = oj_malloc(f->n_features * n, sizeof *matrix);
+    ck_assert_ptr_nonnull(matrix);
+    for (int64_t i = 0; i < f->n_features * n; i++)
+    {
+        int64_t a = i / n, b = i % n;
+        matrix[i] = INFINITY;
+        oj_flat_vertices(f, a, &v, &end);
+        if (v == end || is_off(f, a))
+            continue;
+        oj_flat_vertices(g, b, &v, &end);
+        if (v == end || is_off(g, b))
+            continue;
+        matrix[i] = kind == OJ_DISTANCE_FRECHET
+                        ? frechet_metres(f, a, g, b)
+                        : directed_metres(f, a, g, b, of_arcs);
+        if (kind == OJ_DISTANCE_HAUSDORFF ||
+            kind == OJ_DISTANCE_HAUSDORFF_POINTS)
+            matrix[i] = fmax(matrix[i], directed_metres(g, b, f, a, of_arcs));
+    }
+    return matrix;
+}
+
+/* Both backends, each kind of distance. */
+TEST_LOOP(shapes, 0, 8)
+{
+    static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
+                                     OJ_PART_POLYGON, 7};
+    enum oj_distance_kind kind =
+        (enum oj_distance_kind)(OJ_DISTANCE_HAUSDORFF + _i / 2);
+    int64_t n_pairs = 0;
+    backend = backends[_i % 2];
+    EACH_ROUND(_i % 2 == 0 ? 30 : 10)
+    {
+        LAYER a = {0}, b = {0};
+        MATCHES m = {0};
+        struct oj_flat va, vb;
+        struct region region = pick_region();
+        double *matrix, *own;
+        add_features(&a, &region, 1 + pick(12), kinds[pick(4)], 1);
+        add_features(&b, &region, 1 + pick(20), kinds[pick(4)], 1);
+        va = oj_flat_buf_view(&a);
+        vb = oj_flat_buf_view(&b);
+        matrix = shape_matrix(&va, &vb, kind);
+        own = oj_malloc(va.n_features + vb.n_features, sizeof *own);
+        for (int64_t i = 0; i < va.n_features + vb.n_features; i++)
+            own[i] = one_in(8) ? (double)NAN : region.reach * 80e3 * unit();
+        for (int i = 0; i < 4; i++)
+        {
+            struct oj_relation r = pick_relation(&region);
+            r.distance_to = OJ_TO_INTERIOR;
+            r.distance = kind;
+            va.max_distance = vb.max_distance = NULL;
+            if (r.op == OJ_OP_DWITHIN && one_in(3))
+                va.max_distance = own;
+            else if (r.op == OJ_OP_DWITHIN && one_in(3))
+                vb.max_distance = own;
+            ask(&r, &va, &vb, 1 + pick(3), &m);
+            for (int64_t row = 0; row < va.n_features; row++)
+                check_row(&r, &va, &vb, matrix + row * vb.n_features, &m, row);
+            n_pairs += m.n_pairs;
+        }
+        oj_free(matrix);
+        oj_free(own);
+    }
+    ck_assert_int_gt(n_pairs, 50);
+}
+
 /* --- known answers ---------------------------------------------------------
  */
 
