@@ -23,8 +23,8 @@ texts() {
 shapes() {
     for distance in hausdorff_points hausdorff frechet; do
         for kind in trajectories loners; do
-            timeout 60 "$bench" "$kind" --distance "$distance" --repeat 2 \
-                --gpus "$gpus" || echo "$kind $distance: ended after 60 s"
+            timeout 45 "$bench" "$kind" --distance "$distance" --repeat 2 \
+                --gpus "$gpus" || echo "$kind $distance: ended after 45 s"
         done
     done
     timeout 30 "$bench" trajectories --ties all --k 300 --repeat 1 \
