@@ -160,7 +160,12 @@ def check_distances_of_shapes():
         for words in (("-op", "nearest", "-k", 3), ("-op", "dwithin", "-max_distance", 4)):
             r = run(*words, "-distance", distance, "-validate", "-overwrite", "o.gpkg", a.path, b.path)
             true("no difference" in r.err, f"{distance}: {r}")
-    for words in (("-distance_to", "boundary"), ("-nearest_point_fields",), ("-geometry", "connection"), ("-metric", "sphere")):
+        for words in (("-densify", 0.7), ("-metric", "sphere", "-s_srs", "EPSG:4326", "-join_srs", "EPSG:4326", "-densify", "80km")):
+            r = run("-op", "nearest", "-k", 2, *words, "-distance", distance, "-validate", "-overwrite", "o.gpkg", a.path, b.path)
+            true("no difference" in r.err, f"{distance} {words}: {r}")
+    r = run("-op", "nearest", "-densify", 1, "p.gpkg", a.path, b.path)
+    true(r.rc == 1 and "densify" in r.err, str(r))
+    for words in (("-distance_to", "boundary"), ("-nearest_point_fields",), ("-geometry", "connection")):
         r = run("-op", "nearest", "-distance", "frechet", *words, "p.gpkg", a.path, b.path)
         true(r.rc == 1 and "least" in r.err, f"{words}: {r}")
 
