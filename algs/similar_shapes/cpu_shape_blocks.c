@@ -268,14 +268,18 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                    const double *const *at, int64_t v,
                                    int is_turned)
 {
-    int64_t a = is_turned ? v + 1 : v, b = is_turned ? v : v + 1;
+    const double *x = at[0] + v, *y = at[1] + v, *z;
     if (n_dims == 2)
-        return oj_closest_point_distance2(p[0], p[1], at[0][a], at[1][a],
-                                          at[0][b], at[1][b]);
-    return oj_arc_chord2(
-        (struct oj_vec3){p[0], p[1], p[2]},
-        (struct oj_vec3){at[0][v], at[1][v], at[2][v]},
-        (struct oj_vec3){at[0][v + 1], at[1][v + 1], at[2][v + 1]});
+    {
+        /* both are loaded: lanes are neighbours then */
+        double ax = is_turned ? x[1] : x[0], ay = is_turned ? y[1] : y[0];
+        double bx = is_turned ? x[0] : x[1], by = is_turned ? y[0] : y[1];
+        return oj_closest_point_distance2(p[0], p[1], ax, ay, bx, by);
+    }
+    z = at[2] + v;
+    return oj_arc_chord2((struct oj_vec3){p[0], p[1], p[2]},
+                         (struct oj_vec3){x[0], y[0], z[0]},
+                         (struct oj_vec3){x[1], y[1], z[1]});
 }
 
 /* Squared distance from a vertex to what is in a block. */
