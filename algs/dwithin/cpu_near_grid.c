@@ -11,6 +11,7 @@
 #define N_SAMPLES 2048
 
 #define MOST_BUCKETS 2048
+#define NO_CELL UINT32_MAX
 
 /* Cells for every point, at most, and a few for very few points. */
 #define CELLS_PER_POINT 6
@@ -20,6 +21,15 @@
  * this in its runs. */
 #define MANY_IN_RUNS 1024
 
+/* The points of a bucket on their way; of one thread. */
+struct bucket
+{
+    double *x, *y;
+    int32_t *id;
+    uint32_t *cell;
+    int64_t cap_x, cap_y, cap_id, cap_cell;
+};
+
 struct near_grid_build
 {
     struct oj_near_grid *grid;
@@ -27,10 +37,11 @@ struct near_grid_build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;                /* of a cell's number, below its bucket's */
-    int64_t *start;                 /* [n_slices][n_buckets] */
-    int64_t *bucket_offset;         /* [n_buckets + 1] into point */
-    struct oj_ordered_point *point; /* key: the cell, index: the id */
+    int bucket_bits;        /* of a cell's number, below its bucket's */
+    uint32_t *cell;         /* [n_features], or NO_CELL */
+    int64_t *start;         /* [n_slices][n_buckets] */
+    int64_t *bucket_offset; /* [n_buckets + 1] */
+    struct bucket *bucket;  /* [n_threads] */
 };
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
@@ -99,49 +110,71 @@ static void count_slice(int64_t slice, int thread, void *user)
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
+        uint32_t cell = NO_CELL;
         if (x[i] == x[i] && y[i] == y[i])
-            count[oj_near_cell_number(grid, x[i], y[i]) >> b->bucket_bits]++;
+        {
+            cell = (uint32_t)oj_near_cell_number(grid, x[i], y[i]);
+            count[cell >> b->bucket_bits]++;
+        }
+        b->cell[i] = cell;
     }
 }
 
 static void scatter_slice(int64_t slice, int thread, void *user)
 {
     struct near_grid_build *b = user;
-    const double *x = b->flat->x, *y = b->flat->y;
     int64_t *start = b->start + slice * b->n_buckets;
     int64_t end = slice_begin(b, slice + 1);
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
-        uint32_t cell;
-        if (!(x[i] == x[i] && y[i] == y[i]))
+        uint32_t cell = b->cell[i];
+        int64_t place;
+        if (cell == NO_CELL)
             continue;
-        cell = (uint32_t)oj_near_cell_number(b->grid, x[i], y[i]);
-        b->point[start[cell >> b->bucket_bits]++] = (struct oj_ordered_point){
-            x[i], y[i], cell,
-            (uint32_t)(b->tie_rank != NULL ? b->tie_rank[i] : i)};
+        place = start[cell >> b->bucket_bits]++;
+        b->grid->x[place] = b->flat->x[i];
+        b->grid->y[place] = b->flat->y[i];
+        b->grid->id[place] = b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i;
     }
 }
 
-/* Puts a bucket's points into the grid by cell, stable: cell_start[c + 1]
- * counts, then says where cell c begins, then, when all are placed, where it
- * ends. */
-static void place_bucket(int64_t bucket, int thread, void *user)
+static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
+                             int64_t at, int64_t n, struct oj_error *err)
+{
+    OJ_ROOM(s->x, 0, n, s->cap_x, err);
+    OJ_ROOM(s->y, 0, n, s->cap_y, err);
+    OJ_ROOM(s->id, 0, n, s->cap_id, err);
+    OJ_ROOM(s->cell, 0, n, s->cap_cell, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        s->x[i] = grid->x[at + i];
+        s->y[i] = grid->y[at + i];
+        s->id[i] = grid->id[at + i];
+        s->cell[i] = (uint32_t)oj_near_cell_number(grid, s->x[i], s->y[i]);
+    }
+    return OJ_OK;
+}
+
+/* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
+ * where cell c begins, then, when all are placed, where it ends. */
+static oj_status sort_bucket(int64_t bucket, int thread, void *user,
+                             struct oj_error *err)
 {
     struct near_grid_build *b = user;
+    struct bucket *s = &b->bucket[thread];
     struct oj_near_grid *grid = b->grid;
     int64_t n_cells = grid->n_columns * grid->n_rows;
     int64_t first = bucket << b->bucket_bits;
     int64_t end = (bucket + 1) << b->bucket_bits;
     int64_t at = b->bucket_offset[bucket];
-    int64_t n = b->bucket_offset[bucket + 1] - at;
-    const struct oj_ordered_point *point = b->point + at;
     uint32_t *next = grid->cell_start + 1, total = (uint32_t)at;
-    (void)thread;
+    int64_t n = b->bucket_offset[bucket + 1] - at;
+    OJ_TRY(take_bucket(s, grid, at, n, err));
     end = end < n_cells ? end : n_cells;
     memset(next + first, 0, (size_t)(end - first) * sizeof *next);
     for (int64_t i = 0; i < n; i++)
-        next[point[i].key]++;
+        next[s->cell[i]]++;
     for (int64_t c = first; c < end; c++)
     {
         uint32_t count = next[c];
@@ -150,31 +183,34 @@ static void place_bucket(int64_t bucket, int thread, void *user)
     }
     for (int64_t i = 0; i < n; i++)
     {
-        uint32_t place = next[point[i].key]++;
-        grid->x[place] = point[i].x;
-        grid->y[place] = point[i].y;
-        grid->id[place] = (int32_t)point[i].index;
+        uint32_t place = next[s->cell[i]]++;
+        grid->x[place] = s->x[i];
+        grid->y[place] = s->y[i];
+        grid->id[place] = s->id[i];
     }
+    return OJ_OK;
 }
 
 static oj_status sort_points(struct near_grid_build *b, int n_threads,
                              struct oj_error *err)
 {
     struct oj_near_grid *grid = b->grid;
-    int64_t n_cells = grid->n_columns * grid->n_rows;
+    int64_t n_cells = grid->n_columns * grid->n_rows, n = b->flat->n_features;
     while ((n_cells >> b->bucket_bits) >= MOST_BUCKETS)
         b->bucket_bits++;
     b->n_buckets = (n_cells >> b->bucket_bits) + 1;
     OJ_NEW_ZEROED(b->start, b->n_slices * b->n_buckets, err);
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
+    OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, count_slice, b);
     oj_slices_place(b->n_slices, b->n_buckets, b->start, b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
-    OJ_NEW(b->point, grid->n, err);
-    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
     OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
+    oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
+    oj_free(b->cell);
+    b->cell = NULL;
     OJ_NEW(grid->cell_start, n_cells + 1, err);
     grid->cell_start[0] = 0;
     for (int64_t i = grid->n; i < grid->n + OJ_NEAR_LANES; i++)
@@ -182,8 +218,20 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
         grid->x[i] = grid->y[i] = 0.0;
         grid->id[i] = 0;
     }
-    oj_parallel_for(n_threads, b->n_buckets, place_bucket, b);
-    return OJ_OK;
+    OJ_NEW_ZEROED(b->bucket, n_threads, err);
+    return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
+}
+
+static void free_buckets(struct near_grid_build *b, int n_threads)
+{
+    for (int t = 0; b->bucket != NULL && t < n_threads; t++)
+    {
+        oj_free(b->bucket[t].x);
+        oj_free(b->bucket[t].y);
+        oj_free(b->bucket[t].id);
+        oj_free(b->bucket[t].cell);
+    }
+    oj_free(b->bucket);
 }
 
 /* 1 when a typical point would have to look at too many others. */
@@ -220,7 +268,8 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     status = sort_points(&b, n_threads, err);
     oj_free(b.start);
     oj_free(b.bucket_offset);
-    oj_free(b.point);
+    oj_free(b.cell);
+    free_buckets(&b, n_threads);
     if (status != OJ_OK)
         oj_near_grid_free(grid);
     else
