@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"
 #include "../pairs/oj_pairs.h"
+#include "../pairs/oj_row_order.h"
 
 struct point_pair
 {
@@ -13,10 +14,9 @@ struct point_pair
 struct oj_overlapping_points
 {
     struct oj_index_args args; /* of the join */
-    struct oj_flat_buf copies; /* of the features */
-    struct oj_flat flat;       /* of copies */
+    uint8_t *others;           /* [features] 1: none of them */
+    struct oj_flat flat;       /* the join side, whose others are left out */
     struct oj_box box;         /* of all of them */
-    int32_t *feature; /* [flat.n_features] of the join side, ascending */
     struct oj_index *index;
     struct oj_matches found; /* of points with flat */
 
@@ -28,27 +28,21 @@ struct oj_overlapping_points
 
 /* --- the features --------------------------------------------------------- */
 
-static oj_status copy_features(struct oj_overlapping_points *self,
-                               struct oj_error *err)
+static oj_status leave_out_others(struct oj_overlapping_points *self,
+                                  struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
-    struct oj_flat_buf *copies = &self->copies;
-    int64_t n = 0, v, end;
-    for (int64_t f = 0; f < flat->n_features; f++)
-        n += flat->overlaps[f];
-    OJ_NEW(self->feature, n, err);
+    OJ_NEW(self->others, flat->n_features, err);
     self->box = oj_box_empty();
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        if (!flat->overlaps[f])
-            continue;
-        self->feature[copies->n_features] = (int32_t)f;
-        OJ_TRY(oj_flat_buf_copy(copies, flat, f, copies->n_features, err));
-        oj_flat_vertices(flat, f, &v, &end);
-        for (; v < end; v++)
-            oj_box_add_point(&self->box, flat->x[v], flat->y[v]);
+        struct oj_box box = oj_box_of_feature(flat, f);
+        self->others[f] = !flat->overlaps[f];
+        if (flat->overlaps[f])
+            oj_box_add_box(&self->box, &box);
     }
-    self->flat = oj_flat_buf_view(copies);
+    self->flat = *flat;
+    self->flat.overlaps = self->others;
     return OJ_OK;
 }
 
@@ -57,9 +51,8 @@ static oj_status index_features(struct oj_overlapping_points *self,
                                 struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index_args args = self->args;
-    OJ_TRY(copy_features(self, err));
+    OJ_TRY(leave_out_others(self, err));
     args.join_side = &self->flat;
-    args.tie_rank = NULL;
     args.relation = oj_relation_default();
     args.relation.op = self->args.relation.op;
     args.options.max_batch_pairs = 0;
@@ -91,9 +84,8 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
         return;
     oj_index_free(&oj_cpu_points_in_polygons, self->index);
     oj_matches_free(&self->found);
-    oj_flat_buf_free(&self->copies);
     oj_flat_buf_free(&self->points);
-    oj_free(self->feature);
+    oj_free(self->others);
     oj_free(self->pair);
     oj_free(self);
 }
@@ -111,29 +103,6 @@ static oj_status take_points(struct oj_overlapping_points *self,
         if (x >= box.x0 && x <= box.x1 && y >= box.y0 && y <= box.y1)
             OJ_TRY(oj_flat_buf_add_point(&self->points, i, x, y, err));
     }
-    return OJ_OK;
-}
-
-static int64_t rank_of(const struct oj_overlapping_points *self,
-                       int32_t feature)
-{
-    const int32_t *tie_rank = self->args.tie_rank;
-    return tie_rank != NULL ? tie_rank[feature] : feature;
-}
-
-/* Adds a pair of a row whose pairs begin at first, in tie order. */
-static oj_status add_pair(struct oj_overlapping_points *self, int64_t first,
-                          int64_t row, int32_t feature, struct oj_error *err)
-{
-    int64_t i = self->n_pairs;
-    OJ_ROOM(self->pair, i, i + 1, self->cap_pairs, err);
-    for (; i > first &&
-           rank_of(self, self->pair[i - 1].feature) > rank_of(self, feature);
-         i--)
-        self->pair[i] = self->pair[i - 1];
-    self->pair[i].row = row;
-    self->pair[i].feature = feature;
-    self->n_pairs++;
     return OJ_OK;
 }
 
@@ -156,12 +125,15 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
                                           err));
     for (int64_t i = 0; i < points.n_features; i++)
     {
-        int64_t first = self->n_pairs, row = points.fid[i];
+        struct point_pair pair = {.row = points.fid[i]};
         for (int64_t p = found->offset[i]; p < found->offset[i + 1]; p++)
         {
-            int32_t feature = self->feature[found->join_row[p]];
-            if (oj_pair_may_count(&filter, row, feature))
-                OJ_TRY(add_pair(self, first, row, feature, err));
+            pair.feature = found->join_row[p];
+            if (!oj_pair_may_count(&filter, pair.row, pair.feature))
+                continue;
+            OJ_ROOM(self->pair, self->n_pairs, self->n_pairs + 1,
+                    self->cap_pairs, err);
+            self->pair[self->n_pairs++] = pair;
         }
     }
     return OJ_OK;
@@ -193,8 +165,9 @@ static void merge_pairs(const struct oj_overlapping_points *self,
         {
             int is_own =
                 left == 0 || pair[left - 1].row != row ||
-                (end > first && rank_of(self, out->join_row[end - 1]) >=
-                                    rank_of(self, pair[left - 1].feature));
+                (end > first &&
+                 oj_tie_rank(self->args.tie_rank, out->join_row[end - 1]) >=
+                     oj_tie_rank(self->args.tie_rank, pair[left - 1].feature));
             to--;
             out->join_row[to] =
                 is_own ? out->join_row[end - 1] : pair[left - 1].feature;

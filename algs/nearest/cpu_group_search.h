@@ -12,8 +12,8 @@
 #include "../base/cpu_order.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_relation.h"
-#include "../rings/cpu_rings.h"
 #include "../rings/cpu_segment_tree.h"
+#include "../within/cpu_containing.h"
 
 #define OJ_OWN_SLOTS 4096 /* a power of two */
 #define OJ_OWN_MOST 3072  /* features that are noted */
@@ -24,7 +24,6 @@ struct oj_cpu_index
     struct oj_relation relation; /**< k: no more than there are features */
     const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
     struct oj_segments segments; /**< of all features */
-    struct oj_rings rings;       /**< empty for distances to the boundary */
 };
 
 /** Boxes near a patch of points, eight at a time. */
@@ -67,7 +66,10 @@ struct oj_own_bounds
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_nearest_scratch
 {
-    struct oj_front near_rings, near_bundles; /**< of the patch */
+    struct oj_ring_cells *cells;     /**< of the join side's polygons; without
+                                          rings where none counts as an area */
+    struct oj_containing containing; /**< of the points of the patch */
+    struct oj_front near_bundles;    /**< of the patch */
     int32_t n_near;
     int64_t cap_near;
     int32_t *near; /**< places in near_bundles that the group needs */
@@ -77,9 +79,7 @@ struct oj_nearest_scratch
     int64_t cap_low;
     int too_many; /**< the walk was given up: take fewer points */
     int64_t cap_matrix;
-    float *matrix; /**< see oj_fill_matrix() */
-    int64_t n_rings, cap_rings;
-    int32_t *ring; /**< polygon rings whose boxes touch the group's */
+    float *matrix;            /**< see oj_fill_matrix() */
     int64_t n_best, cap_best; /**< k > 1: nearest features to the centre */
     int32_t *best_feature;
     double *best_d2;

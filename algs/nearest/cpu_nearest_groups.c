@@ -22,6 +22,7 @@
 struct oj_group
 {
     int n;
+    int64_t first; /* of the patch */
     const struct oj_ordered_point *point;
     struct oj_place place;
     /* beyond n, up to a multiple of OJ_WIDE: repetitions */
@@ -381,108 +382,6 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
                       sizeof *s->matrix, err);
 }
 
-/* --- the polygons around the points --------------------------------------- */
-
-/* Leaves in s->ring the polygon rings whose boxes touch that of the group. */
-OJ_INLINE oj_status oj_collect_rings(const struct oj_rings *rings,
-                                     struct oj_nearest_scratch *s,
-                                     const struct oj_place *place,
-                                     struct oj_error *err)
-{
-    struct oj_front *front = &s->near_rings;
-    float reach2 = oj_tree_reach2(&rings->tree, 0.0);
-    float q[4];
-    s->n_rings = 0;
-    if (front->n == 0)
-        return OJ_OK;
-    OJ_ROOM(s->ring, 0, front->n + OJ_FANOUT, s->cap_rings, err);
-    oj_tree_relative(&rings->tree, &place->box, q);
-    for (int64_t i = 0; i * OJ_FANOUT < front->n; i++)
-    {
-        struct oj_front_block *block = &front->block[i];
-        oj_boxes_distance2(&block->box, q, block->d2);
-        for (int c = 0; c < OJ_FANOUT; c++)
-        {
-            s->ring[s->n_rings] = block->entry[c];
-            s->n_rings += block->d2[c] <= reach2;
-        }
-    }
-    return OJ_OK;
-}
-
-/* Where eight points are in a small ring, by the signs that double precision
- * settles: odd[c] is 1 in the lanes that are inside, and unclear[c] is 1 in
- * those that oj_ring_locate() has to decide. */
-OJ_INLINE void oj_ring_locate8(const double *x, const double *y, int64_t n,
-                               const double *restrict px,
-                               const double *restrict py, int64_t *restrict odd,
-                               int64_t *restrict unclear)
-{
-    OJ_EIGHT
-    {
-        odd[c] = 0;
-        unclear[c] = 0;
-    }
-    for (int64_t i = 0; i + 1 < n; i++)
-    {
-        double ax = x[i], ay = y[i], bx = x[i + 1], by = y[i + 1];
-        int64_t upward = by > ay;
-        OJ_EIGHT
-        {
-            int64_t crosses = (int64_t)(py[c] < ay) ^ (int64_t)(py[c] < by);
-            double left = (ax - px[c]) * (by - py[c]);
-            double right = (ay - py[c]) * (bx - px[c]);
-            double det = left - right;
-            double size = fabs(left) + fabs(right);
-            /* as in oj_orientation() */
-            int64_t settled =
-                (int64_t)(fabs(det) > 3.3306690738754716e-16 * size) &
-                (int64_t)(size > 1e-280);
-            int64_t touches = (int64_t)(py[c] == ay) | (int64_t)(py[c] == by);
-            odd[c] ^= crosses & ((int64_t)(det > 0.0) ^ upward ^ 1);
-            unclear[c] |= (crosses & (settled ^ 1)) | touches;
-        }
-    }
-}
-
-/* 1 when the polygon part of a shell contains the point, which is not on
- * the shell; odd: it is inside the shell. */
-static inline int oj_holes_leave(const struct oj_rings *rings,
-                                 const struct oj_nearest_scratch *s,
-                                 const struct oj_ring *shell, int odd, double x,
-                                 double y)
-{
-    const struct oj_box *box;
-    if (shell->holes == OJ_NO_HOLES)
-        return odd;
-    box = &rings->hole_box[shell->holes];
-    if (!oj_box_has(box, x, y))
-        return odd;
-    for (int64_t i = 0; i < s->n_rings; i++)
-    {
-        const struct oj_ring *ring = &rings->ring[s->ring[i]];
-        enum oj_location location;
-        if (ring->holes != OJ_IS_HOLE || ring->part != shell->part)
-            continue;
-        location = oj_rings_locate(rings, ring, x, y);
-        if (location == OJ_ON_BOUNDARY)
-            return 1;
-        odd ^= location == OJ_INSIDE;
-    }
-    return odd;
-}
-
-/* 1 when the polygon part of a shell contains the point. */
-static inline int oj_shell_contains(const struct oj_rings *rings,
-                                    const struct oj_nearest_scratch *s,
-                                    const struct oj_ring *shell, double x,
-                                    double y)
-{
-    enum oj_location location = oj_rings_locate(rings, shell, x, y);
-    return location == OJ_ON_BOUNDARY ||
-           oj_holes_leave(rings, s, shell, location == OJ_INSIDE, x, y);
-}
-
 /* --- the nearest of each point of a group --------------------------------- */
 
 /* The first in tie order of the nearest, while they are found. */
@@ -504,89 +403,43 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
     return index->tie_rank[a] < index->tie_rank[b];
 }
 
-/* Point i of the group is in a polygon of feature. */
-OJ_INLINE void found_around(const struct oj_cpu_index *index, int i,
-                            int32_t feature, struct group_best *best)
+/* The features whose polygons contain point i of the group: from the returned
+ * one on, n. */
+OJ_INLINE const int32_t *containing_point(const struct oj_nearest_scratch *s,
+                                          const struct oj_group *g, int i,
+                                          int64_t *n)
 {
-    if (best->feature[i] != NO_FEATURE && best->feature[i] != feature)
-        best->tied |= UINT32_C(1) << i;
-    if (comes_before(index, feature, best->feature[i]))
-        best->feature[i] = feature;
+    const int64_t *offset = s->containing.offset + g->first + i;
+    *n = 0;
+    if (s->cells->n_sets == 0)
+        return NULL;
+    *n = offset[1] - offset[0];
+    return s->containing.feature + offset[0];
 }
 
-OJ_INLINE void lanes_in_box(const double *px, const double *py,
-                            struct oj_box box, int64_t in_box[OJ_LANES])
+/* First in tie order of the features whose polygons contain each point, at
+ * distance 0: of how many points there are some. */
+OJ_INLINE int take_containing(const struct oj_cpu_index *index,
+                              const struct oj_nearest_scratch *s,
+                              const struct oj_group *g, struct group_best *best)
 {
-    OJ_EIGHT in_box[c] =
-        (int64_t)(px[c] >= box.x0) & (int64_t)(px[c] <= box.x1) &
-        (int64_t)(py[c] >= box.y0) & (int64_t)(py[c] <= box.y1);
-}
-
-/* Lets the part of a shell decide about the points of the group that are in its
- * boxes. */
-OJ_INLINE void try_shell(const struct oj_cpu_index *index,
-                         const struct oj_nearest_scratch *s,
-                         const struct oj_group *g, const struct oj_ring *shell,
-                         int marks_ties, struct group_best *best)
-{
-    const struct oj_rings *rings = &index->rings;
-    const double *x = rings->flat->x + shell->first_vertex;
-    const double *y = rings->flat->y + shell->first_vertex;
-    for (int first = 0; first < g->n; first += OJ_LANES)
-    {
-        const double *px = g->x + first, *py = g->y + first;
-        int64_t in_shell[OJ_LANES], in_holes[OJ_LANES] = {0};
-        int64_t inside[OJ_LANES], unclear[OJ_LANES], any = 0;
-        lanes_in_box(px, py, shell->box, in_shell);
-        if (shell->holes >= 0)
-            lanes_in_box(px, py, rings->hole_box[shell->holes], in_holes);
-        OJ_EIGHT any |= in_shell[c] | in_holes[c];
-        if (any == 0)
-            continue;
-        if (shell->grid < 0)
-        {
-            oj_ring_locate8(x, y, shell->n_vertices, px, py, inside, unclear);
-            any = 0;
-            OJ_EIGHT in_shell[c] &= inside[c] | unclear[c];
-            OJ_EIGHT any |= in_shell[c] | in_holes[c];
-            if (any == 0)
-                continue;
-        }
-        for (int i = first; i < first + OJ_LANES && i < g->n; i++)
-        {
-            int lane = i - first;
-            int ask = shell->grid >= 0 || unclear[lane] != 0;
-            /* one that comes later says nothing but that there are several */
-            if ((in_shell[lane] | in_holes[lane]) == 0 ||
-                (!comes_before(index, shell->feature, best->feature[i]) &&
-                 (!marks_ties || (best->tied >> i & 1u) != 0)))
-                continue;
-            if (ask ? oj_shell_contains(rings, s, shell, g->x[i], g->y[i])
-                    : oj_holes_leave(rings, s, shell, (int)in_shell[lane],
-                                     g->x[i], g->y[i]))
-                found_around(index, i, shell->feature, best);
-        }
-    }
-}
-
-/* First in tie order of the features with a polygon around each point, at
- * distance 0. */
-OJ_INLINE void find_around(const struct oj_cpu_index *index,
-                           const struct oj_nearest_scratch *s,
-                           const struct oj_group *g, int marks_ties,
-                           struct group_best *best)
-{
+    int n_inside = 0;
     best->tied = 0;
     for (int i = 0; i < g->n; i++)
-        best->feature[i] = NO_FEATURE;
-    for (int64_t i = 0; i < s->n_rings; i++)
     {
-        const struct oj_ring *ring = &index->rings.ring[s->ring[i]];
-        if (ring->holes != OJ_IS_HOLE)
-            try_shell(index, s, g, ring, marks_ties, best);
+        int64_t n;
+        const int32_t *feature = containing_point(s, g, i, &n);
+        best->feature[i] = NO_FEATURE;
+        for (int64_t k = 0; k < n; k++)
+        {
+            if (comes_before(index, feature[k], best->feature[i]))
+                best->feature[i] = feature[k];
+        }
+        best->distance[i] = n > 0 ? 0.0 : INFINITY;
+        best->tied |= (uint32_t)(n > 1) << i;
+        n_inside += n > 0;
     }
-    for (int i = 0; i < g->n; i++)
-        best->distance[i] = best->feature[i] != NO_FEATURE ? 0.0 : INFINITY;
+    return n_inside;
 }
 
 /* Pairs of a point of the group and a candidate, to be measured exactly: many
@@ -728,17 +581,13 @@ static oj_status rank_point(struct nearest_search *search,
                             struct oj_scale scale, struct oj_error *err)
 {
     const struct oj_segments *segments = &search->index->segments;
-    const struct oj_rings *rings = &search->index->rings;
     const struct oj_nearest_scratch *s = search->s;
     struct oj_ranking *ranking = &search->ranking;
+    int64_t n;
+    const int32_t *feature = containing_point(s, g, i, &n);
     oj_ranking_start(ranking);
-    for (int64_t r = 0; r < s->n_rings; r++)
-    {
-        const struct oj_ring *ring = &rings->ring[s->ring[r]];
-        if (ring->holes != OJ_IS_HOLE &&
-            oj_shell_contains(rings, s, ring, g->x[i], g->y[i]))
-            OJ_TRY(oj_ranking_add(ranking, ring->feature, 0.0, err));
-    }
+    for (int64_t k = 0; k < n; k++)
+        OJ_TRY(oj_ranking_add(ranking, feature[k], 0.0, err));
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         float reach =
@@ -806,17 +655,10 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     float least2[OJ_GROUP];
     double cap = index->relation.max_distance;
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
-    int n_inside = 0;
     best.tied = 0;
-    OJ_TRY(oj_collect_rings(&index->rings, s, &g->place, err));
-    if (k == 1)
-    {
-        find_around(index, s, g, marks_ties, &best);
-        for (int i = 0; i < g->n; i++)
-            n_inside += best.feature[i] != NO_FEATURE;
-        /* where all are inside, only other features at distance 0 matter */
-        cap = n_inside == g->n ? 0.0 : cap;
-    }
+    /* where all are inside, only other features at distance 0 matter */
+    if (k == 1 && take_containing(index, s, g, &best) == g->n)
+        cap = 0.0;
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, cap, err));
     if (s->too_many)
         return OJ_OK;
@@ -857,6 +699,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     {
         OJ_TRY(oj_check_cancel(s->cancel, err));
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
+        g.first = at;
         OJ_TRY(answer_group(search, &g, k, marks_ties, err));
         if (s->too_many)
         {
@@ -910,8 +753,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
             most = (taken + 1) / 2;
             continue;
         }
-        OJ_TRY(oj_patch_rings(&index->rings, s, &patch, err));
-        oj_patch_fetch_rings(&index->rings, s);
+        OJ_TRY(oj_patch_containing(s, taken, point + at, err));
         fetch_answers(search->to, taken, point + at);
         OJ_TRY(answer_patch(search, taken, point + at, k, marks_ties, err));
         most = OJ_PATCH;
@@ -962,13 +804,12 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
 {
-    oj_free(s->near_rings.block);
+    oj_containing_free(&s->containing);
     oj_free(s->near_bundles.block);
     oj_free(s->near);
     oj_free(s->candidate);
     oj_free(s->candidate_low);
     oj_free(s->matrix);
-    oj_free(s->ring);
     oj_free(s->best_feature);
     oj_free(s->best_d2);
     oj_free(s->own);

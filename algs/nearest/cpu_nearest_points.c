@@ -1,9 +1,13 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadrants.h"
+#include "../base/oj_radix.h"
+#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
 #include "cpu_group_search.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What struct oj_index is for this backend. */
@@ -12,6 +16,10 @@ struct nearest_points_index
     struct oj_cpu_index index;
     struct oj_relation relation; /* as it was asked */
     struct oj_options options;
+    struct oj_flat polygons;    /* the join side; overlaps: those that repeat
+                                   others */
+    struct oj_ring_cells cells; /* of polygons, where they count as areas */
+    uint8_t *repeats;           /* [features], or NULL */
 
     /* of batches; the memory is used again */
     struct oj_order order;
@@ -40,7 +48,100 @@ static void free_side(struct oj_index *wrapped)
 {
     struct nearest_points_index *self = (void *)wrapped;
     oj_segments_free(&self->index.segments);
-    oj_rings_free(&self->index.rings);
+    oj_ring_cells_free(&self->cells);
+    oj_free(self->repeats);
+}
+
+/* --- polygons that repeat others ------------------------------------------ */
+
+/* Features that begin alike, in numbers like this, are searched for those that
+ * are equal. */
+#define LONG_RUN 32
+
+/* Of how a feature begins: equal ones have equal numbers. */
+static uint64_t number_of(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t first, end;
+    uint64_t hash, bits;
+    oj_flat_vertices(flat, feature, &first, &end);
+    hash = (uint64_t)(end - first);
+    for (int64_t v = first; v < end && v < first + 3; v++)
+    {
+        double xy[2] = {flat->x[v] + 0.0, flat->y[v] + 0.0}; /* no -0 */
+        for (int i = 0; i < 2; i++)
+        {
+            memcpy(&bits, &xy[i], sizeof bits);
+            hash = (hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
+            hash ^= hash >> 29;
+        }
+    }
+    return hash;
+}
+
+static int compare_keyed(const void *left, const void *right)
+{
+    const struct oj_keyed *a = left, *b = right;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Marks, of features that begin alike, those that equal the first in tie order
+ * and k_distinct - 1 others before them. */
+static void mark_run(const struct oj_flat *flat, const int32_t *tie_rank,
+                     int64_t k_distinct, struct oj_keyed *run, int64_t n,
+                     uint8_t *marks)
+{
+    int64_t n_equal = 1;
+    for (int64_t i = 0; i < n; i++)
+        run[i].key = (uint64_t)oj_tie_rank(tie_rank, (int32_t)run[i].value);
+    qsort(run, (size_t)n, sizeof *run, compare_keyed);
+    for (int64_t i = 1; i < n; i++)
+    {
+        if (oj_flat_same_geometry(flat, run[0].value, flat, run[i].value))
+            marks[run[i].value] = n_equal++ >= k_distinct;
+    }
+}
+
+/* A thousand lots on one place would otherwise be asked about each point there.
+ */
+static oj_status mark_repeats(struct nearest_points_index *self,
+                              int64_t k_distinct, struct oj_error *err)
+{
+    const struct oj_flat *flat = &self->polygons;
+    int64_t n = flat->n_features, end;
+    struct oj_keyed *keyed, *sorted;
+    if (n <= LONG_RUN || k_distinct >= n)
+        return OJ_OK;
+    OJ_NEW_ZEROED(self->repeats, n, err);
+    OJ_NEW(keyed, 2 * n, err);
+    for (int64_t i = 0; i < n; i++)
+        keyed[i] = (struct oj_keyed){number_of(flat, i), i};
+    sorted = oj_radix_sort(keyed, keyed + n, n);
+    for (int64_t i = 0; i < n; i = end)
+    {
+        end = i + 1;
+        while (end < n && sorted[end].key == sorted[i].key)
+            end++;
+        if (end - i > LONG_RUN)
+            mark_run(flat, self->index.tie_rank, k_distinct, sorted + i,
+                     end - i, self->repeats);
+    }
+    oj_free(keyed);
+    self->polygons.overlaps = self->repeats;
+    return OJ_OK;
+}
+
+/* --- the join side -------------------------------------------------------- */
+
+static oj_status build_cells(struct nearest_points_index *self,
+                             int64_t k_distinct, struct oj_error *err)
+{
+    if (self->relation.distance_to != OJ_TO_INTERIOR ||
+        (self->polygons.part_kinds & OJ_PART_POLYGON) == 0 ||
+        oj_flat_is_points(&self->polygons))
+        return OJ_OK;
+    OJ_TRY(mark_repeats(self, k_distinct, err));
+    return oj_ring_cells_build(&self->cells, &self->polygons,
+                               self->options.n_threads, err);
 }
 
 static oj_status build(struct oj_index *wrapped,
@@ -55,18 +156,17 @@ static oj_status build(struct oj_index *wrapped,
     self->relation = *relation = args->relation;
     self->index.tie_rank = args->tie_rank;
     self->options = args->options;
+    self->polygons = *args->join_side;
     relation->k = oj_segments_count_features(args->join_side, relation->k);
     if (relation->k < 1)
         relation->k = 1;
     k_distinct = relation->ties == OJ_TIES_ALL ? INT64_MAX : relation->k;
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
-    if (relation->distance_to == OJ_TO_INTERIOR)
-        OJ_TRY(oj_rings_build(&self->index.rings, args->join_side,
-                              args->tie_rank, k_distinct, n_threads, err));
+    OJ_TRY(build_cells(self, k_distinct, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
-                          oj_rings_bytes(&self->index.rings);
+                          oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
 }
 
@@ -116,10 +216,12 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     double start = oj_clock_seconds(), sorted;
     int n_threads = self->options.n_threads;
     oj_status status;
+    OJ_TRY(oj_ring_cells_expect(&self->cells, n, err));
     OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
     sorted = oj_clock_seconds();
     status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;
+    stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (!self->options.timings)
         stats->refine_s += oj_clock_seconds() - sorted;
     for (int t = 0; t < n_threads; t++)
@@ -211,6 +313,7 @@ static oj_status make_workers(struct nearest_points_index *self,
         OJ_NEW_ZEROED(self->answers, n_threads, err);
     for (int t = 0; t < n_threads; t++)
     {
+        self->scratch[t].cells = &self->cells;
         self->scratch[t].cancel = self->options.cancel;
         self->scratch[t].timings = self->options.timings;
     }

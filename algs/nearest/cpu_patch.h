@@ -454,58 +454,21 @@ OJ_INLINE void oj_front_finish(struct oj_front *front)
         oj_front_put(front, i, &nowhere, 0, -1, INFINITY);
 }
 
-/* Leaves in s->near_rings the polygon rings whose boxes touch the patch. */
-OJ_INLINE oj_status oj_patch_rings(const struct oj_rings *rings,
-                                   struct oj_nearest_scratch *s,
-                                   const struct oj_place *patch,
-                                   struct oj_error *err)
+/* Finds the features whose polygons contain the points of the patch. */
+static inline oj_status
+oj_patch_containing(struct oj_nearest_scratch *s, int n,
+                    const struct oj_ordered_point *point, struct oj_error *err)
 {
-    const struct oj_tree *tree = &rings->tree;
-    struct oj_front *front = &s->near_rings;
-    struct oj_tree_descent descent;
-    float reach2 = oj_tree_reach2(tree, 0.0);
-    front->n = 0;
-    oj_tree_descent_begin(&descent, tree, &patch->box);
-    while (descent.depth > 0)
+    double x[OJ_PATCH], y[OJ_PATCH];
+    if (s->cells->n_sets == 0)
+        return OJ_OK;
+    for (int i = 0; i < n; i++)
     {
-        struct oj_tree_child v = descent.stack[--descent.depth];
-        const struct oj_tree_node *node =
-            &tree->node[tree->level_first[v.level] + v.child];
-        float d2[OJ_FANOUT];
-        if (v.level > 0)
-        {
-            oj_tree_descent_push(&descent, node, v, reach2, NULL, 0);
-            continue;
-        }
-        OJ_TRY(oj_front_reserve(front, err));
-        oj_boxes_distance2(node, descent.q, d2);
-        for (int c = 0; c < OJ_FANOUT; c++)
-        {
-            oj_front_put(front, front->n, node, c, v.child * OJ_FANOUT + c,
-                         d2[c]);
-            front->n += d2[c] <= reach2;
-        }
+        x[i] = point[i].x;
+        y[i] = point[i].y;
     }
-    oj_front_finish(front);
-    return OJ_OK;
-}
-
-/* Has the rings near the patch come into the cache: first what is known of
- * them, then, as that tells where they are, their first vertices. */
-OJ_INLINE void oj_patch_fetch_rings(const struct oj_rings *rings,
-                                    const struct oj_nearest_scratch *s)
-{
-    const struct oj_front *front = &s->near_rings;
-    for (int64_t i = 0; i < front->n; i++)
-        __builtin_prefetch(
-            &rings->ring[front->block[i / OJ_FANOUT].entry[i % OJ_FANOUT]]);
-    for (int64_t i = 0; i < front->n; i++)
-    {
-        const struct oj_ring *ring =
-            &rings->ring[front->block[i / OJ_FANOUT].entry[i % OJ_FANOUT]];
-        __builtin_prefetch(rings->flat->x + ring->first_vertex);
-        __builtin_prefetch(rings->flat->y + ring->first_vertex);
-    }
+    return oj_containing_find(s->cells, n, x, y, s->cancel, &s->containing,
+                              err);
 }
 
 /* Leaves in s->near_bundles the bundles that a point of the patch can need for

@@ -164,19 +164,6 @@ static int has_one_ring(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
 
-/* Whether the interiors are where they should be next to a point in which an
- * edge of a crosses one of b.  Not if another ring of the polygon touches its
- * edge in that very point, or a line ends on itself there; either then has a
- * vertex on the other feature. */
-static int crossing_is_sure(const struct oj_shape *a, const struct oj_shape *b)
-{
-    int are_lines = a->kinds == OJ_PART_LINE && b->kinds == OJ_PART_LINE;
-    if (has_one_ring(a) && has_one_ring(b) && !are_lines)
-        return 1;
-    return !has_vertex(a, b, SOME_ON_BOUNDARY) &&
-           !has_vertex(b, a, SOME_ON_BOUNDARY);
-}
-
 /* Lines or polygons in a polygon.  Nice ones: next to a point where edges
  * cross, both have points that the other lacks; where edges do not meet at all,
  * a lies inside or outside part by part, and inside only if no ring of b is in
@@ -188,19 +175,13 @@ static enum verdict edges_are_inside(const struct oj_shape *a,
         oj_box_intersects(&a->box, &b->box)
             ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
             : OJ_OUTSIDE;
-    enum oj_contact contact;
     if (window != OJ_ON_BOUNDARY)
         return yes_if(window == OJ_INSIDE);
     /* properly: a vertex on the boundary of b is a contact of edges, too */
     if (has_vertex(a, b,
                    SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
-    contact =
-        oj_shapes_contact(a, b, how == PROPERLY ? OJ_TOUCHING : OJ_CROSSING);
-    if (contact == OJ_CROSSING)
-        return how == PROPERLY || crossing_is_sure(a, b) ? VERDICT_NO
-                                                         : VERDICT_UNSURE;
-    if (contact == OJ_TOUCHING)
+    if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
         return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
     return yes_if(a->kinds == OJ_PART_LINE || !has_ring_in(b, a));
 }
@@ -235,7 +216,6 @@ static int is_pair_of(const struct oj_shape *a, const struct oj_shape *b,
 static enum verdict shapes_touch(const struct oj_shape *a,
                                  const struct oj_shape *b, unsigned *needs)
 {
-    enum oj_contact contact;
     *needs = 0;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
         return VERDICT_NO;
@@ -248,14 +228,8 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* interiors meet next to a crossing; and where nothing touches, one has a
-     * part inside the other; and a vertex inside a polygon has interior of its
-     * own feature next to it */
+    /* a vertex inside a polygon has interior of its own feature next to it */
     *needs = NEEDS_BOTH;
-    contact = oj_shapes_contact(a, b, OJ_CROSSING);
-    if (contact == OJ_APART ||
-        (contact == OJ_CROSSING && crossing_is_sure(a, b)))
-        return VERDICT_NO;
     if ((b->kinds == OJ_PART_POLYGON && has_vertex(a, b, SOME_INSIDE)) ||
         (a->kinds == OJ_PART_POLYGON && has_vertex(b, a, SOME_INSIDE)))
         return VERDICT_NO;
@@ -276,8 +250,11 @@ static enum verdict shapes_overlap(enum oj_op op, const struct oj_shape *a,
                 : a->kinds != OJ_PART_POLYGON)
         return VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
+    /* interiors are where they should be next to a crossing, unless another
+     * ring touches its edge in that very point */
     if (contact == OJ_CROSSING)
-        return crossing_is_sure(a, b) ? VERDICT_YES : VERDICT_UNSURE;
+        return has_one_ring(a) && has_one_ring(b) ? VERDICT_YES
+                                                  : VERDICT_UNSURE;
     /* without contact a line that meets a polygon is all inside, and one of two
      * simple shapes that meet contains the other */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1

@@ -27,6 +27,11 @@ static void add(struct oj_matrix *matrix, int figure, enum oj_matrix_place own,
         oj_matrix_add(matrix, other, own, dimension);
 }
 
+static int are_simple(const struct relate *r)
+{
+    return r->side[0]->is_simple && r->side[1]->is_simple;
+}
+
 /* 1 when what is in the matrix, to which more is only added, decides. */
 static int is_decided(const struct relate *r)
 {
@@ -56,8 +61,7 @@ static int is_decided(const struct relate *r)
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
         case OJ_OP_CROSSES: /* with dimensions that are known */
-            return r->side[0]->is_simple && r->side[1]->is_simple &&
-                   m[0] != 'F' &&
+            return are_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
         default:
@@ -147,7 +151,7 @@ static int is_known_outside(const struct relate *r, int figure)
 static oj_status take_vertex(struct relate *r, int figure, double x, double y,
                              struct oj_error *err)
 {
-    if (r->side[0]->is_simple && r->side[1]->is_simple)
+    if (are_simple(r))
         return take_simple_vertex(r, figure, x, y, err);
     if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
         is_known_outside(r, figure))
@@ -175,35 +179,32 @@ static oj_status take_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* What a crossing adds of which it is known that it is no vertex: nice polygons
- * have no other edge there. Lines may, so that of lines only the point
- * itself is sure; what else lies along them begins at vertices. */
-static void add_crossing(const struct relate *r, struct oj_matrix *m)
+/* 1 when crossings have nothing to add.  All crossings of simple shapes add the
+ * same, unless they are vertices, which were looked at: nice polygons have no
+ * other edge there.  Lines may, so that of lines only the point itself is sure;
+ * what else lies along them begins at vertices. */
+static int needs_no_crossing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
     int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
     int line = b_is_area ? 0 : 1;
+    struct oj_matrix more = *r->matrix;
+    if (!are_simple(r) || is_decided(r))
+        return is_decided(r);
     if (!a_is_area && !b_is_area)
-        oj_matrix_add(m, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
+        oj_matrix_add(&more, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 0);
     else if (a_is_area && b_is_area)
     {
-        m->at[0] = m->at[2] = m->at[6] = '2';
-        m->at[1] = m->at[3] = m->at[5] = m->at[7] = '1';
-        oj_matrix_add(m, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
+        memcpy(more.at, "2121", 4);
+        oj_matrix_add(&more, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 0);
+        memcpy(more.at + 5, "1212", 4);
     }
     else
     {
-        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
-        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
-        add(m, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
+        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
+        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
     }
-}
-
-/* 1 when add_crossing() has nothing to add. */
-static int is_known_crossing(const struct relate *r)
-{
-    struct oj_matrix more = *r->matrix;
-    add_crossing(r, &more);
     return memcmp(&more, r->matrix, sizeof more) == 0;
 }
 
@@ -230,24 +231,6 @@ static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
     return oj_box_intersects(&own, box);
 }
 
-static oj_status take_crossing(struct relate *r, const struct oj_edge *e,
-                               const struct oj_edge *f, struct oj_error *err)
-{
-    struct oj_node node = oj_node_of_crossing(e, f);
-    int is_vertex;
-    if (r->side[0]->is_simple && r->side[1]->is_simple)
-    {
-        OJ_TRY(look_up(r, err));
-        if (is_known_crossing(r))
-            return OJ_OK;
-        oj_node_find_vertex(r->side[0], r->side[1], &node, &is_vertex);
-        if (!is_vertex)
-            add_crossing(r, r->matrix);
-        return OJ_OK;
-    }
-    return add_node(r, &node, &is_vertex, err);
-}
-
 /* Crossings of an edge with those of figure to whose ordinal is at least least,
  * each once: in the first band that both edges are in. */
 static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
@@ -264,14 +247,17 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
         {
             int64_t i = oj_band_edge(to, band, k);
             const struct oj_edge *f = &to->edge[i];
+            struct oj_node node;
             int32_t own;
+            int is_vertex;
             if (i < least || !edges_cross(e, &box, f))
                 continue;
             own = oj_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
             if (band != (own > first ? own : first))
                 continue;
-            OJ_TRY(take_crossing(r, e, f, err));
-            if (is_decided(r))
+            node = oj_node_of_crossing(e, f);
+            OJ_TRY(add_node(r, &node, &is_vertex, err));
+            if (needs_no_crossing(r))
                 return OJ_OK;
         }
     }
@@ -282,14 +268,11 @@ static oj_status take_crossings(struct relate *r, struct oj_error *err)
 {
     int swap = r->side[0]->n_edges > r->side[1]->n_edges;
     const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
-    int is_simple = few->is_simple && many->is_simple;
-    for (int64_t i = 0; i < few->n_edges && !is_decided(r); i++)
+    for (int64_t i = 0; i < few->n_edges && !needs_no_crossing(r); i++)
     {
         if (!edge_meets_box(&few->edge[i], &many->box))
             continue;
         OJ_TRY(look_up(r, err));
-        if (is_simple && is_known_crossing(r))
-            return OJ_OK;
         OJ_TRY(cross_edge(r, &few->edge[i], many, 0, err));
     }
     return OJ_OK;
@@ -315,24 +298,6 @@ static oj_status take_own_crossings(struct relate *r, int figure,
 
 /* --- the whole ------------------------------------------------------------ */
 
-static oj_status relate_simple(struct relate *r, struct oj_error *err)
-{
-    OJ_TRY(take_crossings(r, err));
-    OJ_TRY(take_vertices(r, 0, err));
-    return take_vertices(r, 1, err);
-}
-
-static oj_status relate_any(struct relate *r, struct oj_error *err)
-{
-    for (int figure = 0; figure < 2; figure++)
-    {
-        OJ_TRY(take_vertices(r, figure, err));
-        if (!r->side[figure]->is_nice)
-            OJ_TRY(take_own_crossings(r, figure, err));
-    }
-    return take_crossings(r, err);
-}
-
 oj_status oj_shapes_relate(const struct oj_relation *relation,
                            const struct oj_shape *input, int input_is_nice,
                            const struct oj_shape *join_side, int join_is_nice,
@@ -347,9 +312,13 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
                           err));
     OJ_TRY(oj_figure_make(&scratch->join_side, join_side, join_is_nice,
                           &scratch->node, err));
-    if (scratch->input.is_simple && scratch->join_side.is_simple)
-        return relate_simple(&r, err);
-    return relate_any(&r, err);
+    for (int figure = 0; figure < 2; figure++)
+    {
+        OJ_TRY(take_vertices(&r, figure, err));
+        if (!r.side[figure]->is_nice)
+            OJ_TRY(take_own_crossings(&r, figure, err));
+    }
+    return take_crossings(&r, err);
 }
 
 oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,

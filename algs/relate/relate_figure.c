@@ -748,23 +748,6 @@ oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
     return OJ_OK;
 }
 
-static int ends_at(const struct oj_figure *f, const struct oj_node *node)
-{
-    struct node_band near = band_of_node(f, node);
-    for (const struct oj_edge *e; (e = next_edge(f, &near)) != NULL;)
-    {
-        if (pass_edge(node, e) == ENDS_THERE)
-            return 1;
-    }
-    return 0;
-}
-
-void oj_node_find_vertex(const struct oj_figure *a, const struct oj_figure *b,
-                         const struct oj_node *node, int *is_vertex)
-{
-    *is_vertex = ends_at(a, node) || ends_at(b, node);
-}
-
 /* Goes around a point of one figure.  *depth: the most groups that hold one
  * sector around it; for a group >= 0, 1 where that one holds a sector by
  * even-odd. */

@@ -205,10 +205,6 @@ OJ_MUST_USE oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
                                      struct oj_matrix *matrix, int *is_vertex,
                                      struct oj_error *err);
 
-/** *is_vertex: 1 when the crossing is an end of some edge of either figure. */
-void oj_node_find_vertex(const struct oj_figure *a, const struct oj_figure *b,
-                         const struct oj_node *node, int *is_vertex);
-
 void oj_node_scratch_free(struct oj_node_scratch *scratch);
 
 #endif

@@ -15,6 +15,7 @@
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_point_rule.h"
+#include "cpu_containing.h"
 #include "cpu_covered_cells.h"
 #include "cpu_ring_cells.h"
 
@@ -872,7 +873,7 @@ static oj_status join_by_boxes(const struct point_query *q,
 static oj_status join_block(const struct point_query *q, struct point_worker *w,
                             int64_t first_row, int64_t n, struct oj_error *err)
 {
-    memset(w->n_pairs_of, 0, sizeof w->n_pairs_of);
+    memset(w->n_pairs_of, 0, (size_t)n * sizeof *w->n_pairs_of);
     w->n_candidates = 0;
     if (q->known == NULL)
         return join_by_boxes(q, w, first_row, n, err);
@@ -890,6 +891,53 @@ static void free_worker(struct point_worker *w)
     oj_relate_scratch_free(&w->relate);
     memset(w, 0, sizeof *w);
 }
+
+/* --- for other families --------------------------------------------------- */
+
+oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
+                             const double *x, const double *y,
+                             const int *cancel, struct oj_containing *out,
+                             struct oj_error *err)
+{
+    const struct oj_flat points = {.n_features = n,
+                                   .n_vertices = n,
+                                   .part_kinds = OJ_PART_POINT,
+                                   .x = x,
+                                   .y = y};
+    const struct oj_pair_filter none = {0};
+    const struct point_query q = {.cells = cells,
+                                  .set = &cells->set[cells->n_sets - 1],
+                                  .input = &points,
+                                  .filter = &none,
+                                  .accepted =
+                                      oj_point_locations(OJ_OP_INTERSECTS),
+                                  .cancel = cancel};
+    if (out->worker == NULL)
+        OJ_NEW_ZEROED(out->worker, 1, err);
+    OJ_ROOM(out->offset, 0, n + 1, out->cap_offset, err);
+    out->worker->n_pairs = out->offset[0] = 0;
+    for (int64_t row = 0; row < n; row += POINT_BLOCK)
+    {
+        int64_t n_rows = n - row < POINT_BLOCK ? n - row : POINT_BLOCK;
+        OJ_TRY(join_block(&q, out->worker, row, n_rows, err));
+        for (int64_t i = 0; i < n_rows; i++)
+            out->offset[row + i + 1] =
+                out->offset[row + i] + out->worker->n_pairs_of[i];
+    }
+    out->feature = out->worker->feature;
+    return OJ_OK;
+}
+
+void oj_containing_free(struct oj_containing *containing)
+{
+    if (containing->worker != NULL)
+        free_worker(containing->worker);
+    oj_free(containing->worker);
+    oj_free(containing->offset);
+    memset(containing, 0, sizeof *containing);
+}
+
+/* --- the engine ----------------------------------------------------------- */
 
 struct points_in_polygons_index
 {

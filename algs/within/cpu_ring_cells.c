@@ -742,14 +742,15 @@ static void list_rings(int64_t begin, int64_t end, void *user)
         {
             struct oj_located_ring *ring = &cells->ring[r];
             int64_t n_vertices;
+            while (r >= flat->ring_offset[part + 1])
+                part++;
             ring->first_vertex = flat->vertex_offset[r];
             /* too many are an error when the grid is built */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
-            n_vertices = is_left_out ? 0 : n_vertices;
+            if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
+                n_vertices = 0;
             ring->n_vertices =
                 (int32_t)(n_vertices < INT32_MAX ? n_vertices : INT32_MAX);
-            while (r >= flat->ring_offset[part + 1])
-                part++;
             ring->feature = (int32_t)f;
             ring->part = (int32_t)part;
             ring->grid = -1;

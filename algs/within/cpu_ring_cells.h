@@ -135,8 +135,8 @@ struct oj_ring_cells
     struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
 };
 
-/** Indexes all rings of flat, whose parts are polygons, with n_threads; those
- *  of features that flat->overlaps marks are left out, as rings without
+/** Indexes the polygon rings of flat with n_threads; those of other parts, and
+ *  of features that flat->overlaps marks, are left out, as rings without
  *  vertices.  O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,

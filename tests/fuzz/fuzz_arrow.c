@@ -3,18 +3,7 @@
  * oj_flat_check(). Lengths of buffers, which Arrow does not tell, stay true.
  * fuzz_arrow [ITERATIONS]: mutations of random arrays from a fixed start. */
 #include "../../algs/api/arrow_features.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-static void require(int holds, const char *what)
-{
-    if (!holds)
-    {
-        fprintf(stderr, "fuzz_arrow: %s\n", what);
-        abort();
-    }
-}
+#include "fuzz_bytes.h"
 
 #include "../unit/api/arrow_rows.h"
 

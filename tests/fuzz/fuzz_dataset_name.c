@@ -7,6 +7,7 @@
 #include "../../driver/command/oj_command.h"
 #include "../../driver/source/oj_where.h"
 #include "../../flatten/base/oj_array.h"
+#include "fuzz_bytes.h"
 
 #include <ogr_api.h>
 
@@ -15,15 +16,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what)
-{
-    if (!holds)
-    {
-        fprintf(stderr, "fuzz_dataset_name: %s\n", what);
-        abort();
-    }
-}
 
 /* Words, joined and split again, are the same. */
 static void try_words(const char *text)
@@ -113,52 +105,18 @@ static const char *const seeds[] = {
     "N between -1 and 2 or n <> 3",
 };
 
-static uint64_t state = 20120807;
-
-static uint32_t next(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 20) % n;
-}
-
-static size_t mutate(char *text, size_t n)
-{
-    static const char letters[] = "'\"\\ \n\t{}[]:,()-@=u0ax.<>\x80\xFF\x01";
-    size_t at = next((uint32_t)n);
-    switch (next(5))
-    {
-        case 0:
-            text[at] = letters[next(sizeof letters - 1)];
-            return n;
-        case 1:
-            text[at] = (char)next(256);
-            return n;
-        case 2:
-            return at > 0 ? at : 1;
-        case 3:
-            if (n + 8 >= MAX_BYTES)
-                return n;
-            memmove(text + at + 8, text + at, n - at);
-            return n + 8;
-        default:
-            memmove(text + at, text + at + 1, n - at - 1);
-            return n > 1 ? n - 1 : n;
-    }
-}
-
 int main(int argc, char **argv)
 {
+    static const char letters[] = "'\"\\ \n\t{}[]:,()-@=u0ax.<>\x80\xFF\x01";
     long n_rounds = argc > 1 ? atol(argv[1]) : 200000;
     for (long i = 0; i < n_rounds; i++)
     {
-        const char *seed = seeds[next(sizeof seeds / sizeof *seeds)];
+        const char *one = seeds[pick(sizeof seeds / sizeof *seeds)];
         char text[MAX_BYTES] = "";
-        size_t n = strlen(seed);
-        memcpy(text, seed, n);
-        for (uint32_t m = next(6); m > 0; m--)
-            n = mutate(text, n);
+        size_t n = strlen(one);
+        memcpy(text, one, n);
+        for (int m = pick(6); m > 0; m--)
+            n = mutate(text, n, MAX_BYTES - 1, letters, sizeof letters - 1);
         LLVMFuzzerTestOneInput((const uint8_t *)text, n);
     }
     printf("%ld inputs\n", n_rounds);

@@ -7,6 +7,7 @@
 #include "../../flatten/flatgeobuf/oj_flatgeobuf_read.h"
 #include "../../flatten/read/oj_attributes.h"
 #include "../../flatten/read/oj_layer_geometry.h"
+#include "fuzz_bytes.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -27,15 +28,6 @@ enum
     N_FIELDS = 7,
     N_ROWS = 40
 };
-
-static void require(int holds, const char *what)
-{
-    if (!holds)
-    {
-        fprintf(stderr, "fuzz_flatgeobuf: %s\n", what);
-        abort();
-    }
-}
 
 static uint32_t sum; /* so that nothing that is read is left out */
 
@@ -241,24 +233,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef OJ_FUZZ_MAIN
 
-static uint64_t random_state;
-
-static size_t pick(size_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (size_t)(random_state >> 33) % n;
-}
-
 /* Bytes changed anywhere, most of them where features begin, or cut off. */
 static void spoil(GByte *bytes, size_t *n)
 {
     static const GByte values[] = {0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF};
-    size_t near = *n > 600 ? *n - pick(600) - 1 : 0;
-    if (pick(8) == 0)
-        *n = pick(*n) + 1;
-    for (size_t m = pick(6); m > 0; m--)
+    size_t near = *n > 600 ? *n - (size_t)pick(600) - 1 : 0;
+    if (one_in(8))
+        *n = (size_t)pick((int)*n) + 1;
+    for (int m = pick(6); m > 0; m--)
     {
-        size_t at = pick(2) == 0 ? pick(*n) : near + pick(64);
+        size_t at = pick(2) ? near + (size_t)pick(64) : (size_t)pick((int)*n);
         if (at >= *n)
             continue;
         if (pick(2) == 0)

@@ -6,20 +6,12 @@
 #include "../../flatten/base/oj_array.h"
 
 #include "../unit/arrays/wkb_seeds.h"
+#include "fuzz_bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what)
-{
-    if (!holds)
-    {
-        fprintf(stderr, "fuzz_wkb: %s\n", what);
-        abort();
-    }
-}
 
 /* Once as the first feature (short form possible), once after a polygon. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,64 +42,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifdef OJ_FUZZ_MAIN
-static uint64_t state = 20120807;
-
-static uint32_t next(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 20) % n;
-}
-
-/* Bits, bytes and counts that hit borders, cuts and repetitions. */
-static void mutate(struct wkb *w)
-{
-    static const uint8_t bytes[] = {0, 1, 2, 7, 0x7F, 0x80, 0xFF, 0xF0};
-    size_t at = next((uint32_t)w->n);
-    switch (next(6))
-    {
-        case 0:
-            w->bytes[at] ^= (uint8_t)(1u << next(8));
-            break;
-        case 1:
-            w->bytes[at] = bytes[next(sizeof bytes)];
-            break;
-        case 2:
-            for (size_t i = at; i < w->n && i < at + 4; i++)
-                w->bytes[i] = bytes[next(sizeof bytes)];
-            break;
-        case 3:
-            w->n = at > 0 ? at : 1;
-            break;
-        case 4:
-            if (w->n + 16 < sizeof w->bytes)
-            {
-                memmove(w->bytes + at + 9, w->bytes + at, w->n - at);
-                w->n += 9;
-            }
-            break;
-        default:
-            if (2 * (w->n - at) + at < sizeof w->bytes)
-            {
-                memcpy(w->bytes + w->n, w->bytes + at, w->n - at);
-                w->n += w->n - at;
-            }
-            break;
-    }
-}
-
 int main(int argc, char **argv)
 {
+    static const uint8_t values[] = {0, 1, 2, 7, 0x7F, 0x80, 0xFF, 0xF0};
     long n = argc > 1 ? atol(argv[1]) : 200000;
     struct wkb w;
     for (long i = 0; i < n; i++)
     {
         uint8_t *exact;
-        wkb_seed(&w, (int)next(WKB_SEEDS), wkb_flags((int)next(WKB_FLAGS)),
-                 (int)next(2));
-        for (uint32_t m = next(4); m > 0; m--)
-            mutate(&w);
+        wkb_seed(&w, pick(WKB_SEEDS), wkb_flags(pick(WKB_FLAGS)), pick(2));
+        for (int m = pick(4); m > 0; m--)
+            w.n = mutate(w.bytes, w.n, sizeof w.bytes, values, sizeof values);
         exact = malloc(w.n); /* so that a sanitizer sees its end */
         if (exact == NULL)
             return 1;

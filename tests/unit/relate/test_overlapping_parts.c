@@ -57,50 +57,6 @@ static void add_text(struct oj_flat_buf *buf, const char *text)
     end(buf);
 }
 
-static enum oj_location plain_in_part(const struct oj_flat *flat, int64_t part,
-                                      double x, double y)
-{
-    int odd = 0;
-    for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
-         r++)
-    {
-        for (int64_t v = flat->vertex_offset[r];
-             v + 1 < flat->vertex_offset[r + 1]; v++)
-        {
-            double ax = flat->x[v] - x, ay = flat->y[v] - y;
-            double bx = flat->x[v + 1] - x, by = flat->y[v + 1] - y;
-            double cross = ax * by - ay * bx;
-            if (cross == 0.0 && ax * bx <= 0.0 && ay * by <= 0.0)
-                return OJ_ON_BOUNDARY;
-            if ((ay > 0.0) != (by > 0.0))
-                odd ^= (cross > 0.0) == (by > ay);
-        }
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
-}
-
-static enum oj_location locate_by_parts(const struct oj_flat *flat,
-                                        int64_t feature, double x, double y)
-{
-    int n_on = 0;
-    enum oj_location at;
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-    {
-        enum oj_location in = OJ_OUTSIDE;
-        if (flat->part_kind[p] == OJ_PART_POLYGON)
-            in = plain_in_part(flat, p, x, y);
-        if (in == OJ_INSIDE)
-            return OJ_INSIDE;
-        n_on += in == OJ_ON_BOUNDARY;
-    }
-    if (n_on == 0)
-        return OJ_OUTSIDE;
-    at = exact_location(flat, feature, x, y);
-    n_surrounded += n_on > 1 && at == OJ_INSIDE;
-    return at;
-}
-
 /* --- random features ------------------------------------------------------ */
 
 static void random_ring(struct oj_flat_buf *buf, double x0, double y0,
@@ -189,18 +145,10 @@ static void make_layers(struct oj_flat_buf *join, struct oj_flat_buf *input)
 static enum oj_location even_odd(const struct oj_flat *flat, int64_t feature,
                                  double x, double y)
 {
-    int odd = 0;
-    for (int64_t p = flat->part_offset[feature];
-         p < flat->part_offset[feature + 1]; p++)
-    {
-        enum oj_location in = OJ_OUTSIDE;
-        if (flat->part_kind[p] == OJ_PART_POLYGON)
-            in = plain_in_part(flat, p, x, y);
-        if (in == OJ_ON_BOUNDARY)
-            return in;
-        odd ^= in == OJ_INSIDE;
-    }
-    return odd ? OJ_INSIDE : OJ_OUTSIDE;
+    const int64_t *part = flat->part_offset + feature;
+    return oj_rings_locate_all(x, y, flat->x, flat->y, flat->vertex_offset,
+                               flat->ring_offset[part[0]],
+                               flat->ring_offset[part[1]]);
 }
 
 /* --- which features they are ---------------------------------------------- */
@@ -331,10 +279,13 @@ TEST(locations)
             for (int64_t p = 0; p + 1 < input.n_features; p++)
             {
                 double x = input.x[p], y = input.y[p];
-                enum oj_location truth = locate_by_parts(&join, f, x, y);
-                expect(exact_location(&join, f, x, y) == truth,
+                enum oj_location truth = exact_location(&join, f, x, y);
+                enum oj_location by_rings = even_odd(&join, f, x, y);
+                n_surrounded +=
+                    truth == OJ_INSIDE && by_rings == OJ_ON_BOUNDARY;
+                expect(locate(&join, f, x, y) == truth,
                        "seed %d, feature %d, %g %g", (int)seed, (int)f, x, y);
-                expect(is_marked || even_odd(&join, f, x, y) == truth,
+                expect(is_marked || by_rings == truth,
                        "seed %d, feature %d is not marked, %g %g", (int)seed,
                        (int)f, x, y);
             }
@@ -383,10 +334,9 @@ TEST(joins)
         relation.share_lists = relation.any_order && pick(2);
         t.truth = truth = oj_calloc(n * n_rows, 1);
         for (int64_t p = 0; p < n * (n_rows - 1); p++)
-            truth[p] =
-                plain_counts(&relation, &input, p / n, &join, p % n) &&
-                holds(relation.op, locate_by_parts(&join, p % n, input.x[p / n],
-                                                   input.y[p / n]));
+            truth[p] = plain_counts(&relation, &input, p / n, &join, p % n) &&
+                       holds(relation.op, locate(&join, p % n, input.x[p / n],
+                                                 input.y[p / n]));
         must(oj_join_open(&join, &relation, "cpu", &options, &opened, &error));
         for (int64_t b = 0; b < 3; b++)
         {

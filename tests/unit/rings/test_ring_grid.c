@@ -5,7 +5,7 @@
 #include "../random_rings.h"
 #include "../run_tests.h"
 
-#include "../../../algs/rings/cpu_rings.h"
+#include "../../../algs/base/oj_boxes.h"
 #include "../../../algs/rings/edge_grid.h"
 #include "../../../flatten/base/oj_array.h"
 
@@ -31,37 +31,14 @@ static int is_ring_in_range(void)
 
 static int ring_in_range; /* of the ring at hand */
 
-/* The ring as a layer of one polygon, so that the box is looked at too. */
-static struct oj_flat ring_layer(void)
-{
-    static const int64_t part_offset[] = {0, 1}, ring_offset[] = {0, 1};
-    static const uint8_t part_kind[] = {OJ_PART_POLYGON};
-    static int64_t vertex_offset[2];
-    struct oj_flat flat;
-    memset(&flat, 0, sizeof flat);
-    vertex_offset[1] = ring.n;
-    flat.n_features = flat.n_parts = flat.n_rings = 1;
-    flat.n_vertices = ring.n;
-    flat.part_kinds = OJ_PART_POLYGON;
-    flat.part_offset = part_offset;
-    flat.part_kind = part_kind;
-    flat.ring_offset = ring_offset;
-    flat.vertex_offset = vertex_offset;
-    flat.x = ring.x;
-    flat.y = ring.y;
-    return flat;
-}
-
 static int64_t n_at[3]; /* by enum oj_location */
 
-static void check_point(const struct oj_rings *rings,
-                        const struct oj_edge_grid *grid, double x, double y)
+static void check_point(const struct oj_edge_grid *grid, double x, double y)
 {
-    const struct oj_box *box = &rings->ring[0].box;
+    struct oj_box box = oj_box_of(ring.x, ring.y, ring.n);
     enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
-    enum oj_location got = oj_rings_locate(rings, &rings->ring[0], x, y);
     enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
-    if (x >= box->x0 && x <= box->x1 && y >= box->y0 && y <= box->y1)
+    if (oj_box_has(&box, x, y))
     {
         struct oj_edge_grid plain = *grid;
         plain.kernel = &oj_ring_plain;
@@ -73,16 +50,12 @@ static void check_point(const struct oj_rings *rings,
     if (!ring_in_range || !is_in_range(x) || !is_in_range(y))
         return; /* an answer is all that is asked for */
     n_at[truth]++;
-    expect(got == truth && by_grid == truth,
-           "seed %llu, ring of %d vertices, (%a %a): rings %d, grid "
-           "%d, truth %d",
-           (unsigned long long)seed, (int)ring.n, x, y, (int)got, (int)by_grid,
-           (int)truth);
-    expect(by_plain == truth && walked == truth && walked_plain == truth,
-           "seed %llu, ring of %d vertices, (%a %a): plain grid %d, walks %d, "
-           "%d, truth %d",
-           (unsigned long long)seed, (int)ring.n, x, y, (int)by_plain,
-           (int)walked, (int)walked_plain, (int)truth);
+    expect(by_grid == truth && by_plain == truth && walked == truth &&
+               walked_plain == truth,
+           "seed %llu, ring of %d vertices, (%a %a): grid %d, plain grid %d, "
+           "walks %d, %d, truth %d",
+           (unsigned long long)seed, (int)ring.n, x, y, (int)by_grid,
+           (int)by_plain, (int)walked, (int)walked_plain, (int)truth);
 }
 
 /* A place beside, on or at the height of edges and vertices. */
@@ -128,33 +101,27 @@ static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
         *y = nudge(*y, 1);
 }
 
-static void check_corners(const struct oj_rings *rings,
-                          const struct oj_edge_grid *grid)
+static void check_corners(const struct oj_edge_grid *grid)
 {
-    struct oj_box box = rings->ring[0].box;
+    struct oj_box box = oj_box_of(ring.x, ring.y, ring.n);
     for (int corner = 0; corner < 4; corner++)
     {
         double x = corner & 1 ? box.x0 : box.x1;
         double y = corner & 2 ? box.y0 : box.y1;
-        check_point(rings, grid, x, y);
-        check_point(rings, grid, nextafter(x, INFINITY), y);
-        check_point(rings, grid, nextafter(x, -INFINITY), y);
-        check_point(rings, grid, x, nextafter(y, INFINITY));
-        check_point(rings, grid, x, nextafter(y, -INFINITY));
-        check_point(rings, grid, x + 1e9, y);
-        check_point(rings, grid, x, y - 1e9);
+        check_point(grid, x, y);
+        check_point(grid, nextafter(x, INFINITY), y);
+        check_point(grid, nextafter(x, -INFINITY), y);
+        check_point(grid, x, nextafter(y, INFINITY));
+        check_point(grid, x, nextafter(y, -INFINITY));
+        check_point(grid, x + 1e9, y);
+        check_point(grid, x, y - 1e9);
     }
 }
 
 static void check_ring(int n_points)
 {
-    struct oj_flat flat = ring_layer();
-    struct oj_rings rings;
     struct oj_edge_grid grid;
     ring_in_range = is_ring_in_range();
-    ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error), OJ_OK);
-    ck_assert_int_eq(rings.n_rings, 1);
-    ck_assert_int_eq(rings.ring[0].grid >= 0, ring.n >= 64);
     ck_assert_int_eq(
         oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
         OJ_OK);
@@ -167,11 +134,10 @@ static void check_ring(int n_points)
     {
         double x, y;
         pick_place(&grid, &x, &y);
-        check_point(&rings, &grid, x, y);
+        check_point(&grid, x, y);
     }
-    check_corners(&rings, &grid);
+    check_corners(&grid);
     oj_edge_grid_free(&grid);
-    oj_rings_free(&rings);
 }
 
 static int64_t pick_size(void)
@@ -208,24 +174,18 @@ TEST(every_place_of_small_lattices)
 {
     EACH_ROUND(60)
     {
-        struct oj_flat flat;
-        struct oj_rings rings;
         struct oj_edge_grid grid;
         ring_make(&ring, pick(2) ? RING_LATTICE : RING_STAIRS, 64 + pick(200));
-        flat = ring_layer();
         ring_in_range = is_ring_in_range();
-        ck_assert_int_eq(oj_rings_build(&rings, &flat, NULL, 1, 1, &error),
-                         OJ_OK);
         ck_assert_int_eq(
             oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL, &error),
             OJ_OK);
         for (double x = -1.0; x <= 16.0; x += 0.5)
         {
             for (double y = -1.0; y <= 16.0; y += 0.5)
-                check_point(&rings, &grid, x, y);
+                check_point(&grid, x, y);
         }
         oj_edge_grid_free(&grid);
-        oj_rings_free(&rings);
     }
 }
 

@@ -1,9 +1,9 @@
 /** Random layers on the sphere: around poles, across the antimeridian, tiny and
- *  as large as the Earth.  Include once, after plain_sphere.h. */
+ *  as large as the Earth.  Include once, after sphere_truth.h. */
 #ifndef RANDOM_SPHERE_H
 #define RANDOM_SPHERE_H
 
-#include "plain_sphere.h"
+#include "sphere_truth.h"
 
 /* Where a round takes place: longitude, latitude, how far around. */
 struct region

@@ -6,8 +6,8 @@
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../memory_trial.h"
 #include "../run_tests.h"
-#include "plain_sphere.h"
 #include "random_sphere.h"
+#include "sphere_truth.h"
 
 #include "../join_trial.h"
 

@@ -3,8 +3,8 @@
  * far as the join says, and whoever sets out in the direction arrives there.
  * Kind: unit, property, degenerate, memory. */
 #include "../run_tests.h"
-#include "plain_sphere.h"
 #include "random_sphere.h"
+#include "sphere_truth.h"
 
 #include "../../../algs/pair_values/oj_pair_stage.h"
 
@@ -210,14 +210,16 @@ static void check_pair(const struct oj_flat *join, int64_t feature,
     double bx = value_of(values, OJ_PAIR_NEAREST_X, entry);
     double by = value_of(values, OJ_PAIR_NEAREST_Y, entry);
     double bearing = value_of(values, OJ_PAIR_BEARING, entry);
-    struct long_vector q = to_vector(bx, by);
-    double between = (double)(angle(to_vector(ax, ay), q) * R);
-    double off = (double)(feature_angle(join, feature, 1, q) * R);
+    struct oj_flat point = {
+        .n_features = 1, .n_vertices = 1, .x = &bx, .y = &by};
+    double *off = sphere_matrix(&point, join, 1);
+    double between = (double)(angle(to_vector(ax, ay), to_vector(bx, by)) * R);
     double t = tolerance(metres);
     expect(fabs(between - metres) <= t, "seed %llu: %.9f, not %.9f",
            (unsigned long long)seed, between, metres);
-    expect(off <= t, "seed %llu: %.9f from the feature",
-           (unsigned long long)seed, off);
+    expect(off[feature] <= t, "seed %llu: %.9f from the feature",
+           (unsigned long long)seed, off[feature]);
+    oj_free(off);
     if (isnan(bearing))
         expect(metres < 1e-6, "seed %llu: no bearing at %.9f",
                (unsigned long long)seed, metres);
