@@ -139,19 +139,10 @@ static void plan_progress(struct oj_job *job)
 /* 1 when the two names are of one file, which need not be there yet. */
 static int is_same_name(const char *a, const char *b)
 {
-    char *folder_a, *folder_b;
-    int same;
-    if (oj_path_is_same_file(a, b))
-        return 1;
-    if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
-        return 0;
-    folder_a = CPLStrdup(CPLGetPath(a));
-    folder_b = CPLStrdup(CPLGetPath(b));
-    same = oj_path_is_same_file(folder_a[0] != '\0' ? folder_a : ".",
-                                folder_b[0] != '\0' ? folder_b : ".");
-    CPLFree(folder_a);
-    CPLFree(folder_b);
-    return same;
+    return oj_path_is_same_file(a, b) ||
+           (strcmp(CPLGetFilename(a), CPLGetFilename(b)) == 0 &&
+            oj_path_is_same_file(oj_path_folder(a, "."),
+                                 oj_path_folder(b, ".")));
 }
 
 /* Files beside the output replace what is there: never a dataset at work. */
@@ -234,9 +225,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-/* watch(rows read, job), unless NULL, stops it with OJ_ERR_CANCELLED when it
- * returns nonzero. */
-static oj_status read_side(struct oj_job *job, int side, int insert,
+oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            struct oj_join_side *to,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
@@ -260,12 +249,6 @@ static oj_status read_side(struct oj_job *job, int side, int insert,
     values.table = to->table;
     return oj_sides_make(&job->sides, side, insert, &values, &to->work,
                          &to->flat, err);
-}
-
-oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
-                           struct oj_join_side *to, struct oj_error *err)
-{
-    return read_side(job, side, insert, to, NULL, err);
 }
 
 oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
@@ -300,8 +283,7 @@ static struct oj_options engine_options(const struct oj_job *job)
     return options;
 }
 
-/* Over the join side, which has been read. */
-static oj_status open_engine(struct oj_job *job, const int *cancel,
+oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                              struct oj_error *err)
 {
     struct oj_options options = engine_options(job);
@@ -476,11 +458,12 @@ static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
     oj_status status;
     if (is_bounded)
         return_memory();
-    status = read_side(job, 1, 1, job->join_side,
-                       is_bounded ? is_too_large : NULL, err);
+    status = oj_job_read_side(job, 1, 1, job->join_side,
+                              is_bounded ? is_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
         return prepare_tiles(job, err);
-    return status != OJ_OK ? status : open_engine(job, oj_cancel_flag(), err);
+    return status != OJ_OK ? status
+                           : oj_job_open_engine(job, oj_cancel_flag(), err);
 }
 
 /* ---- what decides a join side, for the cache ------------------------------
@@ -718,8 +701,8 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     struct oj_job *job = user;
     job->join_side = side;
     job->sides.reshape[1].found = nothing; /* of a first attempt */
-    OJ_TRY(oj_job_read_side(job, 1, 1, side, err));
-    OJ_TRY(open_engine(job, cancel, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
+    OJ_TRY(oj_job_open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);
     return OJ_OK;

@@ -485,7 +485,7 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     int64_t n_join;
-    OJ_TRY(oj_job_read_side(job, 0, 1, input, err));
+    OJ_TRY(oj_job_read_side(job, 0, 1, input, NULL, err));
     n_join = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
     exchanged.share_lists = oj_aggregation_can_merge(aggregation);
