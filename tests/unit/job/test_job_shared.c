@@ -45,7 +45,6 @@ static const char *const pairs[][2] = {
     {"-op nearest", "-op nearest -limit 7"},
     {"-op nearest", "-op nearest -select n -prefix j_"},
     {"-op intersects", "-op intersects -how inner"},
-    {"-op nearest", "-op NEAREST -k 1"},
 };
 
 TEST(equal_lines_share)
