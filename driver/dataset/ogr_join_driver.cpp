@@ -453,9 +453,16 @@ std::string PlainWhere(const swq_expr_node &node)
         return "";
     if (node.nOperation == SWQ_AND || node.nOperation == SWQ_OR)
     {
-        const std::string a = PlainWhere(*sub[0]), b = PlainWhere(*sub[1]);
         const char *word = node.nOperation == SWQ_AND ? ") AND (" : ") OR (";
-        return a.empty() || b.empty() ? "" : "(" + a + word + b + ")";
+        std::string text;
+        for (int i = 0; i < node.nSubExprCount; i++)
+        {
+            const std::string one = PlainWhere(*sub[i]);
+            if (one.empty())
+                return "";
+            text += (i > 0 ? word : "(") + one;
+        }
+        return text + ")";
     }
     if (node.nOperation == SWQ_NOT && sub[0]->nOperation == SWQ_ISNULL)
     {
