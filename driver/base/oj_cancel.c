@@ -1,5 +1,7 @@
 #include "oj_cancel.h"
 
+#include "oj_exit.h"
+
 #include <cpl_vsi.h>
 
 #include <pthread.h>
@@ -14,8 +16,7 @@ enum
 {
     PATIENCE_MS = 500,
     MAX_TEMPORARIES = 4,
-    MAX_ATTEMPTS = 20,
-    EXIT_INTERRUPTED = 130
+    MAX_ATTEMPTS = 20
 };
 
 static struct
@@ -77,7 +78,7 @@ static void *watch(void *unused)
             remove_folder(state.temporary[i]);
     }
     fprintf(stderr, "ERROR 1: interrupted\n");
-    _exit(EXIT_INTERRUPTED);
+    _exit(OJ_EXIT_INTERRUPTED);
 }
 
 oj_status oj_cancel_watch(struct oj_error *err)

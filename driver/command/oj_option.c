@@ -415,6 +415,12 @@ const struct oj_option *oj_option_of_word(const char *word)
                : NULL;
 }
 
+int oj_option_is_of_join_side(const struct oj_option *option)
+{
+    return option->group == join || option->group == join_side ||
+           option->group == running;
+}
+
 int oj_option_words(const struct oj_option *option)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE)

@@ -86,6 +86,10 @@ int oj_word_is_option(const char *word);
 /** The option that a word of the command line ("-k", "--K") is, or NULL. */
 const struct oj_option *oj_option_of_word(const char *word);
 
+/** 1 when it can decide what the join side of a join is, and its engine; those
+ *  of CRS aside, which are seen in the sides' own. */
+int oj_option_is_of_join_side(const struct oj_option *option);
+
 /** How many words it takes. Of OJ_OPTION_REFERENCE 0: one more may follow. */
 int oj_option_words(const struct oj_option *option);
 

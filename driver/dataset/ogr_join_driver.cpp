@@ -26,6 +26,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
+#include <ogr_swq.h>
 #include <ogrsf_frmts.h>
 
 #include <cmath>
@@ -42,7 +43,6 @@ extern "C" {
 #include "../base/oj_sql_inspect.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
-#include "../source/oj_where.h"
 #include "oj_dataset_name.h"
 #include "oj_join_arrow.h"
 }
@@ -133,7 +133,7 @@ class JoinLayer final : public OGRLayer
     bool HasInputGeometry() const;
     bool HasInputExtent() const;
     bool IsInputField(const char *name) const;
-    bool MayPushWhere(const char *where) const;
+    std::string WhereToPush(const char *where) const;
     bool PushesBox() const;
     void PushFilters();
 
@@ -405,21 +405,106 @@ bool AsksOgr(GDALDriverH driver)
                          GDALGetDescription(driver)) >= 0;
 }
 
-bool JoinLayer::MayPushWhere(const char *where) const
+/* A numeric field, or a number that 15 digits are enough for, as SQL; "" for
+ * anything else.  Booleans are numbers to some and not to others; FID and the
+ * like mean the feature. */
+std::string PlainValue(const swq_expr_node &node, bool is_field)
+{
+    const bool is_whole = SWQ_IS_INTEGER(node.field_type);
+    if (node.eNodeType != (is_field ? SNT_COLUMN : SNT_CONSTANT) ||
+        (!is_whole && node.field_type != SWQ_FLOAT) || node.is_null)
+        return "";
+    if (is_field)
+    {
+        const std::string name(node.string_value);
+        return EQUAL(name.c_str(), "fid") ||
+                       STARTS_WITH_CI(name.c_str(), "ogr_") ||
+                       name.find_first_of("\"\\") != std::string::npos
+                   ? ""
+                   : '"' + name + '"';
+    }
+    const double value =
+        is_whole ? static_cast<double>(node.int_value) : node.float_value;
+    const char *text = CPLSPrintf("%.15g", value);
+    return std::fabs(value) < 1e15 && CPLAtof(text) == value ? text : "";
+}
+
+/* What of OGR's SQL means the same to every driver's: comparisons of numeric
+ * fields with numbers, IS NULL, AND and OR.  To others 'Park' and 'park', NULL
+ * behind NOT, or LIKE are something else, and rows that they leave out are
+ * lost: "". */
+std::string PlainWhere(const swq_expr_node &node)
+{
+    static const struct
+    {
+        swq_op op;
+        const char *before, *between, *after;
+    } forms[] = {{SWQ_EQ, " = ", "", ""},
+                 {SWQ_NE, " <> ", "", ""},
+                 {SWQ_LT, " < ", "", ""},
+                 {SWQ_LE, " <= ", "", ""},
+                 {SWQ_GT, " > ", "", ""},
+                 {SWQ_GE, " >= ", "", ""},
+                 {SWQ_BETWEEN, " BETWEEN ", " AND ", ""},
+                 {SWQ_IN, " IN (", ", ", ")"},
+                 {SWQ_ISNULL, " IS NULL", "", ""}};
+    const swq_expr_node *const *sub = node.papoSubExpr;
+    if (node.eNodeType != SNT_OPERATION || node.nSubExprCount == 0)
+        return "";
+    if (node.nOperation == SWQ_AND || node.nOperation == SWQ_OR)
+    {
+        const char *word = node.nOperation == SWQ_AND ? ") AND (" : ") OR (";
+        std::string text;
+        for (int i = 0; i < node.nSubExprCount; i++)
+        {
+            const std::string one = PlainWhere(*sub[i]);
+            if (one.empty())
+                return "";
+            text += (i > 0 ? word : "(") + one;
+        }
+        return text + ")";
+    }
+    if (node.nOperation == SWQ_NOT && sub[0]->nOperation == SWQ_ISNULL)
+    {
+        const std::string is_null = PlainWhere(*sub[0]);
+        return is_null.empty() ? "" : "NOT (" + is_null + ")";
+    }
+    for (const auto &form : forms)
+    {
+        std::string text = PlainValue(*sub[0], true);
+        if (form.op != node.nOperation || text.empty())
+            continue;
+        text += form.before;
+        for (int i = 1; i < node.nSubExprCount; i++)
+        {
+            const std::string number = PlainValue(*sub[i], false);
+            if (number.empty())
+                return "";
+            text += (i > 1 ? form.between : "") + number;
+        }
+        return text + form.after;
+    }
+    return "";
+}
+
+/* What the input layer can filter by of the condition; "": nothing.  To servers
+ * nothing should go: how they quote and fold names differs, too. */
+std::string JoinLayer::WhereToPush(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
     const CPLStringList used(m_poAttrQuery->GetUsedFields(), TRUE);
     if (input.layer == nullptr || used.Count() == 0 || !MayLeaveOut())
-        return false;
+        return "";
     for (int i = 0; i < used.Count(); i++)
     {
         if (!IsInputField(used[i]))
-            return false;
+            return "";
     }
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
-    return !oj_driver_is_database(driver) &&
-           (AsksOgr(driver) ||
-            oj_where_is_plain(where, OGR_L_GetLayerDefn(input.layer)));
+    return oj_driver_is_database(driver) ? ""
+           : AsksOgr(driver)             ? where
+                             : PlainWhere(*static_cast<const swq_expr_node *>(
+                                   m_poAttrQuery->GetSWQExpr()));
 }
 
 /* What is no number has no place in a driver's SQL. */
@@ -453,9 +538,8 @@ OGRErr JoinLayer::SetAttributeFilter(const char *where)
 {
     const OGRErr result = OGRLayer::SetAttributeFilter(where);
     Reset();
-    m_where.clear();
-    if (m_poAttrQuery != nullptr && !m_has_stream && MayPushWhere(where))
-        m_where = where;
+    m_where = m_poAttrQuery != nullptr && !m_has_stream ? WhereToPush(where)
+                                                        : std::string();
     PushFilters();
     return result;
 }
@@ -962,17 +1046,14 @@ oj_status ReadName(const char *name, oj_command *command, oj_error *err)
     oj_error why{OJ_OK, ""};
     std::string line;
     bool is_relative = true;
-    char *folder = nullptr;
     const char *words = oj_dataset_name_words(name);
     if (words != nullptr)
         return oj_command_parse_line(words, "", command, err);
     oj_status status = ReadSpec(name, line, is_relative, &why);
+    const std::string folder(is_relative ? oj_path_folder(name, "") : "");
     if (status == OJ_OK)
-        status = oj_path_folder(name, &folder, &why);
-    if (status == OJ_OK)
-        status = oj_command_parse_line(line.c_str(), is_relative ? folder : "",
-                                       command, &why);
-    oj_free(folder);
+        status =
+            oj_command_parse_line(line.c_str(), folder.c_str(), command, &why);
     return status == OJ_OK
                ? status
                : oj_fail(err, status, "%.300s: %.700s", name, why.message);

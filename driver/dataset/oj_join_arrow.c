@@ -26,7 +26,6 @@
  *   D       int32: days since 1970
  *   t       int32: milliseconds of the day
  *   T       int64: milliseconds since 1970; Z: in UTC, where the zone is known
- *   w       size bytes each
  *   u z     int32 offsets [rows + 1]     the texts and binaries
  *   +       int32 offsets [rows + 1]     -, the values of the lists are in item
  *
@@ -37,7 +36,7 @@ struct array_column
     char format;
     size_t size;               /* of a value in values; b: 0 */
     int is_nullable;           /* 0: rows without value are zeroes that count */
-    int64_t limit;             /* most bytes (u z w), or values of lists (+) */
+    int64_t limit;             /* most bytes (u z), or values of lists (+) */
     struct array_column *item; /* +: owned */
     uint8_t *valid;            /* a bit per row */
     void *values;
@@ -74,7 +73,6 @@ struct join_stream
 
     struct oj_row_place place; /* of the row that comes next */
     int has_place, at_end;
-    int has_error;
     struct oj_error error;
 };
 
@@ -109,12 +107,6 @@ static int init_column(struct array_column *column,
     column->is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
     if (schema->dictionary != NULL)
         return 0;
-    if (type == OFTBinary && strncmp(schema->format, "w:", 2) == 0)
-    {
-        column->format = 'w';
-        column->size = (size_t)atoi(schema->format + 2);
-        return column->size > 0;
-    }
     if (oj_type_is_list(type))
     {
         column->format = '+';
@@ -259,14 +251,6 @@ static void put_value(struct array_column *column, int64_t row,
         case 't':
             *(int32_t *)to = milliseconds_of_day(raw);
             break;
-        case 'w': /* the width that the schema promises, cut or filled up */
-            memset(to, 0, column->size);
-            if (raw->Binary.nCount > 0)
-                memcpy(to, raw->Binary.paData,
-                       (size_t)raw->Binary.nCount < column->size
-                           ? (size_t)raw->Binary.nCount
-                           : column->size);
-            break;
         default:
             *(int64_t *)to = moment_of(raw, column->format == 'Z');
             break;
@@ -274,13 +258,9 @@ static void put_value(struct array_column *column, int64_t row,
 }
 
 static oj_status add_fixed(struct array_column *column, int64_t row,
-                           int has_value, const OGRField *raw, int *fits,
+                           int has_value, const OGRField *raw,
                            struct oj_error *err)
 {
-    *fits =
-        column->format != 'w' || row < column->limit / (int64_t)column->size;
-    if (!*fits)
-        return OJ_OK;
     OJ_TRY(begin_value(column, row, has_value, err));
     if (has_value)
         put_value(column, row, raw);
@@ -310,7 +290,7 @@ static oj_status add_item(struct array_column *item, int64_t row,
         raw.Real = list->RealList.paList[i];
     else
         raw.Integer = list->IntegerList.paList[i];
-    return add_fixed(item, row, 1, &raw, fits, err);
+    return add_fixed(item, row, 1, &raw, err);
 }
 
 static oj_status add_list(struct array_column *column, int64_t row,
@@ -338,7 +318,7 @@ static oj_status add_value(struct array_column *column, int64_t row,
     if (column->format == '+')
         return add_list(column, row, has_value, &value->raw, fits, err);
     if (column->format != 'u' && column->format != 'z')
-        return add_fixed(column, row, has_value, &value->raw, fits, err);
+        return add_fixed(column, row, has_value, &value->raw, err);
     if (has_value)
         bytes = oj_value_bytes(
             value, column->format == 'z' ? OFTBinary : OFTString, &n);
@@ -381,17 +361,11 @@ static void close_stream(struct join_stream *s)
 static int options_are_known(char **options)
 {
     static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
-                                        "GEOMETRY_METADATA_ENCODING", NULL};
-    int is_known = 1;
-    for (int i = 0; options != NULL && options[i] != NULL && is_known; i++)
-    {
-        char *name = NULL;
-        CPLParseNameValue(options[i], &name);
-        is_known =
-            name != NULL && CSLFindString((CSLConstList)known, name) >= 0;
-        CPLFree(name);
-    }
-    return is_known;
+                                        "GEOMETRY_METADATA_ENCODING"};
+    int n = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        n += CSLFetchNameValue(options, known[i]) != NULL;
+    return n == CSLCount(options);
 }
 
 static int64_t batch_rows_of(char **options)
@@ -679,7 +653,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     if (out->release != NULL)
         out->release(out);
     memset(out, 0, sizeof *out);
-    s->has_error = s->at_end = 1;
+    s->at_end = 1;
     CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
     return error_number(status);
 }
@@ -687,7 +661,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 static const char *get_last_error(struct ArrowArrayStream *stream)
 {
     const struct join_stream *s = stream->private_data;
-    return s->has_error ? s->error.message : NULL;
+    return s->error.status != OJ_OK ? s->error.message : NULL;
 }
 
 static void release(struct ArrowArrayStream *stream)

@@ -9,6 +9,7 @@
 #include "../rows/oj_pass.h"
 #include "oj_dataset_name.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 
 #include <stdio.h>
@@ -124,10 +125,9 @@ static void print_spec(FILE *file, const void *line)
 oj_status oj_write_spec_run(const struct oj_command *command,
                             struct oj_error *err)
 {
-    char *folder = NULL, *line = NULL;
-    oj_status status;
-    OJ_TRY(oj_path_folder(command->write_spec, &folder, err));
-    status = check_name(command, folder, err);
+    char *folder = CPLStrdup(oj_path_folder(command->write_spec, ""));
+    char *line = NULL;
+    oj_status status = check_name(command, folder, err);
     if (status == OJ_OK)
         status = make_line(command, folder, &line, err);
     if (status == OJ_OK)
@@ -142,6 +142,6 @@ oj_status oj_write_spec_run(const struct oj_command *command,
         oj_notice("%s written; GDAL programs open it as a dataset",
                   command->write_spec);
     oj_free(line);
-    oj_free(folder);
+    CPLFree(folder);
     return status;
 }

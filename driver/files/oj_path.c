@@ -3,6 +3,8 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_driver.h"
 
+#include <cpl_string.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,9 +161,9 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
                 out, err);
 }
 
-oj_status oj_path_folder(const char *path, char **out, struct oj_error *err)
+const char *oj_path_folder(const char *path, const char *none)
 {
     const char *slash = strrchr(path, '/');
-    size_t n = slash == NULL ? 0 : (size_t)(slash - path);
-    return join(slash == path ? 1 : n, path, "", "", "", out, err);
+    int n = slash == path ? 1 : (int)(slash - path);
+    return slash != NULL ? CPLSPrintf("%.*s", n, path) : none;
 }

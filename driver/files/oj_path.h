@@ -25,9 +25,8 @@ OJ_MUST_USE oj_status oj_path_make_relative(const char *folder,
                                             const char *name, char **out,
                                             struct oj_error *err);
 
-/** The folder that path lies in, without the last slash ("/" keeps it), "" when
- *  it has none; oj_free(). */
-OJ_MUST_USE oj_status oj_path_folder(const char *path, char **out,
-                                     struct oj_error *err);
+/** The folder that path lies in, without the last slash ("/" keeps it), or none
+ *  where it has none.  As all of CPLSPrintf(): kept for a few calls. */
+const char *oj_path_folder(const char *path, const char *none);
 
 #endif

@@ -41,15 +41,6 @@ static const char *in(const char *folder, const char *name)
     return CPLSPrintf("%s/%s", folder, name);
 }
 
-/* The folder that path is in. */
-static const char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return ".";
-    return CPLSPrintf("%.*s", slash == path ? 1 : (int)(slash - path), path);
-}
-
 /* ---- folders ------------------------------------------------------------- */
 
 /* Splits final into the folder, made absolute, and the name. */
@@ -301,7 +292,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
     size_t stem = dot != NULL ? (size_t)(dot - t->name) : strlen(t->name);
     char resolved[OJ_PATH_MAX];
     return strcmp(name, t->name) != 0 && strncmp(name, t->name, stem) == 0 &&
-           name[stem] == '.' && realpath(folder_of(path), resolved) != NULL &&
+           name[stem] == '.' &&
+           realpath(oj_path_folder(path, "."), resolved) != NULL &&
            strcmp(resolved, t->destination) == 0;
 }
 

@@ -1,5 +1,7 @@
 #include "oj_text_file.h"
 
+#include "oj_path.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,8 +66,7 @@ static int write_to(const char *path, void (*write)(FILE *, const void *),
 oj_status oj_text_file_check(const char *path, const char *option,
                              struct oj_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    char folder[4096] = ".";
+    const char *folder = oj_path_folder(path, ".");
     struct stat file;
     if (stream_of(path) != NULL)
         return OJ_OK;
@@ -76,8 +77,6 @@ oj_status oj_text_file_check(const char *path, const char *option,
     }
     if (is_special(path))
         return access(path, W_OK) == 0 ? OJ_OK : fail(option, path, err);
-    if (slash != NULL)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - path), path);
     return access(folder, W_OK | X_OK) == 0 ? OJ_OK : fail(option, path, err);
 }
 

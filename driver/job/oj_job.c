@@ -9,6 +9,7 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_sql_inspect.h"
+#include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
 #include "../output/oj_output.h"
@@ -140,19 +141,10 @@ static void plan_progress(struct oj_job *job)
 /* 1 when the two names are of one file, which need not be there yet. */
 static int is_same_name(const char *a, const char *b)
 {
-    char *folder_a, *folder_b;
-    int same;
-    if (oj_path_is_same_file(a, b))
-        return 1;
-    if (strcmp(CPLGetFilename(a), CPLGetFilename(b)) != 0)
-        return 0;
-    folder_a = CPLStrdup(CPLGetPath(a));
-    folder_b = CPLStrdup(CPLGetPath(b));
-    same = oj_path_is_same_file(folder_a[0] != '\0' ? folder_a : ".",
-                                folder_b[0] != '\0' ? folder_b : ".");
-    CPLFree(folder_a);
-    CPLFree(folder_b);
-    return same;
+    return oj_path_is_same_file(a, b) ||
+           (strcmp(CPLGetFilename(a), CPLGetFilename(b)) == 0 &&
+            oj_path_is_same_file(oj_path_folder(a, "."),
+                                 oj_path_folder(b, ".")));
 }
 
 /* Files beside the output replace what is there: never a dataset at work. */
@@ -235,9 +227,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job,
     return options;
 }
 
-/* watch(rows read, job), unless NULL, stops it with OJ_ERR_CANCELLED when it
- * returns nonzero. */
-static oj_status read_side(struct oj_job *job, int side, int insert,
+oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                            struct oj_join_side *to,
                            int (*watch)(int64_t, void *), struct oj_error *err)
 {
@@ -261,12 +251,6 @@ static oj_status read_side(struct oj_job *job, int side, int insert,
     values.table = to->table;
     return oj_sides_make(&job->sides, side, insert, &values, &to->work,
                          &to->flat, err);
-}
-
-oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
-                           struct oj_join_side *to, struct oj_error *err)
-{
-    return read_side(job, side, insert, to, NULL, err);
 }
 
 oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
@@ -301,8 +285,7 @@ static struct oj_options engine_options(const struct oj_job *job)
     return options;
 }
 
-/* Over the join side, which has been read. */
-static oj_status open_engine(struct oj_job *job, const int *cancel,
+oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                              struct oj_error *err)
 {
     struct oj_options options = engine_options(job);
@@ -477,11 +460,12 @@ static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
     oj_status status;
     if (is_bounded)
         return_memory();
-    status = read_side(job, 1, 1, job->join_side,
-                       is_bounded ? is_too_large : NULL, err);
+    status = oj_job_read_side(job, 1, 1, job->join_side,
+                              is_bounded ? is_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
         return prepare_tiles(job, err);
-    return status != OJ_OK ? status : open_engine(job, oj_cancel_flag(), err);
+    return status != OJ_OK ? status
+                           : oj_job_open_engine(job, oj_cancel_flag(), err);
 }
 
 /* ---- what decides a join side, for the cache ------------------------------
@@ -494,26 +478,39 @@ static void add_key_text(char ***key, const char *text)
     *key = CSLAddString(*key, text);
 }
 
-static void add_key_list(char ***key, const char *const *list)
-{
-    for (; list != NULL && *list != NULL; list++)
-        add_key_text(key, *list);
-    add_key_text(key, NULL);
-}
-
 static void add_key_source(char ***key, const struct oj_source *join)
 {
-    const struct oj_source_options *side = join->side;
     GDALDriverH driver = GDALGetDatasetDriver(join->dataset);
-    char *path = realpath(side->dataset, NULL);
-    add_key_text(key, path != NULL ? path : side->dataset);
+    char *path = realpath(join->side->dataset, NULL);
+    add_key_text(key, path != NULL ? path : join->side->dataset);
     free(path);
     add_key_text(key, driver != NULL ? GDALGetDescription(driver) : NULL);
-    add_key_list(key, side->open_options);
-    add_key_text(key, side->sql);
-    add_key_text(key, side->sql != NULL ? side->dialect : NULL);
     add_key_text(key, OGR_L_GetName(join->layer));
-    add_key_text(key, side->where);
+}
+
+/* The options given that can decide a join side, files by what they hold. */
+static void add_given(char ***key, const struct oj_command *command)
+{
+    for (const char **word = command->words; *word != NULL; word++)
+    {
+        const struct oj_option *option = oj_option_of_word(*word);
+        int n = option != NULL ? oj_option_words(option) : 0;
+        int counts = option != NULL && oj_option_is_of_join_side(option);
+        const char *held = NULL;
+        if (counts)
+            add_key_text(key, option->name);
+        if (counts && (option->kind == OJ_OPTION_FILE ||
+                       option->kind == OJ_OPTION_TEXT_OR_FILE))
+            held =
+                *(const char *const *)((const char *)command + option->offset);
+        for (; n > 0; n--)
+        {
+            word++;
+            if (counts)
+                add_key_text(key, held != NULL ? held : *word);
+        }
+    }
+    add_key_text(key, NULL);
 }
 
 static void add_key_fields(char ***key, const struct oj_source *join)
@@ -574,61 +571,18 @@ static void add_classes(char ***key, const struct oj_classes *classes)
     add_key_text(key, NULL);
 }
 
-static void add_sides(char ***key, const struct oj_sides *sides)
+/* What the options become of both sides: distances in the CRS of the join, and
+ * whether these are one layer. */
+static void add_both(char ***key, const struct oj_job *job)
 {
-    int reach = sides->reach_column[1];
-    add_key_text(key,
-                 CPLSPrintf("%d %d %d %d %d %.17g", sides->reshape[1].shape,
-                            sides->reshape[1].invalid, sides->needs_points,
-                            sides->needs_fids, reach,
-                            reach >= 0 ? sides->reach_scale : 1.0));
+    const struct oj_sides *sides = &job->sides;
+    const struct oj_relation *r = &job->relation;
+    add_key_text(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
+                                 r->exclude_self, r->max_distance,
+                                 r->min_distance, sides->reach_scale,
+                                 engine_options(job).input_kinds));
     add_classes(key, sides->on);
     add_classes(key, sides->exclude);
-}
-
-static void add_conditions(char ***key, const struct oj_command *command,
-                           const struct oj_relation *r)
-{
-    add_key_text(key, CPLSPrintf("%d %d", command->tokens, command->fold));
-    add_key_text(key, command->word_map);
-    for (int i = 0; i < r->n_similar; i++)
-    {
-        add_key_list(key,
-                     (const char *const *)command->similar_fields[i].fields[1]);
-        add_key_text(key, CPLSPrintf("%d %lld %lld", (int)r->similar[i].measure,
-                                     (long long)r->similar[i].numerator,
-                                     (long long)r->similar[i].denominator));
-    }
-    add_key_text(key, command->vector);
-    add_key_text(key, CPLSPrintf("%d %.17g", (int)r->vector.norm,
-                                 r->vector.max_difference));
-}
-
-static void add_relation(char ***key, const struct oj_relation *r)
-{
-    const struct oj_parameter *parameter;
-    char text[64];
-    for (int i = 0; (parameter = oj_parameter_at(i)) != NULL; i++)
-    {
-        oj_parameter_put(parameter, r, text, sizeof text);
-        add_key_text(key, text);
-    }
-    add_key_text(key, CPLSPrintf("%d %d %d %d %d %d", r->op, r->exclude_self,
-                                 r->unordered_pairs, r->exclude_same_geometry,
-                                 r->any_order, r->share_lists));
-}
-
-/* Rows that are expected do not count: they decide only where auto joins. */
-static void add_engine(char ***key, const char *backend,
-                       const struct oj_options *o)
-{
-    add_key_text(key,
-                 CPLSPrintf("%s %d %lld %lld %u %llu %lld %lld",
-                            backend != NULL ? backend : "auto", o->n_threads,
-                            (long long)o->quadrant_size,
-                            (long long)o->max_batch_pairs, o->input_kinds,
-                            (unsigned long long)o->gpus,
-                            (long long)o->gpu_memory, (long long)o->gpu_batch));
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -689,15 +643,12 @@ static int has_key(const struct oj_job *job)
  * -exclude are numbers. */
 static struct oj_join_key make_key(const struct oj_job *job)
 {
-    const struct oj_options options = engine_options(job);
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
     add_key_source(&key.identity, &job->join);
+    add_given(&key.identity, job->command);
     add_key_fields(&key.identity, &job->join);
     add_transformation(&key.identity, job->join.transformation);
-    add_sides(&key.identity, &job->sides);
-    add_conditions(&key.identity, job->command, &job->relation);
-    add_relation(&key.identity, &job->relation);
-    add_engine(&key.identity, job->command->backend, &options);
+    add_both(&key.identity, job);
     add_options(&key.identity, CPLGetConfigOptions());
     add_options(&key.identity, CPLGetThreadLocalConfigOptions());
     return key;
@@ -719,8 +670,8 @@ static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
     struct oj_job *job = user;
     job->join_side = side;
     job->sides.reshape[1].found = nothing; /* of a first attempt */
-    OJ_TRY(oj_job_read_side(job, 1, 1, side, err));
-    OJ_TRY(open_engine(job, cancel, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
+    OJ_TRY(oj_job_open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
     *keep = oj_join_files_same(&job->join_files);
     return OJ_OK;

@@ -57,10 +57,19 @@ OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command, int shares,
 
 /** Reads all rows of a side, 0: the input, 1: the join layer, into to, but for
  *  its engine: as they are, and what is joined of them. The fields of the input
- *  are read where the join asks for them. insert: see oj_sides_make(). */
+ *  are read where the join asks for them.
+ *  insert  see oj_sides_make()
+ *  watch   NULL, or stops it with OJ_ERR_CANCELLED when watch(rows read, job)
+ *          is not 0 */
 OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                                        struct oj_join_side *to,
+                                       int (*watch)(int64_t, void *),
                                        struct oj_error *err);
+
+/** Indexes the join side, which has been read, as the command asks for. *cancel
+ *  outlives the engine. */
+OJ_MUST_USE oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
+                                         struct oj_error *err);
 
 /** What is joined of a batch of a side; it borrows from batch and work.
  *  insert: see oj_sides_make(). */

@@ -100,7 +100,9 @@ static int64_t engine_bytes(const struct oj_join_side *side)
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-int64_t oj_join_side_bytes(const struct oj_join_side *side)
+/* Of memory that it holds; of the engine what it tells, and where it tells
+ * nothing about 72 for each vertex and 4 for each feature. */
+static int64_t side_bytes(const struct oj_join_side *side)
 {
     return flat_bytes(&side->buf) + work_bytes(&side->work) +
            engine_bytes(side) + oj_class_numbers_bytes(side->on) +
@@ -346,7 +348,7 @@ static oj_status make(struct oj_join_entry *entry, oj_join_build build,
     if (status != OJ_OK)
         oj_join_side_free(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    end_run(entry, status == OJ_OK ? oj_join_side_bytes(&entry->side) : 0);
+    end_run(entry, status == OJ_OK ? side_bytes(&entry->side) : 0);
     if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
         unlist(entry);
     if (status == OJ_OK)
@@ -491,7 +493,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     status = oj_join_batch(engine, input, out, err);
     oj_stats_add(&use->stats, &before, oj_join_stats(engine));
     /* Engines make some of their indexes when they are needed. */
-    n_bytes = oj_join_side_bytes(&entry->side);
+    n_bytes = side_bytes(&entry->side);
     pthread_mutex_lock(&cache.mutex);
     end_run(entry, n_bytes);
     if (is_of_engine(status))

@@ -48,10 +48,6 @@ void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides);
  *  side. */
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 
-/** Bytes of memory that it holds; of the engine what it tells, and where it
- *  tells nothing about 72 for each vertex and 4 for each feature. */
-int64_t oj_join_side_bytes(const struct oj_join_side *side);
-
 /** What the index of a join takes for each vertex, about (segments of 36 bytes,
  *  trees, rings), and what it holds beside the coordinates. */
 #define OJ_INDEX_BYTES_PER_VERTEX 72

@@ -24,7 +24,7 @@ enum
 {
     BLOCK_FEATURES = 1024,
     BLOCK_PAIRS = 4096,
-    TIME_BYTES = 20
+    TIME_BYTES = sizeof(uint64_t) + sizeof((OGRField *)0)->Date
 };
 
 /* How the values of a field become those of a column of aggregates. */
@@ -540,57 +540,31 @@ int oj_aggregation_can_merge(const struct oj_aggregation *a)
 
 /* ---- dates and times as bytes ------------------------------------------- */
 
-static void put(char *bytes, uint64_t number, int n)
-{
-    for (int i = n - 1; i >= 0; i--)
-    {
-        bytes[i] = (char)(number & 0xff);
-        number >>= 8;
-    }
-}
-
-static uint64_t get(const char *bytes, int n)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < n; i++)
-        number = number << 8 | (unsigned char)bytes[i];
-    return number;
-}
-
 /* Milliseconds in UTC first, which are the order; then what it takes to get
  * the value back as it was. */
 static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
-    uint32_t second;
+    OGRField parts = *raw;
     int64_t ms =
         oj_value_days(raw) * 86400000 + raw->Date.Hour * INT64_C(3600000) +
         raw->Date.Minute * INT64_C(60000) +
         (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) -
         /* 100 is UTC, a step a quarter of an hour; 0 and 1: there is none */
         (raw->Date.TZFlag > 1 ? INT64_C(900000) * (raw->Date.TZFlag - 100) : 0);
-    memcpy(&second, &raw->Date.Second, sizeof second);
-    put(bytes, (uint64_t)ms ^ UINT64_C(1) << 63, 8);
-    put(bytes + 8, (uint64_t)raw->Date.Year & 0xffff, 2);
-    bytes[10] = (char)raw->Date.Month;
-    bytes[11] = (char)raw->Date.Day;
-    bytes[12] = (char)raw->Date.Hour;
-    bytes[13] = (char)raw->Date.Minute;
-    put(bytes + 14, second, 4);
-    bytes[18] = (char)raw->Date.TZFlag;
-    bytes[19] = 0;
+    uint64_t key = (uint64_t)ms ^ UINT64_C(1) << 63;
+    CPL_MSBPTR64(&key);
+    CPL_MSBPTR16(&parts.Date.Year);
+    CPL_MSBPTR32(&parts.Date.Second);
+    parts.Date.Reserved = 0;
+    memcpy(bytes, &key, sizeof key);
+    memcpy(bytes + sizeof key, &parts.Date, sizeof parts.Date);
 }
 
 static void read_time(const char *bytes, OGRField *raw)
 {
-    uint32_t second = (uint32_t)get(bytes + 14, 4);
-    raw->Date.Year = (GInt16)get(bytes + 8, 2);
-    raw->Date.Month = (GByte)bytes[10];
-    raw->Date.Day = (GByte)bytes[11];
-    raw->Date.Hour = (GByte)bytes[12];
-    raw->Date.Minute = (GByte)bytes[13];
-    raw->Date.TZFlag = (GByte)bytes[18];
-    raw->Date.Reserved = 0;
-    memcpy(&raw->Date.Second, &second, sizeof second);
+    memcpy(&raw->Date, bytes + sizeof(uint64_t), sizeof raw->Date);
+    CPL_MSBPTR16(&raw->Date.Year);
+    CPL_MSBPTR32(&raw->Date.Second);
 }
 
 /* ---- values of fields --------------------------------------------------- */
@@ -711,8 +685,6 @@ static oj_status read_values(const struct oj_aggregation *a,
 
 /* ---- adding pairs ------------------------------------------------------- */
 
-/* What part of the join feature the pair's input feature has: of its area, or
- * of its length where it has no polygons; a point is there as a whole. */
 /* Hands over the pairs that are waiting. */
 static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
 {

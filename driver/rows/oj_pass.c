@@ -17,7 +17,9 @@
 
 /* ---- on whose thread we are --------------------------------------------- */
 
-void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink)
+/* Messages of the calling thread go to pass->messages from now on, where the
+ * pass is not for once. */
+static void begin_hearing(struct oj_pass *pass, struct oj_message_sink *sink)
 {
     if (pass->command != NULL)
         oj_message_use_list(&pass->messages, sink);
@@ -41,7 +43,7 @@ static void enter_pass(struct oj_pass *pass, struct entered_pass *stretch)
 {
     if (pass->command != NULL)
         stretch->flag = oj_cancel_use(&pass->cancel);
-    oj_pass_hear(pass, &stretch->sink);
+    begin_hearing(pass, &stretch->sink);
 }
 
 static void leave_pass(const struct oj_pass *pass,
@@ -348,7 +350,7 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    oj_pass_hear(pass, &sink);
+    begin_hearing(pass, &sink);
     status = plan_output_schema(pass, schema, err);
     end_hearing(pass);
     return status;
@@ -485,7 +487,7 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
     struct oj_options options = oj_job_options(job->command);
     struct oj_relation exchanged = oj_relation_transpose(&job->relation);
     int64_t n_join;
-    OJ_TRY(oj_job_read_side(job, 0, 1, input, err));
+    OJ_TRY(oj_job_read_side(job, 0, 1, input, NULL, err));
     n_join = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
     exchanged.share_lists = oj_aggregation_can_merge(aggregation);
@@ -874,7 +876,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     struct oj_message_sink sink;
     oj_status status;
     *answer = NULL;
-    oj_pass_hear(pass, &sink);
+    begin_hearing(pass, &sink);
     status = next_answer(pass, answer, err);
     if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
         !pass->pairs_only)
@@ -893,7 +895,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    oj_pass_hear(pass, &sink);
+    begin_hearing(pass, &sink);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)

@@ -143,10 +143,6 @@ OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
                                          struct oj_schema *schema,
                                          struct oj_error *err);
 
-/** Messages of the calling thread go to pass->messages until
- *  oj_message_end_list(), where the pass is not for once. */
-void oj_pass_hear(struct oj_pass *pass, struct oj_message_sink *sink);
-
 /** 1 when oj_pass_reopen() has something to do: something failed, or a file of
  *  one of the sides has changed, and no rows are under way. */
 int oj_pass_is_outdated(struct oj_pass *pass);

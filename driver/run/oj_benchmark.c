@@ -397,8 +397,8 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
     struct oj_job *job = b->job;
     const struct oj_flat *join = &job->join_side->flat;
     const struct oj_flat *input = &b->input.flat;
-    OJ_TRY(oj_job_read_side(job, 1, 1, job->join_side, err));
-    OJ_TRY(oj_job_read_side(job, 0, 0, &b->input, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, job->join_side, NULL, err));
+    OJ_TRY(oj_job_read_side(job, 0, 0, &b->input, NULL, err));
     if (input->n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no rows to benchmark with",

@@ -2,6 +2,7 @@
 
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/read/oj_table.h"
+#include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../base/oj_words.h"
 #include "../command/oj_command.h"
@@ -25,7 +26,6 @@ struct explanation
 {
     struct oj_command_run *run;
     struct oj_job *job;      /* of run */
-    int streams_join;        /* past the input side, which is held */
     int64_t n_input, n_join; /* rows; -1: not known without reading */
     int is_part;             /* the join side was too large to read it all */
     struct oj_flat sample;   /* the first rows of the input, and their pairs: */
@@ -210,7 +210,7 @@ static oj_status read_join(struct explanation *e, struct oj_error *err)
 {
     struct oj_job *job = e->job;
     job->most_join_rows = MOST_JOIN_ROWS;
-    OJ_TRY(oj_job_read_side(job, 1, 1, job->join_side, err));
+    OJ_TRY(oj_job_read_side(job, 1, 1, job->join_side, NULL, err));
     e->is_part = e->n_join < 0 ? job->join_side->counts.n_rows == MOST_JOIN_ROWS
                                : e->n_join > MOST_JOIN_ROWS;
     return OJ_OK;
@@ -262,12 +262,8 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
 
 static oj_status take_sample(struct explanation *e, struct oj_error *err)
 {
-    const struct oj_options options = oj_job_options(e->job->command);
-    struct oj_job *job = e->job;
     OJ_TRY(read_join(e, err));
-    OJ_TRY(oj_join_open(&job->join_side->flat, &job->relation,
-                        job->command->backend, &options,
-                        &job->join_side->engine, err));
+    OJ_TRY(oj_job_open_engine(e->job, oj_cancel_flag(), err));
     OJ_TRY(read_sample(e, err));
     if (e->sample.n_features == 0)
         return OJ_OK;
@@ -306,7 +302,7 @@ static int adds_up_on_gpu(const struct explanation *e)
     struct oj_join *join = NULL;
     struct oj_error ignored;
     int yes = 0;
-    if (!e->streams_join ||
+    if (!e->run->pass.rows.streams_join ||
         !oj_aggregation_takes_sums(e->run->pass.rows.aggregation))
         return 0;
     options.n_expected = e->n_join > 0 ? e->n_join : 0;
@@ -319,7 +315,7 @@ static int adds_up_on_gpu(const struct explanation *e)
 
 static void print_aggregation(const struct explanation *e)
 {
-    line("aggregates", e->streams_join
+    line("aggregates", e->run->pass.rows.streams_join
                            ? "the join layer, the larger side, streams past "
                              "the input layer, which is held with its index "
                              "and read again for the output"
@@ -361,13 +357,13 @@ static void print_engine(const struct explanation *e)
     const char *method =
         oj_join_method(engine, e->sample.n_features > 0 ? &e->sample : NULL);
     line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
-         e->streams_join ? "sides exchanged" : method,
+         e->run->pass.rows.streams_join ? "sides exchanged" : method,
          oj_counted(oj_join_threads(engine), "thread", "threads"));
     if (oj_join_reason(engine)[0] != '\0')
         line("", "%s", oj_join_reason(engine));
     if (e->run->pass.rows.aggregation != NULL)
         print_aggregation(e);
-    if (!e->streams_join)
+    if (!e->run->pass.rows.streams_join)
         print_memory(e);
 }
 
@@ -440,12 +436,6 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
         OJ_TRY(oj_run_plan_output(run, err));
     e.n_input = oj_source_count(&job->input, command->limit);
     e.n_join = oj_source_count(&job->join, -1);
-    if (command->aggregates != NULL)
-    {
-        OJ_TRY(oj_aggregation_open(job, &run->pass.rows.aggregation, err));
-        e.streams_join =
-            oj_aggregation_streams_join(run->pass.rows.aggregation);
-    }
     print_question(&e);
     fflush(stdout);
     OJ_TRY(take_sample(&e, err));

@@ -360,13 +360,14 @@ static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
     if (command->benchmark_csv != NULL)
         OJ_TRY(
             oj_text_file_check(command->benchmark_csv, "benchmark_csv", err));
-    if (command->explain || command->benchmark)
+    if (command->benchmark)
     {
         OJ_TRY(oj_job_open(command, 0, &run->pass.job, err));
-        return command->explain ? oj_explain_run(run, err)
-                                : oj_benchmark_run(run, err);
+        return oj_benchmark_run(run, err);
     }
     OJ_TRY(oj_pass_open(command, &run->pass, err));
+    if (command->explain)
+        return oj_explain_run(run, err);
     OJ_TRY(command->in_place ? oj_in_place_run(run, err) : write_run(run, err));
     return oj_summary_end(&run->summary, run->proof, &run->is_different, err);
 }

@@ -15,7 +15,7 @@ OJ_MUST_USE oj_status oj_run(const struct oj_command *command, int *exit_code,
 struct oj_command_run
 {
     const struct oj_command *command;
-    struct oj_pass pass;       /**< of -explain and -benchmark the job alone */
+    struct oj_pass pass;       /**< of -benchmark the job alone */
     struct oj_output output;   /**< where it is planned */
     struct oj_proof *proof;    /**< NULL without -validate */
     struct oj_summary summary; /**< printed at the end where it has a

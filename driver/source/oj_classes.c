@@ -1,6 +1,7 @@
 #include "oj_classes.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/text/oj_token_table.h"
 
 #include <cpl_conv.h>
 
@@ -15,25 +16,10 @@ struct field_pair
     struct oj_field_text text[2];
 };
 
-/* A place of the hash table: class -1 is a free one. */
-struct slot
-{
-    uint32_t hash;
-    int32_t class_id;
-};
-
 struct oj_class_numbers
 {
-    int n_holders; /* counted atomically */
-
-    /* The keys of all classes, end to end. */
-    unsigned char *bytes;
-    int64_t n_bytes, cap_bytes;
-    int64_t *key_offset; /* [n_classes + 1] */
-    int64_t n_classes, cap_offsets;
-
-    struct slot *slots; /* [n_slots], a power of two */
-    int64_t n_slots;
+    int n_holders;              /* counted atomically */
+    struct oj_token_table keys; /* a long token each */
 };
 
 struct oj_classes
@@ -42,7 +28,7 @@ struct oj_classes
     int n_pairs;
     struct oj_class_numbers *numbers; /* held */
 
-    unsigned char *key; /* of a row */
+    uint32_t *key; /* of a row: its bytes, each value filled up with zeroes */
     int64_t n_key, cap_key;
 };
 
@@ -90,10 +76,14 @@ double oj_value_number(OGRFieldType type, const struct oj_value *value)
 static oj_status add_bytes(struct oj_classes *c, const void *from, size_t n,
                            struct oj_error *err)
 {
-    OJ_ROOM(c->key, c->n_key, c->n_key + (int64_t)n, c->cap_key, err);
+    int64_t end = c->n_key + (int64_t)((n + 3) / 4);
+    OJ_ROOM(c->key, c->n_key, end, c->cap_key, err);
     if (n > 0)
+    {
+        c->key[end - 1] = 0;
         memcpy(c->key + c->n_key, from, n);
-    c->n_key += (int64_t)n;
+    }
+    c->n_key = end;
     return OJ_OK;
 }
 
@@ -202,97 +192,22 @@ static oj_status add_key(struct oj_classes *c, int side,
     return OJ_OK;
 }
 
-/* ---- the table ---------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, const unsigned char *bytes, int64_t n)
-{
-    uint64_t word = 0;
-    memcpy(&word, bytes, (size_t)n);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    return h ^ h >> 32;
-}
-
-static uint32_t hash_key(const unsigned char *key, int64_t n)
-{
-    uint64_t h = 0x9e3779b97f4a7c15u ^ (uint64_t)n;
-    int64_t at = 0;
-    for (; n - at >= 8; at += 8)
-        h = mix(h, key + at, 8);
-    if (at < n)
-        h = mix(h, key + at, n - at);
-    h *= 0xc4ceb9fe1a85ec53u;
-    return (uint32_t)(h >> 32);
-}
-
-static oj_status grow(struct oj_class_numbers *c, struct oj_error *err)
-{
-    int64_t n = c->n_slots > 0 ? 2 * c->n_slots : 1024;
-    struct slot *slots = oj_malloc(n, sizeof *slots);
-    if (slots == NULL)
-        return oj_fail_nomem(err, n, sizeof *slots);
-    for (int64_t i = 0; i < n; i++)
-        slots[i].class_id = -1;
-    for (int64_t i = 0; i < c->n_slots; i++)
-    {
-        int64_t at = c->slots[i].hash & (n - 1);
-        if (c->slots[i].class_id < 0)
-            continue;
-        while (slots[at].class_id >= 0)
-            at = (at + 1) & (n - 1);
-        slots[at] = c->slots[i];
-    }
-    oj_free(c->slots);
-    c->slots = slots;
-    c->n_slots = n;
-    return OJ_OK;
-}
-
-static int has_key(const struct oj_class_numbers *c, int32_t class_id,
-                   const unsigned char *key, int64_t n)
-{
-    int64_t first = c->key_offset[class_id];
-    return c->key_offset[class_id + 1] - first == n &&
-           memcmp(c->bytes + first, key, (size_t)n) == 0;
-}
-
-static oj_status add_class(struct oj_class_numbers *c, const unsigned char *key,
-                           int64_t n, struct oj_error *err)
-{
-    if (c->n_classes >= INT32_MAX - 1)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d different values to compare", INT32_MAX);
-    OJ_ROOM(c->bytes, c->n_bytes, c->n_bytes + n, c->cap_bytes, err);
-    OJ_ROOM(c->key_offset, c->n_classes + 1, c->n_classes + 2, c->cap_offsets,
-            err);
-    if (n > 0)
-        memcpy(c->bytes + c->n_bytes, key, (size_t)n);
-    c->n_bytes += n;
-    c->key_offset[++c->n_classes] = c->n_bytes;
-    return OJ_OK;
-}
-
-static oj_status find(struct oj_class_numbers *c, int insert,
-                      const unsigned char *key, int64_t n, int32_t *out,
+/* The class of c->key; -1: there is none, and none is made without insert. */
+static oj_status find(struct oj_classes *c, int insert, int32_t *out,
                       struct oj_error *err)
 {
-    uint32_t hash = hash_key(key, n);
-    int64_t mask = c->n_slots - 1, at = hash & mask;
-    *out = -1;
-    while (c->slots[at].class_id >= 0)
-    {
-        if (c->slots[at].hash == hash &&
-            has_key(c, c->slots[at].class_id, key, n))
-        {
-            *out = c->slots[at].class_id;
-            return OJ_OK;
-        }
-        at = (at + 1) & mask;
-    }
-    if (!insert)
-        return OJ_OK;
-    OJ_TRY(add_class(c, key, n, err));
-    c->slots[at].hash = hash;
-    c->slots[at].class_id = *out = (int32_t)(c->n_classes - 1);
+    const struct oj_token key = oj_token_of_codes(c->key, c->n_key);
+    int64_t number;
+    if (insert)
+        OJ_TRY(oj_token_table_put(&c->numbers->keys, &key, &number, err));
+    else
+        number = oj_token_table_find(&c->numbers->keys, &key);
+    if (number >= INT32_MAX - 1)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "more than %d different values to compare", INT32_MAX);
+    *out = (int32_t)number;
     return OJ_OK;
 }
 
@@ -300,46 +215,19 @@ oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
                           const struct oj_row_values *values, int64_t n,
                           int32_t *class_of, struct oj_error *err)
 {
-    struct oj_class_numbers *numbers = classes->numbers;
     for (int64_t i = 0; i < n; i++)
     {
         int is_null;
         class_of[i] = -1;
         classes->n_key = 0;
         OJ_TRY(add_key(classes, is_right != 0, values, i, &is_null, err));
-        if (is_null)
-            continue;
-        if (insert && 2 * (numbers->n_classes + 1) >= numbers->n_slots)
-            OJ_TRY(grow(numbers, err));
-        OJ_TRY(find(numbers, insert, classes->key, classes->n_key, &class_of[i],
-                    err));
+        if (!is_null)
+            OJ_TRY(find(classes, insert, &class_of[i], err));
     }
     return OJ_OK;
 }
 
 /* ---- life --------------------------------------------------------------- */
-
-static oj_status make_numbers(struct oj_class_numbers **out,
-                              struct oj_error *err)
-{
-    struct oj_class_numbers *numbers = oj_calloc(1, sizeof *numbers);
-    oj_status status;
-    if (numbers == NULL)
-        return oj_fail_nomem(err, 1, sizeof *numbers);
-    numbers->n_holders = 1;
-    status = oj_reserve(&numbers->key_offset, 0, 1, &numbers->cap_offsets,
-                        sizeof *numbers->key_offset, err);
-    if (status == OJ_OK)
-    {
-        numbers->key_offset[0] = 0;
-        status = grow(numbers, err);
-    }
-    if (status == OJ_OK)
-        *out = numbers;
-    else
-        oj_class_numbers_free(numbers);
-    return status;
-}
 
 static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
                       const struct oj_class_field *right, int n_fields,
@@ -355,7 +243,9 @@ static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
         c->pairs[i].as_number =
             oj_type_is_number(left[i].type) && oj_type_is_number(right[i].type);
     }
-    return make_numbers(&c->numbers, err);
+    OJ_NEW_ZEROED(c->numbers, 1, err);
+    c->numbers->n_holders = 1;
+    return OJ_OK;
 }
 
 oj_status oj_classes_new(const struct oj_class_field *left,
@@ -421,11 +311,7 @@ void oj_classes_use_numbers(struct oj_classes *classes,
 
 int64_t oj_class_numbers_bytes(const struct oj_class_numbers *numbers)
 {
-    if (numbers == NULL)
-        return 0;
-    return numbers->cap_bytes +
-           numbers->cap_offsets * (int64_t)sizeof *numbers->key_offset +
-           numbers->n_slots * (int64_t)sizeof *numbers->slots;
+    return numbers != NULL ? oj_token_table_bytes(&numbers->keys) : 0;
 }
 
 void oj_class_numbers_free(struct oj_class_numbers *numbers)
@@ -433,8 +319,6 @@ void oj_class_numbers_free(struct oj_class_numbers *numbers)
     if (numbers == NULL ||
         __atomic_sub_fetch(&numbers->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    oj_free(numbers->bytes);
-    oj_free(numbers->key_offset);
-    oj_free(numbers->slots);
+    oj_token_table_free(&numbers->keys);
     oj_free(numbers);
 }

@@ -270,19 +270,40 @@ def check_further_field():
 
 # --- filters that go down, and aggregates either way -----------------------------
 
+# What every driver understands alike, and what not.
+PLAIN = ("number = 1", "NUMBER=-1.50", '"number" <> 1', "number<=1 AND half>=2 or number != 3",
+         "(number < 9 OR (half > 0.5)) and number = 2.0", "number IS NULL", "half is not null",
+         "number BETWEEN 1 AND 2 AND half > 0.1", "number in (1,2, -3)", " ( ( number = 1 ) ) ", "half < 1e-3")
+OTHER = ("flag = 1", "NOT number = 1", "number = 1 AND NOT (half = 2)", "number NOT IN (1)", "1 = number",
+         "number = half", "number = 1234567890123456", "half > 0.12345678901234567", "number + 1 = 2",
+         "number between 1 and half", "CAST(number AS float) = 1", "FID < 1000", "OGR_GEOM_AREA > 1", "kind LIKE 'p%'")
+
+
+def goes_down(words, where):
+    """Whether the input layer is asked, and the numbers of the rows, in order."""
+    with Said() as said:
+        dataset = opened(*words)
+        layer = dataset.GetLayer(0)
+        layer.SetAttributeFilter(where)
+        found = sorted(f["number"] for f in layer)
+        layer = dataset = None
+    same(said.errors, [], where)
+    return any("the input layer filters by" in text for _, text in said.all), found
+
 
 def check_conditions_that_go_down():
     """Where the input's driver means by them what OGR means, and no row's number or
     match hangs on the rows left out."""
-    rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park"})
+    rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park", "half": i / 2 if i % 5 else None, "flag": i % 2})
                for i, p in enumerate(random_points(60, size=500.0))]
-    fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString))
+    fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString), ("half", ogr.OFTReal),
+              ("flag", ogr.OFTInteger, ogr.OFSTBoolean))
     for path in ("p.gpkg", "p.fgb"):
         make(path, rows_in, fields, kind=ogr.wkbPoint)
     zones_file()
     gdal.SetConfigOption("CPL_DEBUG", "OGRJOIN")
     try:
-        for path, line, where, goes_down, n in (
+        for path, line, where, is_asked, n in (
             ("p.gpkg", "-op nearest", "number < 20", 1, 20),
             ("p.fgb", "-op nearest", "number < 20", 1, 20),
             ("p.gpkg", "-op nearest", "kind = 'park'", 0, 20),  # to SQLite another word
@@ -304,7 +325,11 @@ def check_conditions_that_go_down():
                 same(len(rest(layer)), n_all, what)
                 layer = dataset = None
             same(said.errors, [], what)
-            same(sum("the input layer filters by" in text for _, text in said.all), goes_down, what)
+            same(sum("the input layer filters by" in text for _, text in said.all), is_asked, what)
+        for where in (*PLAIN, *OTHER):
+            is_asked, found = goes_down(("-op", "nearest", "p.gpkg", "zones.gpkg"), where)
+            same(is_asked, where in PLAIN, where)
+            same(found, goes_down(("-op", "nearest", "p.fgb", "zones.gpkg"), where)[1], where)
     finally:
         gdal.SetConfigOption("CPL_DEBUG", None)
 

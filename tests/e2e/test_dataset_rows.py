@@ -94,10 +94,8 @@ def check_geometries():
     points, zones = sides()
     zones_file("other.gpkg", seed=8)
     lines_file()
-    kinds = ("input", "join", "nearest_point", "connection")
-    compare_all([("-op", "nearest", "-geometry", g) for g in kinds], (points, zones))
-    compare_all([("-op", "nearest", "-k", 2, "-max_distance", 40, "-geometry", g) for g in kinds],
-                ("lines.gpkg", zones))
+    compare_all([("-op", "nearest", "-k", 2, "-max_distance", 40, "-geometry", g)
+                 for g in ("input", "join", "nearest_point", "connection")], ("lines.gpkg", zones))
     for g in ("join", "intersection"):
         compare(("-op", "intersects", "-geometry", g, "other.gpkg", zones))
         compare(("-op", "intersects", "-geometry", g, "lines.gpkg", zones), "fgb")
@@ -135,13 +133,8 @@ def check_columns_and_rows_chosen():
         file.write("v > 2\n")
     compare_all([
         ("-op", "nearest", "-select", ""),
-        ("-op", "nearest", "-select", "id", "-join_select", "big,name"),
         ("-op", "nearest", "-join_select", ""),
-        ("-op", "nearest", "-where", "id > 20 AND id <> 30"),
-        ("-op", "nearest", "-join_where", "v IS NOT NULL"),
         ("-op", "nearest", "-join_where", "@where.sql"),
-        ("-op", "nearest", "-spat", 980100, 200100, 980300, 200300),
-        ("-op", "nearest", "-limit", 7),
         ("-op", "intersects", "-limit", 7),
         ("-op", "nearest", "-limit", 0),
         ("-op", "nearest", "-where", "id < 0"),
@@ -203,7 +196,6 @@ def check_crs():
     dataset = gdal.OpenEx("points.gpkg", gdal.OF_VECTOR)
     gdal.VectorTranslate("p4326.gpkg", dataset, dstSRS="EPSG:4326", layerName="points")
     dataset = None
-    compare(("-op", "nearest", pair[0], "z4326.gpkg"))
     compare(("-op", "intersects", "-how", "full", pair[0], "z4326.gpkg"))
     compare(("-op", "nearest", "-crs", "ignore", "-k", "2", pair[0], "z4326.gpkg"))
     compare(("-op", "nearest", pair[0], "none.gpkg"))
@@ -213,7 +205,6 @@ def check_crs():
     compare(("-op", "nearest", "-t_srs", "EPSG:32618", "-max_distance", "20m", *pair))
     compare(("-op", "nearest", "-t_srs", "EPSG:32618", "-geometry", "connection", "p4326.gpkg",
              "z4326.gpkg"))
-    compare(("-op", "nearest", "-a_srs", "EPSG:32118", *pair))
     compare(("-op", "intersects", "p4326.gpkg", "z4326.gpkg"), "geojson")
     compare(("-op", "nearest", "-max_distance", "1deg", "p4326.gpkg", "z4326.gpkg"), "geojson")
     compare(("-op", "nearest", "-metric", "sphere", "-max_distance", "30m", "-bearing_field",

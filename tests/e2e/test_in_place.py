@@ -157,22 +157,8 @@ def check_names():
 
 
 def check_refusals():
+    """Of options: test_command."""
     layers()
-    for words, says in (
-        (["-k", "2"], "-k"),
-        (["-ties", "all"], "-ties"),
-        (["-how", "inner"], "-how"),
-        (["-how", "semi"], "-how"),
-        (["-how", "anti"], "-how"),
-        (["-sql", "SELECT * FROM points"], "-sql"),
-        (["-select", "name"], "-select"),
-        (["-f", "GPKG"], "-f"),
-        (["-nln", "x"], "-nln"),
-        (["-overwrite"], "-overwrite"),
-        (["-a_srs", "EPSG:4326"], "-a_srs"),
-    ):
-        fails("-in_place", *words, "points.gpkg", "lots.gpkg", says=says)
-    fails("-in_place", "out.gpkg", "points.gpkg", "lots.gpkg")
     for end in ("shp", "csv", "geojson", "fgb"):
         lco = ["GEOMETRY=AS_XY"] if end == "csv" else []
         points_file(f"p.{end}", lco=lco)

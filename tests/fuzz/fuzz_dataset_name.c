@@ -1,15 +1,12 @@
-/* Any bytes as the name of a join, as a file *.ogrjoin and as a condition: they
+/* Any bytes as the name of a join and as a file *.ogrjoin: they
  * are refused with one line, or mean the same again when written anew. With
  * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
  * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_words.h"
 #include "../../driver/command/oj_command.h"
-#include "../../driver/source/oj_where.h"
 #include "../../flatten/base/oj_array.h"
 #include "fuzz_bytes.h"
-
-#include <ogr_api.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,21 +54,6 @@ static void try_name(const char *text)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }
 
-static void try_condition(const char *text)
-{
-    static OGRFeatureDefnH defn;
-    if (defn == NULL)
-    {
-        OGRFieldDefnH field = OGR_Fld_Create("n", OFTInteger);
-        defn = OGR_FD_Create("l");
-        OGR_FD_Reference(defn);
-        OGR_FD_AddFieldDefn(defn, field);
-        OGR_Fld_Destroy(field);
-    }
-    if (oj_where_is_plain(text, defn))
-        require(strpbrk(text, "'\\;#@$`") == NULL, "a condition is not plain");
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = oj_malloc((int64_t)size + 1, 1);
@@ -81,7 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     try_words(text);
     try_name(text);
-    try_condition(text);
     oj_free(text);
     return 0;
 }
@@ -101,8 +82,6 @@ static const char *const seeds[] = {
      "\\n\", \"relative_paths_relative_to_this_file\": false}"),
     ("\xEF\xBB\xBF{\"x\":[1,-2.5e3,{\"y\":[]},\"z\",true,null],\"type\":"
      "\"ogrjoin\",\"command_line\":\"a \\\"b\\\" \\\\\"}"),
-    "(n < 1 OR (\"n\" > .5)) and n in (1, -2, 3) and n is not null",
-    "N between -1 and 2 or n <> 3",
 };
 
 int main(int argc, char **argv)

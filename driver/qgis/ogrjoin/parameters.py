@@ -204,6 +204,12 @@ def choice(name, title, choices, words=None, part=None, is_advanced=False):
     )
 
 
+def by_name(name, title, choices, usual, **how):
+    """A choice that is kept by its word, as the command may number others."""
+    kind = QgsProcessingParameterEnum
+    return row(kind, name, title, choices, False, usual, False, True, **how)
+
+
 def chosen(algorithm, parameters, name, context, choices):
     return choices[algorithm.parameterAsEnum(parameters, name, context)][1]
 
@@ -344,19 +350,8 @@ def of_join(name, arguments, ops, about):
     title = title[0].upper() + title[1:]
     if not is_choice:
         return text(name.upper(), title)._replace(part=JOIN, words=words)
-    return row(
-        QgsProcessingParameterEnum,
-        name.upper(),
-        title,
-        choices,
-        False,
-        choices[0],
-        False,
-        True,
-        part=JOIN,
-        words=words,
-        is_advanced=True,
-    )
+    how = {"part": JOIN, "words": words, "is_advanced": True}
+    return by_name(name.upper(), title, choices, choices[0], **how)
 
 
 def of_joins():
@@ -414,23 +409,21 @@ def of_table(name, title, option):
     def choices():
         return command.words_after(option)
 
-    def words(algorithm, parameters, context):
-        found = algorithm.parameterAsEnumString(parameters, name, context)
-        return [option, found] if found else []
-
-    return row(
-        QgsProcessingParameterEnum,
+    return by_name(
         name,
         title,
         choices,
-        False,
         lambda: next(iter(choices()), None),
-        False,
-        True,
         part=JOIN,
-        words=words,
+        words=value("parameterAsEnumString", name, option),
         is_advanced=True,
     )
+
+
+OF_TEXTS = (
+    of_table("TOKENS", "Pieces of a text", "-tokens"),
+    of_table("MEASURE", "Measure of similarity", "-measure"),
+)
 
 
 # --- fields and rows ---------------------------------------------------------
@@ -467,6 +460,11 @@ def fields(name, layer_name, title, part=ROWS):
         part=part,
         words=words,
     )
+
+
+def copied_fields(name="JOIN_FIELDS", layer_name="JOIN"):
+    title = "Layer 2 fields to copy (leave empty to copy all fields)"
+    return fields(name, layer_name, title)
 
 
 def field(name, layer_name, title):
@@ -542,15 +540,11 @@ def extra_words(algorithm, parameters, context):
 # The advanced parameters of every algorithm.
 RUNNING = (
     choice("INVALID", "Invalid polygons", INVALID, invalid_words, RUN, True),
-    row(
-        QgsProcessingParameterEnum,
+    by_name(
         "BACKEND",
         "Backend",
         backends,
-        False,
         "auto",
-        False,
-        True,
         part=RUN,
         words=value("parameterAsEnumString", "BACKEND", "-backend", "auto"),
         is_advanced=True,

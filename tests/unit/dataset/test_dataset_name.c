@@ -1,5 +1,5 @@
 /* Kind: unit. Names of joins as datasets: words quoted as in a shell, paths in
- * them, conditions. Which words are none of a dataset is asserted end to end by
+ * them. Which words are none of a dataset is asserted end to end by
  * dataset_names, and that joined words are split into the same by
  * fuzz_dataset_name. */
 #include "../run_tests.h"
@@ -8,7 +8,6 @@
 #include "../../../driver/base/oj_words.h"
 #include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"
-#include "../../../driver/source/oj_where.h"
 #include "../../../flatten/base/oj_array.h"
 
 #include <cpl_conv.h>
@@ -167,79 +166,6 @@ TEST(names_are_told_by_their_letters)
     ck_assert_int_eq(oj_dataset_name_is_file("a.ogrjoin.json"), 0);
     ck_assert_int_eq(oj_sql_is_keyword("Join"), 1);
     ck_assert_int_eq(oj_sql_is_keyword("joined"), 0);
-}
-
-TEST(conditions_that_all_drivers_understand_alike)
-{
-    static const char *const plain[] = {
-        "n = 1",
-        "N=-1.50",
-        "\"n\" <> 1",
-        "n<=1 AND r>=2 or i64 != 3",
-        "(n < 1 OR (r > .5)) and i64 = 2.",
-        "n IS NULL",
-        "r is not null",
-        "n BETWEEN 1 AND 2 AND r > 1",
-        "n in (1,2, -3)",
-        " ( ( n = 1 ) ) ",
-    };
-    static const char *const other[] = {
-        "",
-        "s = 'a'",
-        "s = 1",
-        "b = 1",
-        "n = '1'",
-        "n LIKE 1",
-        "NOT n = 1",
-        "n = 1 AND NOT (r = 2)",
-        "n NOT IN (1)",
-        "1 = n",
-        "n = r",
-        "n = 1e3",
-        "n = 0x10",
-        "n = 1.2.3",
-        "n = 12345678901234567",
-        "n = NULL",
-        "n + 1 = 2",
-        "missing = 1",
-        "FID = 1",
-        "fid = 1",
-        "OGR_GEOM_AREA > 1",
-        "n = 1;",
-        "n = 1 --",
-        "(n = 1",
-        "n = 1)",
-        "n in ()",
-        "n in (1",
-        "n is",
-        "\"n = 1",
-        "n = 1 and",
-        "n == 1",
-        "CAST(n AS float) = 1",
-        "n between 1 and r",
-        "nn = 1",
-    };
-    OGRFeatureDefnH defn = OGR_FD_Create("l");
-    static const struct
-    {
-        const char *name;
-        OGRFieldType type;
-    } fields[] = {{"n", OFTInteger}, {"r", OFTReal},    {"i64", OFTInteger64},
-                  {"s", OFTString},  {"b", OFTInteger}, {"fid", OFTInteger}};
-    OGR_FD_Reference(defn);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    {
-        OGRFieldDefnH field = OGR_Fld_Create(fields[i].name, fields[i].type);
-        if (fields[i].name[0] == 'b')
-            OGR_Fld_SetSubType(field, OFSTBoolean);
-        OGR_FD_AddFieldDefn(defn, field);
-        OGR_Fld_Destroy(field);
-    }
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        ck_assert_msg(oj_where_is_plain(plain[i], defn) == 1, "%s", plain[i]);
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        ck_assert_msg(oj_where_is_plain(other[i], defn) == 0, "%s", other[i]);
-    OGR_FD_Release(defn);
 }
 
 int main(void)

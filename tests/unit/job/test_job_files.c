@@ -23,7 +23,7 @@ TEST(changed_file)
     for (int i = 0; i < 2; i++)
     {
         const char *name = i == 0 ? "zones.gpkg" : "zones.shp";
-        struct job_trial before, after, alone;
+        struct job_trial before, after;
         int64_t n_entries;
         is_found(line, "points.gpkg", name);
         n_entries = oj_join_cache_counts().n_entries;
@@ -36,15 +36,12 @@ TEST(changed_file)
                   32632);
         settle();
         ck_assert(!join_shared(&after, line, "points.gpkg", name));
-        join_alone(&alone, line, "points.gpkg", name);
-        ck_assert(same_answer(&alone, &after));
         ck_assert(!same_answer(&before, &after));
         must(&before, stream(&before));
         ck_assert(!same_answer(&before, &after));
         ck_assert(is_found(line, "points.gpkg", name));
         close_job(&before);
         close_job(&after);
-        close_job(&alone);
     }
     /* A file beside it counts, too. */
     ck_assert_int_eq(VSIRename(path_of("zones.prj"), path_of("zones.no")), 0);
