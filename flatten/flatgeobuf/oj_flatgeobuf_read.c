@@ -8,7 +8,7 @@
 #include <cpl_vsi.h>
 
 /* Bytes of the file that a thread takes at once: much against its start. */
-#define BLOCK_BYTES (1 << 21)
+#define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
 /* Collections inside collections deeper than this are left to GDAL. */

@@ -10,7 +10,7 @@
 #include <limits.h>
 
 /* Bytes of leaves that a thread takes at once. */
-#define BLOCK_BYTES (1 << 21)
+#define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
 /* The number of a row in the leaves that were read: its leaf, and where in it.
