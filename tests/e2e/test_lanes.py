@@ -6,6 +6,11 @@ import sqlite3
 
 from e2e import *
 
+try:
+    from osgeo_utils.samples import validate_gpkg
+except ImportError:
+    validate_gpkg = None
+
 ROUNDS = int(os.environ.get("OGRJOIN_TEST_ROUNDS", "6"))
 WAYS = ({"OGRJOIN_LANES": "YES"}, {"OGRJOIN_LANES": "NO"})
 
@@ -121,13 +126,18 @@ def dump(path, is_sorted):
 
 
 def look_into(path):
-    """Of a GeoPackage: SQLite's own checks."""
+    """A GeoPackage: SQLite's own checks, and what GDAL's script finds where it
+    is installed, which is returned."""
     db = sqlite3.connect(path)
     same(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)], path)
     for name, in db.execute("SELECT name FROM sqlite_master WHERE name LIKE "
                             "'rtree%' AND sql LIKE 'CREATE VIRTUAL%'").fetchall():
         same(db.execute("SELECT rtreecheck(?)", (name,)).fetchall(), [("ok",)], name)
     db.close()
+    if validate_gpkg is None:
+        return []
+    return [str(e) for e in
+            validate_gpkg.check(path, abort_at_first_error=False, warning_msg=False)]
 
 
 def copy(way, source, target, index):
@@ -158,7 +168,7 @@ def compare(seed, made_as):
             shown.append(dump(target, suffix == ".fgb" and index == "YES")
                          if rc == 0 else rc)
             if rc == 0 and suffix == ".gpkg":
-                look_into(target)
+                shown[way] += "\n".join(look_into(target)).replace(target, "")
             if os.path.exists(target):
                 os.unlink(target)
         if shown[0] != shown[1]:
