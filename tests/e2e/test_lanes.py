@@ -126,6 +126,9 @@ def dump(path, is_sorted):
     shown = subprocess.run(["ogrinfo", "-ro", "-al", path], capture_output=True,
                            check=True).stdout.decode()
     shown = shown.split("\n", 2)[2]  # but the file's name
+    if int(gdal.VersionInfo()) >= 3070000:
+        # GDAL 3.10 takes arcs with Z for lines there; ours holds the arcs
+        shown = re.sub("(?m)^Extent: .*$", "", shown)
     if not is_sorted:
         return shown
     head, *rows = re.split(r"(?m)^OGRFeature\(.*\):-?\d+$", shown)
@@ -148,9 +151,14 @@ def look_into(path):
 
 
 def copy(way, source, target, index):
-    """A join that matches nothing, so that all rows are written as they are."""
-    r = run("-op", "intersects", "-crs", "ignore", "-lco", f"SPATIAL_INDEX={index}",
-            "-nln", "copy", target, source, "far.gpkg", env=WAYS[way])
+    """A join that matches nothing, so that all rows are written as they are.
+    GDAL 3.10's own thread that reads GeoPackage ahead crashes now and then."""
+    for _ in range(1 if way == 0 else 8):
+        r = run("-op", "intersects", "-crs", "ignore", "-overwrite", "-lco",
+                f"SPATIAL_INDEX={index}", "-nln", "copy", target, source, "far.gpkg",
+                env=WAYS[way])
+        if r.rc >= 0:
+            break
     return r.rc
 
 
