@@ -58,6 +58,8 @@ struct arrow_child
     int source; /* CHILD_FIELD: number of the cursor's column, or -1 */
     const char *name;
     struct array_column column;
+    struct oj_row_view values; /* of this answer; format 0: the cursor is asked
+                                */
 };
 
 struct join_stream
@@ -465,6 +467,25 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------ */
 
+/* Where numbers and texts of the answer lie that can stay as they are. */
+static void find_values(struct join_stream *s)
+{
+    const struct oj_row_view none = {0};
+    const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
+    for (int i = 0; i < s->n_children; i++)
+    {
+        struct arrow_child *child = &s->child[i];
+        char own = child->column.format, *format = &child->values.view.format;
+        child->values = none;
+        if (child->kind != CHILD_FIELD || child->source < 0 || batch == NULL ||
+            batch->attributes == NULL || strchr("ilgu", own) == NULL)
+            continue;
+        child->values = oj_row_cursor_view(s->rows.cursor, child->source);
+        if (*format != own && (own != 'u' || *format != 'U'))
+            *format = 0;
+    }
+}
+
 /* The place of the next row, unless it is known; at_end where there is none. */
 static oj_status find_place(struct join_stream *s, struct oj_error *err)
 {
@@ -475,9 +496,38 @@ static oj_status find_place(struct join_stream *s, struct oj_error *err)
         if (s->has_place)
             oj_row_cursor_fetch(s->rows.cursor, &s->place);
         if (!s->has_place)
+        {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
+            find_values(s);
+        }
         s->at_end = !there;
     }
+    return OJ_OK;
+}
+
+static oj_status add_viewed(struct arrow_child *child,
+                            const struct oj_row_place *place, int64_t row,
+                            int *fits, struct oj_error *err)
+{
+    const struct oj_column_view *view = &child->values.view;
+    struct array_column *column = &child->column;
+    int64_t at = oj_row_view_at(&child->values, place), n = 0;
+    size_t size = column->size;
+    if (column->format == 'u')
+    {
+        const char *text = NULL;
+        if (at >= 0)
+            text = oj_column_bytes(view, at - view->first, &n);
+        if (text != NULL)
+            n = (int64_t)strnlen(text, (size_t)n);
+        return copy_bytes(column, row, at >= 0, text, n, fits, err);
+    }
+    OJ_TRY(begin_value(column, row, at >= 0, err));
+    if (at >= 0)
+        memcpy((char *)column->values + (size_t)row * size,
+               (const char *)view->values + (size_t)at * size, size);
+    else
+        memset((char *)column->values + (size_t)row * size, 0, size);
     return OJ_OK;
 }
 
@@ -487,6 +537,8 @@ static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
     struct oj_value value;
     if (child->kind == CHILD_GEOMETRY)
         return add_geometry(s, &child->column, row, fits, err);
+    if (child->values.view.format != 0)
+        return add_viewed(child, &s->place, row, fits, err);
     oj_value_set_zero(&value);
     if (child->kind == CHILD_FID)
         value.raw.Integer64 = s->place.fid;
@@ -606,6 +658,7 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
 {
     int64_t n_rows = 0;
     int fits = 1;
+    find_values(s); /* somebody else may have read the layer */
     while (n_rows < s->batch_rows)
     {
         OJ_TRY(find_place(s, err));

@@ -632,6 +632,14 @@ int oj_output_rows_file(const struct oj_output *o, char *path, int size)
     return snprintf(path + n, (size_t)(size - n), ".rows") == 5;
 }
 
+const char *oj_output_lane(const struct oj_output *o)
+{
+    char path[OJ_PATH_MAX + 8];
+    return oj_output_rows_file(o, path, (int)sizeof path)   ? "FlatGeobuf"
+           : takes_lane(o, "GPKG") && !o->layers[0].appends ? "GeoPackage"
+                                                            : NULL;
+}
+
 /* The file with the rows in place of the one without. */
 static oj_status take_rows_file(const struct oj_output *o, struct oj_error *err)
 {

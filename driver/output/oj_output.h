@@ -43,6 +43,7 @@ struct oj_output_layer
 
     /** Set by who writes, before the output is finished. */
     int64_t n_rows, n_no_geometry;
+    const char *lane; /**< of the rows; NULL: they were features */
 
     /** Set when the output is finished, as far as that could be counted. */
     int64_t n_checked;  /**< rows counted after closing; -1: not counted */
@@ -102,6 +103,10 @@ OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
 /** Where the rows of the only layer may be written as a file of the format, in
  *  place of the driver's; 0: the driver writes them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
+
+/** The lane that rows will go by, but those that it leaves to GDAL; NULL: none.
+ */
+const char *oj_output_lane(const struct oj_output *output);
 
 /** The dataset, where rows may be written to its layers past the driver; else
  *  NULL. */

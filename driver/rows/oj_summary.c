@@ -347,7 +347,10 @@ static void write_json(FILE *file, const void *user)
             job->sides.is_self_join ? "true" : "false");
     fprintf(file, "  \"destination\": ");
     oj_text_file_put_json(file, summary->destination);
-    fprintf(file, ",\n  \"rows_written\": %lld,\n  \"rows_left_out\": %lld,\n",
+    fprintf(file,
+            ",\n  \"lane\": \"%s\",\n  \"rows_written\": %lld,\n  "
+            "\"rows_left_out\": %lld,\n",
+            summary->lane != NULL ? summary->lane : "features",
             (long long)summary->n_rows_written,
             (long long)summary->n_rows_left_out);
     write_number_or_null(file, "rows_counted_after_closing",

@@ -10,6 +10,7 @@ struct oj_summary
 {
     const struct oj_job *job;
     const char *destination; /**< what was written */
+    const char *lane;        /**< of the rows; NULL: they were features */
     int64_t n_rows_written;
     int64_t n_rows_left_out; /**< without geometry; the driver dropped them */
     int64_t n_rows_checked;  /**< counted after closing; -1: not counted */

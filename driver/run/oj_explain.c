@@ -396,6 +396,20 @@ static void print_sample(const struct explanation *e)
              (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
+static const char *lane_text(const char *lane)
+{
+    return lane != NULL ? CPLSPrintf("lane %s", lane) : "features of GDAL";
+}
+
+/* Lanes of the rows that were read. */
+static void print_lanes(const struct explanation *e)
+{
+    const struct oj_layer_reader *reader = e->run->pass.reader;
+    line("read by", "input: %s",
+         lane_text(oj_layer_reader_counts(reader)->lane));
+    line("", "join: %s", lane_text(e->job->join_side->counts.lane));
+}
+
 static void print_output(const struct explanation *e)
 {
     static const char *const kept[] = {
@@ -424,6 +438,8 @@ static void print_output(const struct explanation *e)
              layer->appends    ? ", rows added"
              : layer->replaces ? ", which replaces what is there"
                                : "");
+    if (!command->in_place)
+        line("written by", "%s", lane_text(oj_output_lane(&e->run->output)));
     line("", "nothing was written");
 }
 
@@ -441,6 +457,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     OJ_TRY(take_sample(&e, err));
     print_engine(&e);
     print_sample(&e);
+    print_lanes(&e);
     print_output(&e);
     return OJ_OK;
 }

@@ -254,6 +254,7 @@ static void close_writers(struct writing *w)
             target->at->n_rows = oj_layer_writer_rows(target->writer);
             target->at->n_no_geometry =
                 oj_layer_writer_rows_without_geometry(target->writer);
+            target->at->lane = oj_layer_writer_lane(target->writer);
         }
         oj_layer_writer_close(target->writer);
         target->writer = NULL;
@@ -295,6 +296,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     summary->write_s =
         w->pass->job.counts.write_s - w->proof_s + oj_clock_seconds() - start;
     summary->n_rows_written = layer->n_rows;
+    summary->lane = layer->lane;
     summary->n_rows_left_out = layer->n_left_out;
     summary->n_rows_checked = layer->n_checked;
     summary->destination = w->run->command->output.dst;

@@ -1,11 +1,24 @@
 #include "oj_chunk_rows.h"
 
 #include "../base/oj_array.h"
+#include "../base/oj_threads.h"
 
 /* Rows that tell what the others will be like, and most bytes that are made
  * room for before they are needed. */
 #define SAMPLE_ROWS 256
 #define MOST_AHEAD (INT64_C(32) << 20)
+
+/* Of a chunk, in one column, about: it ends, so that memory stays flat. */
+#define MOST_BYTES (INT64_C(48) << 20)
+
+/* The piece that a thread is at. */
+struct chunk_work
+{
+    struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
+    int64_t n;                  /* its rows */
+    oj_status status;
+    struct oj_error error;
+};
 
 static int is_bytes(const struct oj_chunk_column *column)
 {
@@ -42,35 +55,10 @@ static oj_status make_columns(int n, struct oj_chunk_rows **out,
     return OJ_OK;
 }
 
-oj_status oj_chunk_rows_new(const char *format, int n_fields, int64_t max_rows,
-                            size_t field_size, struct oj_chunk_rows **out,
-                            struct oj_error *err)
-{
-    int n = OJ_CHUNK_FIELDS + n_fields;
-    struct oj_chunk_rows *rows = NULL;
-    oj_status status = OJ_OK;
-    OJ_TRY(make_columns(n, &rows, err));
-    rows->max_rows = max_rows;
-    for (int c = 0; status == OJ_OK && c < n; c++)
-    {
-        char own = c == OJ_CHUNK_FID        ? 'l'
-                   : c == OJ_CHUNK_GEOMETRY ? 'Z'
-                                            : format[c - OJ_CHUNK_FIELDS];
-        status = init_column(&rows->column[c], own, max_rows, field_size, err);
-    }
-    if (status == OJ_OK)
-        *out = rows;
-    else
-        oj_chunk_rows_free(rows);
-    return status;
-}
-
 static void free_rows(void *owner)
 {
     struct oj_chunk_rows *rows = owner;
-    if (rows == NULL)
-        return;
-    for (int c = 0; c < rows->n_columns; c++)
+    for (int c = 0; rows != NULL && c < rows->n_columns; c++)
     {
         oj_free(rows->column[c].bits);
         oj_free(rows->column[c].values);
@@ -79,15 +67,37 @@ static void free_rows(void *owner)
     oj_free(rows);
 }
 
-void oj_chunk_rows_free(struct oj_chunk_rows *rows)
+/* Room for max_rows rows. */
+static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
+                           struct oj_chunk_rows **out, struct oj_error *err)
 {
-    free_rows(rows);
+    int n = OJ_CHUNK_FIELDS + maker->n_fields;
+    struct oj_chunk_rows *rows = NULL;
+    oj_status status = OJ_OK;
+    OJ_TRY(make_columns(n, &rows, err));
+    for (int c = 0; status == OJ_OK && c < n; c++)
+    {
+        char own = c == OJ_CHUNK_FID ? 'l'
+                   : c == OJ_CHUNK_GEOMETRY
+                       ? 'Z'
+                       : maker->format[c - OJ_CHUNK_FIELDS];
+        status = init_column(&rows->column[c], own, max_rows, maker->field_size,
+                             err);
+    }
+    if (status == OJ_OK)
+        *out = rows;
+    else
+        free_rows(rows);
+    return status;
 }
 
 /* ---- parts --------------------------------------------------------------- */
 
-oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
-                              struct oj_chunk_rows **part, struct oj_error *err)
+/* Makes *part one of some rows of whole, which begin where a byte of bits does:
+ * bits and values are those of whole, bytes are its own. *part is NULL or an
+ * earlier one, whose memory is used again. */
+static oj_status begin_part(const struct oj_chunk_rows *whole,
+                            struct oj_chunk_rows **part, struct oj_error *err)
 {
     if (*part == NULL)
         OJ_TRY(make_columns(whole->n_columns, part, err));
@@ -105,9 +115,11 @@ oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-oj_status oj_chunk_part_add(struct oj_chunk_rows *whole,
-                            const struct oj_chunk_rows *part, int64_t row,
-                            int64_t n_rows, struct oj_error *err)
+/* Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
+ * added in the order of their rows. */
+static oj_status add_part(struct oj_chunk_rows *whole,
+                          const struct oj_chunk_rows *part, int64_t row,
+                          int64_t n_rows, struct oj_error *err)
 {
     for (int c = 0; c < whole->n_columns; c++)
     {
@@ -127,24 +139,106 @@ oj_status oj_chunk_part_add(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-void oj_chunk_part_free(struct oj_chunk_rows *part)
+/* Columns of the row that have no value: those of bytes end where they did. */
+static void add_nulls(struct oj_chunk_rows *rows, int64_t row)
 {
-    for (int c = 0; part != NULL && c < part->n_columns; c++)
-        oj_free(part->column[c].bytes);
-    oj_free(part);
+    for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
+    {
+        struct oj_chunk_column *column = &rows->column[c];
+        if (column->format == 0 || oj_chunk_has(column, row))
+            continue;
+        column->n_null++;
+        if (is_bytes(column))
+            ((int64_t *)column->values)[row + 1] = column->n_bytes;
+        else
+            memset((char *)column->values + (size_t)row * column->size, 0,
+                   column->size);
+    }
+}
+
+static void make_piece(int64_t task, int thread, void *user)
+{
+    const struct oj_chunk_maker *maker = user;
+    const struct oj_chunk_piece *piece = &maker->piece[task];
+    struct chunk_work *work = &maker->work[thread];
+    int64_t at = piece->at;
+    work->n = 0;
+    work->status = begin_part(maker->rows, &work->part, &work->error);
+    while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
+    {
+        int64_t row = piece->row + work->n;
+        work->status =
+            maker->add(maker->lane, thread, work->part, row, &at, &work->error);
+        if (work->status != OJ_OK)
+            return;
+        add_nulls(work->part, row);
+        work->n++;
+    }
+}
+
+/* Adds it to the chunk, which ends at the first row that is left. */
+static void end_piece(int64_t task, int thread, void *user)
+{
+    struct oj_chunk_maker *maker = user;
+    const struct chunk_work *work = &maker->work[thread];
+    if (maker->status != OJ_OK)
+        return;
+    if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
+        maker->status = add_part(maker->rows, work->part,
+                                 maker->piece[task].row, work->n, maker->error);
+    if (maker->status == OJ_OK && work->status != OJ_OK)
+        maker->status =
+            oj_fail(maker->error, work->status, "%s", work->error.message);
+    maker->n_rows += work->n;
+}
+
+oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
+                       struct oj_error *err)
+{
+    struct oj_chunk_piece piece = {at, row};
+    OJ_ROOM(maker->piece, maker->n_pieces, maker->n_pieces + 1,
+            maker->cap_pieces, err);
+    maker->piece[maker->n_pieces++] = piece;
+    return OJ_OK;
 }
 
 /* ---- chunks -------------------------------------------------------------- */
 
-oj_status oj_chunk_rows_finish(struct oj_chunk_rows *rows, int64_t n_rows,
-                               struct oj_chunk **out, struct oj_error *err)
+static int is_full(const struct oj_chunk_rows *rows)
 {
-    OJ_TRY(oj_chunk_new(rows->n_columns - OJ_CHUNK_FIELDS, rows, free_rows, out,
-                        err));
-    (*out)->n_rows = n_rows;
+    int full = 0;
     for (int c = 0; c < rows->n_columns; c++)
+        full |= rows->column[c].n_bytes > MOST_BYTES;
+    return full;
+}
+
+static oj_status fill_rows(struct oj_chunk_maker *maker, int64_t max_rows,
+                           struct oj_error *err)
+{
+    maker->status = OJ_OK;
+    maker->error = err;
+    maker->n_rows = 0;
+    while (maker->status == OJ_OK && maker->n_rows < max_rows &&
+           !is_full(maker->rows))
     {
-        const struct oj_chunk_column *from = &rows->column[c];
+        maker->n_pieces = 0;
+        OJ_TRY(maker->read(maker->lane, maker->n_rows, max_rows, err));
+        if (maker->n_pieces == 0)
+            break;
+        oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1, make_piece,
+                             end_piece, maker);
+    }
+    return maker->status;
+}
+
+static oj_status finish(struct oj_chunk_maker *maker, struct oj_chunk **out,
+                        struct oj_error *err)
+{
+    OJ_TRY(oj_chunk_new(maker->n_fields, maker->rows, free_rows, out, err));
+    (*out)->n_rows = maker->n_rows;
+    for (int c = 0; c < maker->rows->n_columns; c++)
+    {
+        const struct oj_chunk_column *from = &maker->rows->column[c];
         struct oj_column_view *view = &(*out)->column[c];
         view->format = from->format;
         view->bits = from->n_null > 0 ? from->bits : NULL;
@@ -154,15 +248,39 @@ oj_status oj_chunk_rows_finish(struct oj_chunk_rows *rows, int64_t n_rows,
     return OJ_OK;
 }
 
-void oj_chunk_add_null(struct oj_chunk_column *column, int64_t row)
+oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
+                        struct oj_chunk **out, struct oj_error *err)
 {
-    column->n_null++;
-    if (is_bytes(column))
-        ((int64_t *)column->values)[row + 1] = column->n_bytes;
-    else
-        memset((char *)column->values + (size_t)row * column->size, 0,
-               column->size);
+    oj_status status;
+    *out = NULL;
+    if (maker->is_left)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+    if (maker->work == NULL)
+        OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
+    OJ_TRY(make_rows(maker, max_rows, &maker->rows, err));
+    status = fill_rows(maker, max_rows, err);
+    maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
+        status = finish(maker, out, err);
+    if (*out == NULL)
+        free_rows(maker->rows);
+    return status;
 }
+
+void oj_chunk_maker_free(struct oj_chunk_maker *maker)
+{
+    for (int i = 0; maker->work != NULL && i < maker->n_threads; i++)
+    {
+        struct oj_chunk_rows *part = maker->work[i].part;
+        for (int c = 0; part != NULL && c < part->n_columns; c++)
+            oj_free(part->column[c].bytes);
+        oj_free(part);
+    }
+    oj_free(maker->work);
+    oj_free(maker->piece);
+}
+
+/* ---- values -------------------------------------------------------------- */
 
 oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
                         struct oj_error *err)

@@ -29,43 +29,63 @@ struct oj_chunk_column
 struct oj_chunk_rows
 {
     int n_columns;
-    int64_t max_rows;
     struct oj_chunk_column column[]; /**< [OJ_CHUNK_FIELDS and the fields] */
 };
 
-/** Room for max_rows rows.
- *  format      [n_fields] of the fields
- *  field_size  bytes of a value of format F */
-OJ_MUST_USE oj_status oj_chunk_rows_new(const char *format, int n_fields,
-                                        int64_t max_rows, size_t field_size,
-                                        struct oj_chunk_rows **out,
-                                        struct oj_error *err);
+/** Where rows begin that one thread makes: for the lane, and in the chunk. */
+struct oj_chunk_piece
+{
+    int64_t at, row;
+};
 
-/** Accepts NULL. */
-void oj_chunk_rows_free(struct oj_chunk_rows *rows);
+/** Makes chunks of what a lane reads, on several threads.
+ *
+ *   read    | rows ...     | rows ...     |   one thread
+ *   pieces  | 0  | 1  | 2  | 0  | 1  |        each by one thread, as a part
+ *   chunk   | 0  | 1  | 2  | 3  | 4  |        parts in order
+ *
+ *  Zeroed memory with the first members set is a valid one. */
+struct oj_chunk_maker
+{
+    const char *format; /**< [n_fields] of the fields, 0: none; borrowed */
+    int n_fields, n_threads;
+    size_t field_size; /**< of a value of format F */
+    void *lane;
 
-/** Makes *part one of some rows of whole, which begin where a byte of bits
- * does: bits and values are those of whole, bytes are its own. *part is NULL or
- * an earlier one, of the same columns, whose memory is used again. */
-OJ_MUST_USE oj_status oj_chunk_part_begin(const struct oj_chunk_rows *whole,
-                                          struct oj_chunk_rows **part,
-                                          struct oj_error *err);
+    /** Reads on, unless it has rows, and cuts rows first to end - 1, or fewer,
+     *  of the chunk with oj_chunk_cut(); no rows: there are no more. */
+    oj_status (*read)(void *lane, int64_t first, int64_t end,
+                      struct oj_error *err);
 
-/** Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
- *  added in the order of their rows. */
-OJ_MUST_USE oj_status oj_chunk_part_add(struct oj_chunk_rows *whole,
-                                        const struct oj_chunk_rows *part,
-                                        int64_t row, int64_t n_rows,
-                                        struct oj_error *err);
+    /** Adds the values of the row that begins at *at, but NULLs, and goes
+     *  behind it. Any thread. OJ_ERR_UNSUPPORTED: it, and all after it, have to
+     *  be read in another way. */
+    oj_status (*add)(void *lane, int thread, struct oj_chunk_rows *to,
+                     int64_t row, int64_t *at, struct oj_error *err);
 
-/** Accepts NULL. */
-void oj_chunk_part_free(struct oj_chunk_rows *part);
+    struct chunk_work *work;      /**< [n_threads] owned */
+    struct oj_chunk_piece *piece; /**< [n_pieces], the last one an end; owned */
+    int64_t n_pieces, cap_pieces;
+    struct oj_chunk_rows *rows; /**< on their way */
+    int64_t n_rows;
+    int is_left;
+    oj_status status;
+    struct oj_error *error;
+};
 
-/** The first n_rows rows as a chunk, which rows goes over to. */
-OJ_MUST_USE oj_status oj_chunk_rows_finish(struct oj_chunk_rows *rows,
-                                           int64_t n_rows,
-                                           struct oj_chunk **out,
-                                           struct oj_error *err);
+/** The next chunk, of at most max_rows rows, and fewer where these are large;
+ *  NULL at the end. OJ_ERR_UNSUPPORTED as of add(). */
+OJ_MUST_USE oj_status oj_chunk_make(struct oj_chunk_maker *maker,
+                                    int64_t max_rows, struct oj_chunk **out,
+                                    struct oj_error *err);
+
+/** A piece begins at the row, a multiple of 8 or the first one; the one before
+ *  ends. The last call says where all end. */
+OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
+                                   int64_t row, struct oj_error *err);
+
+/** Zeroed memory will do. */
+void oj_chunk_maker_free(struct oj_chunk_maker *maker);
 
 /** The row has a value, which the caller puts into values. */
 static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
@@ -73,8 +93,12 @@ static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-/** The row has no value. */
-void oj_chunk_add_null(struct oj_chunk_column *column, int64_t row);
+/** 1 when the row has a value. */
+static inline int oj_chunk_has(const struct oj_chunk_column *column,
+                               int64_t row)
+{
+    return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
+}
 
 /** Room for n bytes behind those of the rows before, of format U or Z; when it
  *  grows, for all rows to come if they are like these. */

@@ -2,14 +2,13 @@
 
 #include "../arrays/oj_chunk_rows.h"
 #include "../base/oj_array.h"
-#include "../base/oj_threads.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
 
 #include <cpl_vsi.h>
 
 /* Bytes of the file that a thread takes at once: much against its start. */
-#define BLOCK_BYTES (1 << 21)
+#define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
 /* Collections inside collections deeper than this are left to GDAL. */
@@ -70,24 +69,6 @@ struct file_column
     int to; /* number of the wanted field; -1: nobody looks at it */
 };
 
-/* Where features begin that one thread decodes: in the block, and as rows of
- * the chunk. */
-struct file_piece
-{
-    int64_t at, row;
-};
-
-/* The piece that a thread is at. */
-struct piece_work
-{
-    struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
-    int64_t at, n;              /* behind its rows in the block, and their
-                                   number */
-    oj_status status;           /* OJ_ERR_UNSUPPORTED: the next one is left to
-                                   GDAL */
-    struct oj_error error;
-};
-
 struct oj_flatgeobuf_reader
 {
     VSILFILE *file;
@@ -101,20 +82,9 @@ struct oj_flatgeobuf_reader
 
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
-    int n_fields;
     char *format; /* [n_fields] of the chunk; 0: nobody looks at it */
     int64_t batch_rows;
-
-    int n_threads;
-    struct piece_work *work;  /* [n_threads] */
-    struct file_piece *piece; /* [n_pieces + 1] of the block */
-    int64_t n_pieces, cap_pieces;
-
-    /* The chunk that is made. */
-    struct oj_chunk_rows *rows;
-    int64_t n_rows; /* so far */
-    oj_status status;
-    struct oj_error *error;
+    struct oj_chunk_maker maker;
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -254,84 +224,6 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
                : leave(err);
 }
 
-/* ---- open and close ------------------------------------------------------ */
-
-static void close_reader(void *reader)
-{
-    struct oj_flatgeobuf_reader *r = reader;
-    if (r == NULL)
-        return;
-    if (r->file != NULL)
-        VSIFCloseL(r->file);
-    for (int i = 0; r->work != NULL && i < r->n_threads; i++)
-        oj_chunk_part_free(r->work[i].part);
-    oj_free(r->work);
-    oj_free(r->piece);
-    oj_free(r->block);
-    oj_free(r->column);
-    oj_free(r->format);
-    oj_free(r);
-}
-
-/* Which columns are wanted, each once. */
-static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
-                             const unsigned char *skipped, int n_fields,
-                             struct oj_error *err)
-{
-    r->n_fields = n_fields;
-    OJ_NEW_ZEROED(r->work, r->n_threads, err);
-    OJ_NEW_ZEROED(r->format, n_fields, err);
-    for (int i = 0; i < n_fields; i++)
-    {
-        struct file_column *column = &r->column[fields[i]];
-        if (skipped != NULL && skipped[i])
-            continue;
-        if (column->to >= 0)
-            return leave(err);
-        r->format[i] = types[column->type].format;
-        column->to = i;
-    }
-    return OJ_OK;
-}
-
-static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
-                           struct oj_error *err)
-{
-    r->file = VSIFOpenL(file, "rb");
-    if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
-        return leave(err);
-    r->left = (int64_t)VSIFTellL(r->file);
-    if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
-        return leave(err);
-    return oj_reserve(&r->block, 0, r->n_threads * BLOCK_BYTES, &r->cap_block,
-                      1, err);
-}
-
-oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
-                                  const int *fields,
-                                  const unsigned char *skipped, int n_fields,
-                                  int64_t batch_rows, int n_threads,
-                                  struct oj_flatgeobuf_reader **out,
-                                  struct oj_error *err)
-{
-    struct oj_flatgeobuf_reader *r;
-    oj_status status;
-    *out = NULL;
-    OJ_NEW_ZEROED(r, 1, err);
-    r->batch_rows = batch_rows;
-    r->n_threads = n_threads > 1 ? n_threads : 1;
-    status = open_file(r, file, err);
-    if (status == OJ_OK)
-        status = read_header(r, layer, err);
-    if (status == OJ_OK)
-        status = take_fields(r, fields, skipped, n_fields, err);
-    if (status == OJ_OK)
-        *out = r;
-    else
-        close_reader(r);
-    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
-}
-
 /* ---- values -------------------------------------------------------------- */
 
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
@@ -393,7 +285,7 @@ static oj_status add_value(struct oj_chunk_rows *rows,
         return leave(err);
     if (from->to < 0)
         return OJ_OK;
-    if ((column->bits[row >> 3] >> (row & 7) & 1) != 0)
+    if (oj_chunk_has(column, row))
         return leave(err);
     if (n_length == 0)
         add_number(column, row, from->type, at);
@@ -591,137 +483,69 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* Columns of bytes, where the row has no value, end where they did. */
-static void end_row(struct oj_chunk_rows *rows, int64_t row)
+static oj_status add_feature(void *lane, int thread, struct oj_chunk_rows *rows,
+                             int64_t row, int64_t *at, struct oj_error *err)
 {
-    for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
-    {
-        struct oj_chunk_column *column = &rows->column[c];
-        if (column->format != 0 &&
-            (column->bits[row >> 3] >> (row & 7) & 1) == 0)
-            oj_chunk_add_null(column, row);
-    }
-}
-
-static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
-                             struct oj_chunk_rows *rows, int64_t row,
-                             struct oj_flatbuffer *feature,
-                             struct oj_error *err)
-{
+    const struct oj_flatgeobuf_reader *r = lane;
+    struct oj_flatbuffer feature = {.bytes = r->block + *at + 4,
+                                    .size = oj_le32(r->block + *at)};
     struct oj_flat_table table;
     const uint8_t *properties;
     int64_t geometry, n;
-    if (!oj_flatbuffer_root(feature, &table))
+    (void)thread;
+    if (!oj_flatbuffer_root(&feature, &table))
         return leave(err);
     geometry = oj_flatbuffer_target(
-        feature,
-        oj_flatbuffer_field(feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
-    properties =
-        oj_flatbuffer_vector(feature, &table, OJ_FGB_FEATURE_PROPERTIES, 1, &n);
-    if (feature->is_broken)
+        &feature,
+        oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
+    properties = oj_flatbuffer_vector(&feature, &table,
+                                      OJ_FGB_FEATURE_PROPERTIES, 1, &n);
+    if (feature.is_broken)
         return leave(err);
     if (geometry != 0)
-        OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, feature,
+        OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,
                             geometry, err));
     OJ_TRY(add_properties(r, rows, row, properties, n, err));
     ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->row + row;
-    end_row(rows, row);
+    *at += 4 + feature.size;
     return OJ_OK;
 }
 
-/* ---- pieces ---------------------------------------------------------------
+/* ---- chunks --------------------------------------------------------------
  */
-
-static int has_more(const struct oj_flatgeobuf_reader *r)
-{
-    if (r->n_rows == r->rows->max_rows)
-        return 0;
-    return r->n_features > 0 ? r->row + r->n_rows < r->n_features
-                             : r->left > 0 || r->at < r->n_block;
-}
 
 /* Cuts the features that are whole in the block, the first of which is there.
  * Pieces begin where a byte of bits does. */
-static oj_status cut_pieces(struct oj_flatgeobuf_reader *r,
+static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
+                            int64_t end, struct oj_error *err)
+{
+    int64_t at = r->at, begin = at, size;
+    OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
+    while (row < end && r->n_block - at >= 4 &&
+           (size = 4 + (int64_t)oj_le32(r->block + at)) <= r->n_block - at)
+    {
+        if (row % 8 == 0 && at - begin >= PIECE_BYTES)
+        {
+            OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
+            begin = at;
+        }
+        at += size;
+        row++;
+    }
+    r->at = at;
+    return oj_chunk_cut(&r->maker, at, row, err);
+}
+
+static oj_status read_block(void *lane, int64_t first, int64_t end,
                             struct oj_error *err)
 {
-    struct file_piece next = {r->at, r->n_rows};
-    r->n_pieces = 0;
-    for (;;)
-    {
-        int64_t left = r->n_block - next.at, size = 0;
-        int is_end;
-        if (left >= 4)
-            size = 4 + (int64_t)oj_le32(r->block + next.at);
-        is_end = next.row == r->rows->max_rows || left < 4 || size > left;
-        if (is_end || r->n_pieces == 0 ||
-            (next.row % 8 == 0 &&
-             next.at - r->piece[r->n_pieces - 1].at >= PIECE_BYTES))
-        {
-            OJ_ROOM(r->piece, r->n_pieces, r->n_pieces + 1, r->cap_pieces, err);
-            r->piece[r->n_pieces++] = next;
-        }
-        if (is_end)
-            break;
-        next.at += size;
-        next.row++;
-    }
-    r->n_pieces--; /* the last one is where they end */
-    return OJ_OK;
-}
-
-static void decode_piece(int64_t task, int thread, void *user)
-{
-    const struct oj_flatgeobuf_reader *r = user;
-    const struct file_piece *piece = &r->piece[task];
-    struct piece_work *work = &r->work[thread];
-    work->at = piece->at;
-    work->n = 0;
-    work->status = oj_chunk_part_begin(r->rows, &work->part, &work->error);
-    while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
-    {
-        struct oj_flatbuffer feature = {.bytes = r->block + work->at + 4,
-                                        .size = oj_le32(r->block + work->at)};
-        work->status = add_feature(r, work->part, piece->row + work->n,
-                                   &feature, &work->error);
-        if (work->status != OJ_OK)
-            return;
-        work->at += 4 + feature.size;
-        work->n++;
-    }
-}
-
-/* Adds it to the chunk, which ends at the first feature that is left. */
-static void end_piece(int64_t task, int thread, void *user)
-{
-    struct oj_flatgeobuf_reader *r = user;
-    const struct piece_work *work = &r->work[thread];
-    if (r->status != OJ_OK)
-        return;
-    if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
-        r->status = oj_chunk_part_add(r->rows, work->part, r->piece[task].row,
-                                      work->n, r->error);
-    if (r->status == OJ_OK && work->status != OJ_OK)
-        r->status = oj_fail(r->error, work->status, "%s", work->error.message);
-    r->n_rows += work->n;
-    r->at = work->at;
-}
-
-static oj_status read_features(struct oj_flatgeobuf_reader *r,
-                               struct oj_error *err)
-{
-    r->status = OJ_OK;
-    r->error = err;
-    r->n_rows = 0;
-    while (r->status == OJ_OK && has_more(r))
-    {
-        OJ_TRY(want(r, 4, err));
-        OJ_TRY(want(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
-        OJ_TRY(cut_pieces(r, err));
-        oj_parallel_in_order(r->n_threads, r->n_pieces, decode_piece, end_piece,
-                             r);
-    }
-    return r->status;
+    struct oj_flatgeobuf_reader *r = lane;
+    if (r->n_features > 0 ? r->row + first == r->n_features
+                          : r->left == 0 && r->at == r->n_block)
+        return OJ_OK;
+    OJ_TRY(want(r, 4, err));
+    OJ_TRY(want(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
+    return cut_pieces(r, first, end, err);
 }
 
 static oj_status next(void *stream, struct oj_chunk **out, const char **text,
@@ -729,21 +553,94 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
 {
     struct oj_flatgeobuf_reader *r = stream;
     int64_t most = r->batch_rows;
-    oj_status status;
     *text = NULL;
-    *out = NULL;
     if (r->n_features > 0 && most > r->n_features - r->row)
         most = r->n_features - r->row;
-    OJ_TRY(oj_chunk_rows_new(r->format, r->n_fields, most, sizeof(OGRField),
-                             &r->rows, err));
-    status = read_features(r, err);
-    if (r->n_rows > 0 && (status == OJ_OK || status == OJ_ERR_UNSUPPORTED))
-        status = oj_chunk_rows_finish(r->rows, r->n_rows, out, err);
-    if (*out == NULL)
-        oj_chunk_rows_free(r->rows);
+    OJ_TRY(oj_chunk_make(&r->maker, most, out, err));
+    if (*out != NULL)
+        r->row += (*out)->n_rows;
+    return OJ_OK;
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+static void close_reader(void *reader)
+{
+    struct oj_flatgeobuf_reader *r = reader;
+    if (r == NULL)
+        return;
+    if (r->file != NULL)
+        VSIFCloseL(r->file);
+    oj_chunk_maker_free(&r->maker);
+    oj_free(r->block);
+    oj_free(r->column);
+    oj_free(r->format);
+    oj_free(r);
+}
+
+/* Which columns are wanted, each once. */
+static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
+                             const unsigned char *skipped, int n_fields,
+                             struct oj_error *err)
+{
+    OJ_NEW_ZEROED(r->format, n_fields, err);
+    r->maker.format = r->format;
+    for (int i = 0; i < n_fields; i++)
+    {
+        struct file_column *column = &r->column[fields[i]];
+        if (skipped != NULL && skipped[i])
+            continue;
+        if (column->to >= 0)
+            return leave(err);
+        r->format[i] = types[column->type].format;
+        column->to = i;
+    }
+    return OJ_OK;
+}
+
+static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
+                           struct oj_error *err)
+{
+    r->file = VSIFOpenL(file, "rb");
+    if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
+        return leave(err);
+    r->left = (int64_t)VSIFTellL(r->file);
+    if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
+        return leave(err);
+    return oj_reserve(&r->block, 0, r->maker.n_threads * BLOCK_BYTES,
+                      &r->cap_block, 1, err);
+}
+
+oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
+                                  const int *fields,
+                                  const unsigned char *skipped, int n_fields,
+                                  int64_t batch_rows, int n_threads,
+                                  struct oj_flatgeobuf_reader **out,
+                                  struct oj_error *err)
+{
+    const struct oj_chunk_maker maker = {.n_fields = n_fields,
+                                         .n_threads =
+                                             n_threads > 1 ? n_threads : 1,
+                                         .field_size = sizeof(OGRField),
+                                         .read = read_block,
+                                         .add = add_feature};
+    struct oj_flatgeobuf_reader *r;
+    oj_status status;
+    *out = NULL;
+    OJ_NEW_ZEROED(r, 1, err);
+    r->batch_rows = batch_rows;
+    r->maker = maker;
+    r->maker.lane = r;
+    status = open_file(r, file, err);
+    if (status == OJ_OK)
+        status = read_header(r, layer, err);
+    if (status == OJ_OK)
+        status = take_fields(r, fields, skipped, n_fields, err);
+    if (status == OJ_OK)
+        *out = r;
     else
-        r->row += r->n_rows;
-    return status;
+        close_reader(r);
+    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
 const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", 1, next, close_reader,

@@ -435,7 +435,8 @@ static oj_status put_geometry(struct oj_fgb_encoder *encoder,
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
     int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0;
     int n_slots = 0;
-    if (has_ends && n > 1) /* one has all vertices */
+    /* One ring has all vertices; GDAL wants the end of one line. */
+    if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
         slots[n_slots++] = OJ_FGB_ENDS;
     if (!has_parts)
         slots[n_slots++] = OJ_FGB_XY;

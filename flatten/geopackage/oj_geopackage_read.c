@@ -3,100 +3,66 @@
 #include "../arrays/oj_chunk_rows.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
-#include "../base/oj_threads.h"
 #include "oj_sqlite.h"
+#include "oj_sqlite_pages.h"
 
 #include <cpl_error.h>
 #include <limits.h>
 
-/* A function takes at most 127 values. */
-#define MOST_COLUMNS 120
+/* Bytes of leaves that a thread takes at once. */
+#define BLOCK_BYTES (1 << 19)
+#define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* Of a chunk, in one column: it ends, so that memory stays flat. */
-#define MOST_BYTES (16 << 20)
+/* The number of a row in the leaves that were read: its leaf, and where in it.
+ */
+#define ROW_BITS 16
+#define ROW_MASK ((1 << ROW_BITS) - 1)
 
-/* One thread makes rows of a fifth of the points that the caller can take. */
-#define MOST_SCANS 8
-
-/* Rows of a range, however many threads there are: less is more to hand over
- * than to read. */
-#define LEAST_ROWS 32768
-
-/* What a scan is bound as, so that nobody else's SQL is taken for one. */
-#define POINTER_TYPE "oj_geopackage_scan"
-
-struct value_column
+/* What becomes of a column of the table. */
+enum role
 {
+    IS_UNWANTED,
+    IS_FID,
+    IS_GEOMETRY,
+    IS_FIELD
+};
+
+struct stored_column
+{
+    enum role role;
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int to; /* of the chunk */
+    int to;          /* of the chunk */
+    int has_default; /* rows of before it was added have that */
 };
 
-enum state
+/* What a thread puts together. */
+struct row_work
 {
-    MORE,
-    END, /* of the range */
-    LEFT /* what GDAL would complain of: a broken geometry, a text that is no
-            proper date, a page that cannot be read, rows out of order; this row
-            and all later ones are left to it */
-};
-
-/* The rows around a range, which prove that two ranges, read apart, have all
- * rows of the two together even where the file is broken. */
-struct range_ends
-{
-    int has_begin, has_beyond;
-    int64_t begin;  /* FID of the first row from the range's start on */
-    int64_t beyond; /* that of the first row after it; known at its end */
-};
-
-/* A connection and what it has read of its range. */
-struct scan
-{
-    const struct oj_geopackage_reader *reader;
-    sqlite3 *db;
-    sqlite3_stmt *rows;
-    uint8_t *wkb; /* of one geometry */
+    struct oj_sqlite_record record;
+    uint8_t *wkb; /* owned */
     int64_t cap_wkb;
-    int64_t fid, last; /* of the row before, of the range */
-    struct range_ends ends;
-
-    struct oj_chunk *chunk; /* owned; for the caller, then the state counts */
-    enum state state;
-    oj_status status;
-    struct oj_error err;
-
-    /* While SQLite is at work. */
-    struct oj_chunk_rows *to;
-    int64_t n_rows;
-    int is_left; /* the row is GDAL's */
 };
 
 struct oj_geopackage_reader
 {
-    /* What is taken of each row. */
-    const char *table, *fid; /* the layer's */
-    char *sql;               /* of the statement */
-    int has_geometry;
-    int n_columns;
-    struct value_column *column; /* [n_columns] */
-    int n_fields;
-    char *format;       /* [n_fields] of the chunk; 0: nobody looks at it */
-    int64_t batch_rows; /* most rows of a chunk */
-    int n_threads;
+    sqlite3_stmt *anchor; /* stands at a row, so that the file stays as it is */
+    struct oj_sqlite_pages pages;
+    int64_t at; /* the next row */
 
-    int is_started, is_left;
-    sqlite3_stmt *anchor; /* stands at a row, so that scan 0 sees one state */
-    int n_scans;          /* the first one has GDAL's connection */
-    struct scan scan[MOST_SCANS];
-
-    /* Ranges, as many at once as there are scans. */
-    int n_ranges, at; /* of these ranges: how many, the caller's */
-    int has_more;     /* FIDs that nobody took */
-    int64_t first, next_fid, last, width;
-    int64_t n_done;         /* ranges that the caller has behind him */
-    struct range_ends ends; /* of the last of these */
+    int n_wanted;                 /* columns */
+    int n_columns;                /* up to the last of these */
+    struct stored_column *column; /* [n_columns] */
+    char *format; /* [n_fields] of the chunk; 0: nobody looks at it */
+    int64_t batch_rows;
+    struct row_work *work; /* [n_threads] */
+    struct oj_chunk_maker maker;
 };
+
+static oj_status leave(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+}
 
 /* ---- values -------------------------------------------------------------- */
 
@@ -141,75 +107,86 @@ static int parse_moment(const char *text, int n, OGRFieldType type,
     return hour < 24 && minute < 60 && second < 60;
 }
 
-/* A binary value of no bytes has no address either. */
-static oj_status add_bytes(sqlite3_value *value, OGRFieldType type,
+/* A value of a record: a type above 11 has the bytes of a blob, if it is even,
+ * or of a text. */
+struct stored_value
+{
+    uint64_t type;
+    const uint8_t *at;
+    int64_t n;
+};
+
+static int is_stored_as(const struct stored_value *value, OGRFieldType type)
+{
+    switch (type)
+    {
+        case OFTInteger:
+        case OFTInteger64:
+            return value->type < 7 || value->type == 8 || value->type == 9;
+        case OFTReal:
+            return value->type < 10;
+        case OFTBinary:
+            return value->type > 11 && value->type % 2 == 0;
+        default:
+            return value->type > 11 && value->type % 2 == 1;
+    }
+}
+
+static int add_moment(const struct stored_value *value, OGRFieldType type,
+                      struct oj_chunk_column *column, int64_t row)
+{
+    char text[32] = {0};
+    if (value->n >= (int64_t)sizeof text)
+        return 0;
+    memcpy(text, value->at, (size_t)value->n);
+    oj_chunk_mark(column, row);
+    return parse_moment(text, (int)value->n, type,
+                        (OGRField *)column->values + row);
+}
+
+static int add_number(const struct stored_value *value,
+                      const struct stored_column *from,
+                      struct oj_chunk_column *column, int64_t row)
+{
+    int64_t number =
+        value->type == 9 ? 1 : oj_sqlite_integer(value->at, (int)value->n);
+    int32_t small = (int32_t)number;
+    oj_chunk_mark(column, row);
+    if (from->type == OFTInteger64)
+        ((int64_t *)column->values)[row] = number;
+    else if (from->type == OFTInteger)
+        ((int32_t *)column->values)[row] = small;
+    else if (value->type == 7)
+        memcpy((double *)column->values + row, &number, sizeof number);
+    else
+        ((double *)column->values)[row] = (double)number;
+    return from->subtype == OFSTBoolean ? small == 0 || small == 1
+           : from->subtype == OFSTInt16
+               ? small >= INT16_MIN && small <= INT16_MAX
+               : 1;
+}
+
+/* What a row has stored in a column of another type is left to GDAL, and so are
+ * numbers that the subtype does not have: GDAL's versions differ in what they
+ * make of them. */
+static oj_status add_value(const struct stored_value *value,
+                           const struct stored_column *from,
                            struct oj_chunk_column *column, int64_t row,
                            struct oj_error *err)
 {
-    const char *text;
-    if (type == OFTBinary)
-    {
-        const void *bytes = sqlite3_value_blob(value);
-        return oj_chunk_add_bytes(column, row, bytes,
-                                  sqlite3_value_bytes(value), err);
-    }
-    text = (const char *)sqlite3_value_text(value);
-    if (text == NULL)
-        return oj_fail_nomem(err, sqlite3_value_bytes(value), 1);
-    return oj_chunk_add_bytes(column, row, text, (int64_t)strlen(text), err);
-}
-
-static int add_moment(sqlite3_value *value, OGRFieldType type,
-                      struct oj_chunk_column *column, int64_t row)
-{
-    OGRField *field = (OGRField *)column->values + row;
-    const char *text = NULL;
-    if (sqlite3_value_type(value) == SQLITE_TEXT)
-        text = (const char *)sqlite3_value_text(value);
-    return text != NULL &&
-           parse_moment(text, sqlite3_value_bytes(value), type, field);
-}
-
-/* Values are asked of SQLite as GDAL asks for them, whatever a row has stored
- * in a column of another type. GDAL's versions differ in what they make of a
- * number that its subtype does not have. *fits is 0 when the row is GDAL's. */
-static oj_status add_value(sqlite3_value *value,
-                           const struct value_column *from,
-                           struct oj_chunk_column *column, int64_t row,
-                           int *fits, struct oj_error *err)
-{
-    int number;
-    if (sqlite3_value_type(value) == SQLITE_NULL)
-    {
-        oj_chunk_add_null(column, row);
-        return OJ_OK;
-    }
-    switch (from->type)
-    {
-        case OFTInteger64:
-            ((int64_t *)column->values)[row] = sqlite3_value_int64(value);
-            break;
-        case OFTReal:
-            ((double *)column->values)[row] = sqlite3_value_double(value);
-            break;
-        case OFTString:
-        case OFTBinary:
-            return add_bytes(value, from->type, column, row, err);
-        case OFTDate:
-        case OFTDateTime:
-            *fits = add_moment(value, from->type, column, row);
-            break;
-        default:
-            number = sqlite3_value_int(value);
-            ((int32_t *)column->values)[row] = number;
-            *fits = from->subtype == OFSTBoolean ? number == 0 || number == 1
-                    : from->subtype == OFSTInt16
-                        ? number >= INT16_MIN && number <= INT16_MAX
-                        : 1;
-            break;
-    }
-    oj_chunk_mark(column, row);
-    return OJ_OK;
+    const char *text = (const char *)value->at;
+    if (!is_stored_as(value, from->type))
+        return leave(err);
+    if (from->type == OFTBinary)
+        return oj_chunk_add_bytes(column, row, text, value->n, err);
+    if (from->type == OFTString)
+        return oj_chunk_add_bytes(
+            column, row, text, (int64_t)strnlen(text, (size_t)value->n), err);
+    return (from->type == OFTDate || from->type == OFTDateTime
+                ? add_moment(value, from->type, column, row)
+                : add_number(value, from, column, row))
+               ? OJ_OK
+               : leave(err);
 }
 
 /* ---- geometries ---------------------------------------------------------- */
@@ -251,366 +228,147 @@ static OGRGeometryH read_geometry(const uint8_t *wkb, int64_t n)
     return geometry;
 }
 
-static oj_status add_odd_geometry(struct scan *s,
+static oj_status add_odd_geometry(struct row_work *work,
                                   struct oj_chunk_column *column, int64_t row,
-                                  const uint8_t *wkb, int64_t n, int *fits,
+                                  const uint8_t *wkb, int64_t n,
                                   struct oj_error *err)
 {
     OGRGeometryH geometry = read_geometry(wkb, n);
     int n_out = geometry != NULL ? OGR_G_WkbSize(geometry) : 0;
-    oj_status status = OJ_OK;
-    *fits = n_out > 0;
-    if (*fits)
-        status = oj_reserve(&s->wkb, 0, n_out, &s->cap_wkb, 1, err);
-    if (*fits && status == OJ_OK)
-        *fits = OGR_G_ExportToIsoWkb(geometry, wkbNDR, s->wkb) == OGRERR_NONE;
+    oj_status status =
+        n_out > 0 ? oj_reserve(&work->wkb, 0, n_out, &work->cap_wkb, 1, err)
+                  : leave(err);
+    if (status == OJ_OK &&
+        OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
+        status = leave(err);
     OGR_G_DestroyGeometry(geometry);
-    if (!*fits || status != OJ_OK)
+    if (status != OJ_OK)
         return status;
-    return oj_chunk_add_bytes(column, row, s->wkb, n_out, err);
+    return oj_chunk_add_bytes(column, row, work->wkb, n_out, err);
 }
 
-static oj_status add_geometry(struct scan *s, sqlite3_value *value,
+static oj_status add_geometry(struct row_work *work,
+                              const struct stored_value *value,
                               struct oj_chunk_column *column, int64_t row,
-                              int *fits, struct oj_error *err)
+                              struct oj_error *err)
 {
-    const uint8_t *blob;
-    int64_t n, start;
-    if (sqlite3_value_type(value) == SQLITE_NULL)
-    {
-        oj_chunk_add_null(column, row);
-        return OJ_OK;
-    }
-    blob = sqlite3_value_blob(value);
-    n = sqlite3_value_bytes(value);
-    start = blob != NULL ? header_bytes(blob, n) : 0;
-    *fits = start > 0;
-    if (!*fits)
-        return OJ_OK;
-    if (!is_plain(blob + start, n - start))
-        return add_odd_geometry(s, column, row, blob + start, n - start, fits,
-                                err);
-    return oj_chunk_add_bytes(column, row, blob + start, n - start, err);
+    int64_t start = 0;
+    if (is_stored_as(value, OFTBinary))
+        start = header_bytes(value->at, value->n);
+    if (start == 0)
+        return leave(err);
+    if (!is_plain(value->at + start, value->n - start))
+        return add_odd_geometry(work, column, row, value->at + start,
+                                value->n - start, err);
+    return oj_chunk_add_bytes(column, row, value->at + start, value->n - start,
+                              err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* value: geometry if there is one, columns. */
-static oj_status add_row(struct scan *s, sqlite3_value **value, int *fits,
-                         struct oj_error *err)
+static int64_t stored_bytes(uint64_t type)
 {
-    const struct oj_geopackage_reader *r = s->reader;
-    struct oj_chunk_column *column = s->to->column;
-    int64_t row = s->n_rows;
-    ((int64_t *)column[OJ_CHUNK_FID].values)[row] = s->fid;
-    if (r->has_geometry)
-        OJ_TRY(add_geometry(s, *value++, &column[OJ_CHUNK_GEOMETRY], row, fits,
-                            err));
-    else
-        oj_chunk_add_null(&column[OJ_CHUNK_GEOMETRY], row);
-    for (int c = 0; *fits && c < r->n_columns; c++)
-        OJ_TRY(add_value(value[c], &r->column[c], &column[r->column[c].to], row,
-                         fits, err));
-    return OJ_OK;
+    static const uint8_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
+    return type < 12 ? bytes[type] : (int64_t)((type - 12) / 2);
 }
 
-static int is_full(const struct scan *s)
+/* Of the column c; the FID is the number of the row, and nothing is stored. */
+static oj_status add_column(struct oj_geopackage_reader *r,
+                            struct row_work *work, int c,
+                            const struct stored_value *value,
+                            struct oj_chunk_rows *to, int64_t row,
+                            struct oj_error *err)
 {
-    const struct oj_chunk_rows *to = s->to;
-    int full = s->n_rows == to->max_rows ||
-               to->column[OJ_CHUNK_GEOMETRY].n_bytes > MOST_BYTES;
-    if (s->n_rows % 32 == 0) /* texts are smaller than geometries */
-        for (int c = OJ_CHUNK_FIELDS; c < to->n_columns; c++)
-            full |= to->column[c].n_bytes > MOST_BYTES;
-    return full;
-}
-
-/* Notes where the row lies. 0: out of order, which is a broken file's. */
-static int note_fid(struct scan *s, int64_t fid)
-{
-    int is_after = !s->ends.has_begin || fid > s->fid;
-    if (!s->ends.has_begin)
-        s->ends.begin = fid;
-    s->ends.has_begin = 1;
-    s->ends.has_beyond = fid > s->last;
-    s->ends.beyond = fid;
-    s->fid = fid;
-    return is_after;
-}
-
-/* ogrjoin_take(scan, FID, ...): 1 when SQLite shall come back. */
-static void take(sqlite3_context *context, int n, sqlite3_value **value)
-{
-    struct scan *s =
-        n > 1 ? sqlite3_value_pointer(value[0], POINTER_TYPE) : NULL;
-    int fits;
-    if (s == NULL)
-        return;
-    fits = note_fid(s, sqlite3_value_int64(value[1]));
-    if (fits && !s->ends.has_beyond)
-        s->status = add_row(s, value + 2, &fits, &s->err);
-    s->is_left = !fits;
-    s->n_rows += s->status == OJ_OK && fits && !s->ends.has_beyond;
-    sqlite3_result_int(context, s->status != OJ_OK || !fits ||
-                                    s->ends.has_beyond || is_full(s));
-}
-
-/* Reads up to batch_rows rows; the chunk is NULL when there are none before
- * the state. */
-static void read_chunk(int64_t task, int thread, void *scans)
-{
-    struct scan *s = (struct scan *)scans + task;
-    const struct oj_geopackage_reader *r = s->reader;
-    int code;
-    (void)thread;
-    s->n_rows = 0;
-    s->is_left = 0;
-    s->status = oj_chunk_rows_new(r->format, r->n_fields, r->batch_rows,
-                                  sizeof(OGRField), &s->to, &s->err);
-    if (s->status != OJ_OK)
-        return;
-    code = sqlite3_step(s->rows);
-    if (s->status == OJ_OK && code == SQLITE_NOMEM)
-        s->status = oj_fail_nomem(&s->err, 1, 1024);
-    s->state = s->is_left || (code != SQLITE_DONE && code != SQLITE_ROW) ? LEFT
-               : code == SQLITE_DONE || s->ends.has_beyond               ? END
-                                                                         : MORE;
-    if (s->status == OJ_OK && s->n_rows > 0)
-        s->status = oj_chunk_rows_finish(s->to, s->n_rows, &s->chunk, &s->err);
-    if (s->chunk == NULL)
-        oj_chunk_rows_free(s->to);
-}
-
-/* ---- connections --------------------------------------------------------- */
-
-/* The two numbers of the statement's only row; 0: there are none. */
-static int read_numbers(sqlite3 *db, char *sql, int64_t *a, int64_t *b)
-{
-    sqlite3_stmt *row = NULL;
-    int has = sql != NULL &&
-              sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK &&
-              sqlite3_step(row) == SQLITE_ROW &&
-              sqlite3_column_type(row, 0) == SQLITE_INTEGER;
-    if (has)
-    {
-        *a = sqlite3_column_int64(row, 0);
-        *b = sqlite3_column_int64(row, 1);
-    }
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
-    return has;
-}
-
-/* The version of the state that db sees; -1: none. */
-static int64_t version(sqlite3 *db)
-{
-    int64_t number, unused;
-    char *sql = sqlite3_mprintf("PRAGMA data_version");
-    return read_numbers(db, sql, &number, &unused) ? number : -1;
-}
-
-/* The statement of a scan on its connection. *is_open is 0 where SQLite
- * refuses it. Whoever made the function before on this connection: it is
- * ours. */
-static oj_status open_statement(struct scan *s, int *is_open,
-                                struct oj_error *err)
-{
-    int code = sqlite3_create_function_v2(s->db, "ogrjoin_take", -1,
-                                          SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
-                                          take, NULL, NULL, NULL);
-    if (code == SQLITE_OK || code == SQLITE_BUSY)
-        code = sqlite3_prepare_v2(s->db, s->reader->sql, -1, &s->rows, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_pointer(s->rows, 1, s, POINTER_TYPE, NULL);
-    *is_open = code == SQLITE_OK;
-    return code == SQLITE_NOMEM ? oj_fail_nomem(err, 1, 1024) : OJ_OK;
-}
-
-/* GDAL's connection stays open. */
-static void close_scan(struct scan *s)
-{
-    struct oj_slice rest = {.chunk = s->chunk};
-    oj_slice_free(&rest);
-    sqlite3_finalize(s->rows);
-    if (s != s->reader->scan)
-        sqlite3_close(s->db);
-    oj_free(s->wkb);
-    memset(s, 0, sizeof *s);
-}
-
-static void close_scans(struct oj_geopackage_reader *r, int from)
-{
-    for (; r->n_scans > from; r->n_scans--)
-        close_scan(&r->scan[r->n_scans - 1]);
-}
-
-/* Connections of our own, each within a transaction, up to n scans: fewer where
- * there are none to be had: another process is about to write, say. */
-static oj_status open_connections(struct oj_geopackage_reader *r, int n,
-                                  struct oj_error *err)
-{
-    const char *file = sqlite3_db_filename(r->scan->db, "main");
-    int is_open = 1;
-    while (is_open && r->n_scans < n)
-    {
-        struct scan *s = &r->scan[r->n_scans++];
-        s->reader = r;
-        is_open =
-            sqlite3_open_v2(file, &s->db,
-                            SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                            NULL) == SQLITE_OK &&
-            sqlite3_exec(s->db, "BEGIN; SELECT 1 FROM sqlite_master LIMIT 1",
-                         NULL, NULL, NULL) == SQLITE_OK;
-        if (is_open)
-            OJ_TRY(open_statement(s, &is_open, err));
-    }
-    if (!is_open)
-        close_scans(r, r->n_scans - 1);
-    return OJ_OK;
-}
-
-/* A file of the system's own, which others can be asked to open, too. */
-static int is_plain_file(sqlite3 *db)
-{
-    const char *file = sqlite3_db_filename(db, "main");
-    sqlite3_vfs *vfs = NULL;
-    return file != NULL && file[0] == '/' && sqlite3_threadsafe() &&
-           sqlite3_file_control(db, "main", SQLITE_FCNTL_VFS_POINTER, &vfs) ==
-               SQLITE_OK &&
-           vfs == sqlite3_vfs_find(NULL);
-}
-
-/* 1 when db has the file that is found under its name now. */
-static int is_in_place(sqlite3 *db)
-{
-    int has_moved = 1;
-    return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED,
-                                &has_moved) == SQLITE_OK &&
-           !has_moved;
-}
-
-/* As many as the rows are worth. */
-static int choose_scans(struct oj_geopackage_reader *r)
-{
-    int n = r->n_threads < MOST_SCANS ? r->n_threads : MOST_SCANS;
-    uint64_t span = (uint64_t)r->last - (uint64_t)r->first;
-    if (n < 2 || span < 2 * LEAST_ROWS || !is_plain_file(r->scan->db))
-        return 1;
-    span /= 2 * (uint64_t)n;
-    if (span < (uint64_t)r->batch_rows)
-        r->batch_rows = span > LEAST_ROWS ? (int64_t)span : LEAST_ROWS;
-    return n;
-}
-
-/* Has scan 0 see what it sees now until the anchor is closed. */
-static oj_status start(struct oj_geopackage_reader *r, struct oj_error *err)
-{
-    sqlite3 *db = r->scan->db;
-    int64_t before = version(db);
-    char *bounds = sqlite3_mprintf("SELECT (SELECT min(\"%w\") FROM \"%w\"), "
-                                   "(SELECT max(\"%w\") FROM \"%w\")",
-                                   r->fid, r->table, r->fid, r->table);
-    r->is_started = 1;
-    r->has_more = 1;
-    if (read_numbers(db, bounds, &r->first, &r->last))
-        OJ_TRY(open_connections(r, choose_scans(r), err));
-    r->is_left = sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master", -1,
-                                    &r->anchor, NULL) != SQLITE_OK ||
-                 sqlite3_step(r->anchor) != SQLITE_ROW;
-    if (version(db) != before || !is_in_place(db))
-        close_scans(r, 1);
-    r->next_fid = r->first;
-    r->width = r->batch_rows;
-    return OJ_OK;
-}
-
-/* ---- ranges -------------------------------------------------------------- */
-
-/* The scan's next range; 0: there is none. The first and the last one have no
- * bounds, and a scan alone has one range. */
-static int take_range(struct oj_geopackage_reader *r, struct scan *s)
-{
-    int64_t first = r->n_done + r->n_ranges > 0 ? r->next_fid : INT64_MIN;
-    if (!r->has_more)
-        return 0;
-    r->has_more = r->n_scans > 1 && (uint64_t)r->last - (uint64_t)r->next_fid >=
-                                        (uint64_t)r->width;
-    s->last = r->has_more ? r->next_fid + (r->width - 1) : INT64_MAX;
-    if (r->has_more)
-        r->next_fid = s->last + 1;
-    sqlite3_reset(s->rows);
-    sqlite3_bind_int64(s->rows, 2, first);
-    memset(&s->ends, 0, sizeof s->ends);
-    return 1;
-}
-
-/* Holes in the FIDs make ranges wider, and are passed over where they were
- * seen. */
-static void learn(struct oj_geopackage_reader *r)
-{
-    const struct range_ends *ends = &r->scan[r->n_ranges - 1].ends;
-    int64_t n_rows = 0;
-    int has_more = 0;
-    for (int i = 0; i < r->n_ranges; i++)
-    {
-        n_rows += r->scan[i].n_rows;
-        has_more |= r->scan[i].state == MORE;
-    }
-    if (ends->has_beyond && ends->beyond > r->next_fid &&
-        ends->beyond <= r->last)
-        r->next_fid = ends->beyond;
-    if (has_more && r->width > r->batch_rows)
-        r->width /= 2;
-    else if (n_rows <= r->n_ranges * (r->batch_rows / 2) &&
-             r->width < INT64_MAX / 4)
-        r->width *= 2;
-}
-
-/* The first chunks of the next ranges, on as many threads. */
-static void read_ranges(struct oj_geopackage_reader *r)
-{
-    r->at = r->n_ranges = 0;
-    while (r->n_ranges < r->n_scans && take_range(r, &r->scan[r->n_ranges]))
-        r->n_ranges++;
-    oj_parallel_for(r->n_ranges, r->n_ranges, read_chunk, r->scan);
-    if (r->n_ranges > 0)
-        learn(r);
-}
-
-/* A range starts with the row that was seen after the one before. */
-static int follows(const struct oj_geopackage_reader *r, const struct scan *s)
-{
-    return r->n_done == 0 ||
-           (r->ends.has_beyond == s->ends.has_begin &&
-            (!r->ends.has_beyond || r->ends.beyond == s->ends.begin));
-}
-
-/* The next chunk; *out is NULL at the end, and where GDAL has to go on. */
-static oj_status take_chunk(struct oj_geopackage_reader *r,
-                            struct oj_chunk **out, struct oj_error *err)
-{
-    struct scan *s = &r->scan[r->at];
-    if (s->status == OJ_OK && s->chunk == NULL && s->state == MORE)
-        read_chunk(0, 0, s);
-    if (s->status != OJ_OK)
-    {
-        *err = s->err;
-        return s->status;
-    }
-    r->is_left = !follows(r, s);
-    if (r->is_left)
+    const struct stored_column *column = &r->column[c];
+    if (column->role == IS_UNWANTED)
         return OJ_OK;
-    *out = s->chunk;
-    s->chunk = NULL;
-    if (s->state == END)
+    if (column->role == IS_FID || value->type == 0)
+        return value->type == 0 ? OJ_OK : leave(err);
+    if (column->role == IS_GEOMETRY)
+        return add_geometry(work, value, &to->column[OJ_CHUNK_GEOMETRY], row,
+                            err);
+    return add_value(value, column, &to->column[column->to], row, err);
+}
+
+/* A row of before a column was added ends early. */
+static oj_status add_record(struct oj_geopackage_reader *r,
+                            struct row_work *work,
+                            const struct oj_sqlite_row *from,
+                            struct oj_chunk_rows *to, int64_t row,
+                            struct oj_error *err)
+{
+    const uint8_t *at = from->record, *end = at + from->n, *types_end;
+    struct stored_value value = {0};
+    uint64_t n_types = 0;
+    int c = 0;
+    at += oj_sqlite_varint(at, end, &n_types);
+    if (n_types > (uint64_t)from->n)
+        return leave(err);
+    types_end = value.at = from->record + n_types;
+    for (; c < r->n_columns && at < types_end; c++)
     {
-        r->ends = s->ends;
-        r->n_done++;
-        r->at++;
+        int n = oj_sqlite_varint(at, types_end, &value.type);
+        value.n = stored_bytes(value.type);
+        if (n == 0 || value.type == 10 || value.type == 11 ||
+            value.n > end - value.at)
+            return leave(err);
+        OJ_TRY(add_column(r, work, c, &value, to, row, err));
+        value.at += value.n;
+        at += n;
     }
-    else if (*out == NULL)
-        r->is_left = 1;
+    for (; c < r->n_columns; c++)
+        if (r->column[c].has_default)
+            return leave(err);
     return OJ_OK;
+}
+
+static oj_status add_row(void *lane, int thread, struct oj_chunk_rows *to,
+                         int64_t row, int64_t *at, struct oj_error *err)
+{
+    struct oj_geopackage_reader *r = lane;
+    int64_t leaf = *at >> ROW_BITS;
+    int i = (int)(*at & ROW_MASK);
+    struct oj_sqlite_row from;
+    OJ_TRY(oj_sqlite_leaf_row(&r->pages, leaf, i, &r->work[thread].record,
+                              &from, err));
+    ((int64_t *)to->column[OJ_CHUNK_FID].values)[row] = from.number;
+    OJ_TRY(add_record(r, &r->work[thread], &from, to, row, err));
+    *at = i + 1 < oj_sqlite_leaf_rows(&r->pages, leaf) ? *at + 1
+                                                       : (leaf + 1) << ROW_BITS;
+    return OJ_OK;
+}
+
+/* ---- chunks -------------------------------------------------------------- */
+
+static oj_status read_block(void *lane, int64_t row, int64_t end,
+                            struct oj_error *err)
+{
+    struct oj_geopackage_reader *r = lane;
+    int64_t leaf = r->at >> ROW_BITS, begin = leaf;
+    int64_t piece = PIECE_BYTES / r->pages.page_bytes;
+    if (leaf == r->pages.n_leaves)
+    {
+        r->at = leaf = begin = 0;
+        OJ_TRY(oj_sqlite_pages_read(&r->pages, err));
+        if (r->pages.n_leaves == 0)
+            return OJ_OK;
+    }
+    OJ_TRY(oj_chunk_cut(&r->maker, r->at, row, err));
+    while (leaf < r->pages.n_leaves && row < end)
+    {
+        int64_t i = r->at & ROW_MASK, to_byte = (8 - row % 8) % 8;
+        int64_t n = oj_sqlite_leaf_rows(&r->pages, leaf) - i;
+        if (leaf - begin >= piece && to_byte < n)
+        {
+            OJ_TRY(
+                oj_chunk_cut(&r->maker, r->at + to_byte, row + to_byte, err));
+            begin = leaf;
+        }
+        r->at = n > end - row ? r->at + (end - row) : (leaf + 1) << ROW_BITS;
+        row += n > end - row ? end - row : n;
+        leaf = r->at >> ROW_BITS;
+    }
+    return oj_chunk_cut(&r->maker, r->at, row, err);
 }
 
 static oj_status next(void *stream, struct oj_chunk **out, const char **text,
@@ -618,21 +376,7 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
 {
     struct oj_geopackage_reader *r = stream;
     *text = NULL;
-    *out = NULL;
-    if (!r->is_started)
-        OJ_TRY(start(r, err));
-    while (*out == NULL && !r->is_left)
-    {
-        if (r->at == r->n_ranges)
-            read_ranges(r);
-        if (r->n_ranges == 0)
-            return OJ_OK;
-        OJ_TRY(take_chunk(r, out, err));
-    }
-    if (!r->is_left)
-        return OJ_OK;
-    close_scans(r, 1);
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+    return oj_chunk_make(&r->maker, r->batch_rows, out, err);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -649,69 +393,106 @@ static char format_of(OGRFieldType type)
                                                     : 0;
 }
 
-/* What is read of the layer, and the statement:
- *    SELECT 1 FROM "t" m WHERE m."fid" >= ?2
- *                          AND ogrjoin_take(?1, m."fid", m."geom", m."a", ...)
- * *fits is 0 when a field has a type that is not known, or there are more of
- * them than a function takes. */
-static oj_status plan(struct oj_geopackage_reader *r, OGRLayerH layer,
-                      const int *fields, const unsigned char *skipped,
-                      int *fits, struct oj_error *err)
+/* A column of the table by its name: what the layer takes of it. */
+static oj_status take_column(struct oj_geopackage_reader *r, OGRLayerH layer,
+                             const int *fields, const char *name,
+                             struct stored_column *column, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    sqlite3_str *sql;
-    r->table = OGR_L_GetName(layer);
-    r->fid = OGR_L_GetFIDColumn(layer);
-    r->has_geometry = OGR_FD_GetGeomFieldCount(defn) > 0;
-    *fits = OGR_FD_GetGeomFieldCount(defn) <= 1 && r->fid[0] != '\0';
-    OJ_NEW_ZEROED(r->format, r->n_fields, err);
-    OJ_NEW(r->column, r->n_fields, err);
-    sql = sqlite3_str_new(NULL);
-    sqlite3_str_appendf(sql,
-                        "SELECT 1 FROM \"%w\" m NOT INDEXED WHERE m.\"%w\" "
-                        ">= ?2 AND ogrjoin_take(?1, m.\"%w\"",
-                        r->table, r->fid, r->fid);
-    if (r->has_geometry)
-        sqlite3_str_appendf(sql, ", m.\"%w\"", OGR_L_GetGeometryColumn(layer));
-    for (int i = 0; *fits && i < r->n_fields; i++)
+    if (strcmp(name, OGR_L_GetFIDColumn(layer)) == 0)
+        column->role = IS_FID;
+    else if (strcmp(name, OGR_L_GetGeometryColumn(layer)) == 0)
+        column->role = IS_GEOMETRY;
+    for (int i = 0; i < r->maker.n_fields; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[i]);
-        struct value_column *column = &r->column[r->n_columns];
-        if (skipped != NULL && skipped[i])
+        if (strcmp(name, OGR_Fld_GetNameRef(field)) != 0 || r->format[i] == 0)
             continue;
+        if (column->role != IS_UNWANTED)
+            return leave(err);
+        column->role = IS_FIELD;
         column->type = OGR_Fld_GetType(field);
         column->subtype = OGR_Fld_GetSubType(field);
         column->to = OJ_CHUNK_FIELDS + i;
-        r->format[i] = format_of(column->type);
-        *fits = r->format[i] != 0 && ++r->n_columns <= MOST_COLUMNS;
-        sqlite3_str_appendf(sql, ", m.\"%w\"", OGR_Fld_GetNameRef(field));
     }
-    sqlite3_str_appendall(sql, ")");
-    r->sql = sqlite3_str_finish(sql);
-    return r->sql != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
+    return OJ_OK;
 }
 
-/* Not a view, whose own condition might be looked at after ours; rows are found
- * by their numbers, so that they come in that order. */
-static int is_plain_table(const struct oj_geopackage_reader *r, sqlite3 *db)
+/* Formats of the fields that somebody looks at. */
+static oj_status take_fields(struct oj_geopackage_reader *r, OGRLayerH layer,
+                             const int *fields, const unsigned char *skipped,
+                             struct oj_error *err)
 {
-    sqlite3_stmt *plan = NULL;
-    char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", r->sql);
-    int has = 0;
-    if (text != NULL &&
-        sqlite3_table_column_metadata(db, "main", r->table, NULL, NULL, NULL,
-                                      NULL, NULL, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, text, -1, &plan, NULL) == SQLITE_OK &&
-        sqlite3_step(plan) == SQLITE_ROW)
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    OJ_NEW_ZEROED(r->format, r->maker.n_fields, err);
+    r->maker.format = r->format;
+    for (int i = 0; i < r->maker.n_fields; i++)
     {
-        const char *detail = (const char *)sqlite3_column_text(plan, 3);
-        has = detail != NULL &&
-              strstr(detail, "USING INTEGER PRIMARY KEY (rowid>") != NULL;
-        has = has && sqlite3_step(plan) == SQLITE_DONE;
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[i]);
+        if (skipped != NULL && skipped[i])
+            continue;
+        r->format[i] = format_of(OGR_Fld_GetType(field));
+        if (r->format[i] == 0)
+            return leave(err);
+        r->n_wanted++;
     }
-    sqlite3_finalize(plan);
-    sqlite3_free(text);
-    return has;
+    r->n_wanted += 1 + OGR_FD_GetGeomFieldCount(defn); /* the FID */
+    return OGR_FD_GetGeomFieldCount(defn) <= 1 ? OJ_OK : leave(err);
+}
+
+/* Rows of root page, name, whether computed, has a default, is a key of whole
+ * numbers: columns in the order of records.  Numbers of rows are FIDs if that
+ * is such a key. */
+static oj_status take_columns(struct oj_geopackage_reader *r, OGRLayerH layer,
+                              const int *fields, sqlite3_stmt *columns,
+                              int64_t *root, struct oj_error *err)
+{
+    int64_t cap = 0;
+    int n = 0, n_found = 0;
+    while (sqlite3_step(columns) == SQLITE_ROW)
+    {
+        struct stored_column column = {0};
+        const char *name = (const char *)sqlite3_column_text(columns, 1);
+        *root = sqlite3_column_int64(columns, 0);
+        if (name == NULL || sqlite3_column_int(columns, 2) != 0)
+            return leave(err);
+        OJ_TRY(take_column(r, layer, fields, name, &column, err));
+        column.has_default = sqlite3_column_int(columns, 3);
+        if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
+            return leave(err);
+        OJ_ROOM(r->column, n, n + 1, cap, err);
+        r->column[n++] = column;
+        if (column.role != IS_UNWANTED)
+            r->n_columns = n;
+        n_found += column.role != IS_UNWANTED;
+    }
+    return n_found == r->n_wanted ? OJ_OK : leave(err);
+}
+
+/* Has the file stay as it is until the anchor is closed. */
+static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
+                            OGRLayerH layer, const int *fields,
+                            struct oj_error *err)
+{
+    sqlite3_stmt *columns = NULL;
+    int64_t root = 0;
+    oj_status status;
+    OJ_TRY(
+        oj_sqlite_prepare(db, &r->anchor, err, "SELECT 1 FROM sqlite_master"));
+    if (sqlite3_step(r->anchor) != SQLITE_ROW)
+        return leave(err);
+    OJ_TRY(oj_sqlite_prepare(
+        db, &columns, err,
+        "SELECT rootpage, x.name, hidden, dflt_value IS NOT NULL, "
+        "pk = 1 AND x.type = 'INTEGER' COLLATE NOCASE FROM main.sqlite_master "
+        "m, pragma_table_xinfo(m.name, 'main') x WHERE m.type = 'table' AND "
+        "m.name = %Q COLLATE NOCASE ORDER BY cid",
+        OGR_L_GetName(layer)));
+    status = take_columns(r, layer, fields, columns, &root, err);
+    sqlite3_finalize(columns);
+    OJ_TRY(status);
+    return oj_sqlite_pages_open(db, root, r->maker.n_threads * BLOCK_BYTES,
+                                &r->pages, err);
 }
 
 static void close_reader(void *reader)
@@ -719,9 +500,15 @@ static void close_reader(void *reader)
     struct oj_geopackage_reader *r = reader;
     if (r == NULL)
         return;
-    close_scans(r, 0);
+    for (int i = 0; r->work != NULL && i < r->maker.n_threads; i++)
+    {
+        oj_free(r->work[i].record.bytes);
+        oj_free(r->work[i].wkb);
+    }
+    oj_free(r->work);
+    oj_sqlite_pages_close(&r->pages);
     sqlite3_finalize(r->anchor);
-    sqlite3_free(r->sql);
+    oj_chunk_maker_free(&r->maker);
     oj_free(r->column);
     oj_free(r->format);
     oj_free(r);
@@ -734,30 +521,34 @@ oj_status oj_geopackage_read_open(GDALDatasetH dataset, OGRLayerH layer,
                                   struct oj_geopackage_reader **out,
                                   struct oj_error *err)
 {
+    const struct oj_chunk_maker maker = {.n_fields = n_fields,
+                                         .n_threads =
+                                             n_threads > 1 ? n_threads : 1,
+                                         .field_size = sizeof(OGRField),
+                                         .read = read_block,
+                                         .add = add_row};
     struct oj_geopackage_reader *r;
     sqlite3 *db = oj_sqlite_of(dataset);
     oj_status status;
-    int fits;
     *out = NULL;
     /* A connection that writes has changes of its own. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1 ||
         !sqlite3_get_autocommit(db))
         return OJ_OK;
     OJ_NEW_ZEROED(r, 1, err);
-    r->n_threads = n_threads;
-    r->n_fields = n_fields;
     r->batch_rows = batch_rows;
-    r->n_scans = 1;
-    r->scan->reader = r;
-    r->scan->db = db;
-    status = plan(r, layer, fields, skipped, &fits, err);
-    if (status == OJ_OK && fits)
-        status = open_statement(r->scan, &fits, err);
-    if (status == OJ_OK && fits && is_plain_table(r, db))
+    r->maker = maker;
+    r->maker.lane = r;
+    r->work = oj_calloc(r->maker.n_threads, sizeof *r->work);
+    status = r->work != NULL ? take_fields(r, layer, fields, skipped, err)
+                             : oj_fail_nomem(err, 1, sizeof *r->work);
+    if (status == OJ_OK)
+        status = open_table(r, db, layer, fields, err);
+    if (status == OJ_OK)
         *out = r;
     else
         close_reader(r);
-    return status;
+    return status == OJ_ERR_NOMEM ? status : OJ_OK;
 }
 
 const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, next, close_reader,

@@ -4,7 +4,6 @@
 #include "../base/oj_threads.h"
 #include "../flatgeobuf/oj_flatgeobuf_write.h"
 #include "../read/oj_attributes.h"
-#include "../read/oj_table.h"
 #include "oj_row_wkb.h"
 
 #include <math.h>
@@ -16,14 +15,6 @@
 /* Slices of a thread between two looks for more rows. */
 #define SLICES_AT_ONCE 4
 
-/* What the rows of a column are numbered by. */
-enum numbering
-{
-    BY_ROW,
-    BY_JOIN_ROW,
-    BY_ENTRY
-};
-
 /* A field of the file, in its order. */
 struct file_field
 {
@@ -32,10 +23,8 @@ struct file_field
     int n_bytes;   /* of a number in the file: its first ones; 0: no number */
     int is_single; /* 1: a float, which is a double elsewhere */
 
-    /* Where values lie in this answer. */
-    int is_viewed; /* 0: the cursor is asked for them */
-    enum numbering by;
-    struct oj_column_view view;
+    struct oj_row_view values; /* of this answer; format 0: the cursor is
+                                  asked */
 };
 
 /* The rows that a thread makes. */
@@ -178,73 +167,37 @@ static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
     return add_bytes(encoder, i, field, bytes, n, err);
 }
 
+/* Number at of the column's values. */
 static oj_status add_viewed(struct oj_fgb_encoder *encoder, int i,
-                            const struct file_field *field, int64_t row,
+                            const struct file_field *field, int64_t at,
                             struct oj_error *err)
 {
-    const struct oj_column_view *view = &field->view;
+    const struct oj_column_view *view = &field->values.view;
     const char *bytes = view->values;
-    int64_t n;
-    if (row < 0 || !oj_column_has(view, row))
-        return OJ_OK;
-    n = (view->format == 'i' ? 4 : 8) * (view->first + row);
+    int64_t n = (view->format == 'i' ? 4 : 8) * at;
     if (field->n_bytes > 0)
         return add_number(encoder, i, field, bytes + n, err);
-    bytes = oj_column_bytes(view, row, &n);
+    bytes = oj_column_bytes(view, at - view->first, &n);
     return add_bytes(encoder, i, field, bytes, n, err);
 }
 
-/* ---- where values lie -----------------------------------------------------
- */
-
-static void find_view(const struct oj_row_sources *sources,
-                      const struct oj_column *column, struct file_field *field)
-{
-    const struct oj_write_options *options = sources->options;
-    const struct oj_slice *slice = &sources->batch->attributes->slice;
-    struct oj_column_view *view = &field->view;
-    if (column->origin ==
-        (sources->is_join_rows ? OJ_COLUMN_JOIN : OJ_COLUMN_INPUT))
-    {
-        field->by = BY_ROW;
-        if (slice->chunk != NULL)
-            *view = slice->chunk->column[OJ_CHUNK_FIELDS + column->source];
-        view->first += slice->first;
-    }
-    if (sources->is_join_rows || column->origin == OJ_COLUMN_INPUT)
-        return;
-    field->by = BY_JOIN_ROW;
-    if (column->origin == OJ_COLUMN_JOIN)
-        *view = oj_table_view(options->join_table, column->source);
-    else if (column->origin == OJ_COLUMN_JOIN_FID)
-        view->values = options->join_side->fid;
-    else if (column->origin == OJ_COLUMN_MEASURE)
-    {
-        field->by = BY_ENTRY;
-        view->values = sources->entries->measure;
-    }
-    if (view->format == 0 && view->values != NULL)
-        view->format = oj_format_of(field->type);
-}
-
-/* Returns 1 when rows of the answer can be made on several threads. */
+/* Finds where values lie. Returns 1 when rows of the answer can be made on
+ * several threads. */
 static int plan_fields(struct oj_flatgeobuf_rows *rows)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
-    const struct oj_column_view none = {0};
     int are_plain = sources->batch->attributes->slice.chunk != NULL;
     for (int i = 0; i < rows->n_fields; i++)
     {
         struct file_field *field = &rows->field[i];
-        int c = field->column;
-        char own = oj_format_of(field->type), lower = (char)(own + 'a' - 'A');
-        field->view = none;
-        if (c >= 0 && oj_row_cursor_is_plain(rows->cursor, c))
-            find_view(sources, &sources->columns[c], field);
-        else if (c >= 0)
-            are_plain = 0;
-        field->is_viewed = own != 'F' && (field->view.format == own ||
-                                          field->view.format == lower);
+        char own = oj_format_of(field->type), *format;
+        if (field->column < 0)
+            continue;
+        are_plain &= oj_row_cursor_is_plain(rows->cursor, field->column);
+        field->values = oj_row_cursor_view(rows->cursor, field->column);
+        format = &field->values.view.format;
+        if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
+            *format = 0;
     }
     return are_plain;
 }
@@ -256,22 +209,19 @@ static oj_status add_values(const struct oj_flatgeobuf_rows *rows,
                             const struct oj_row_place *place,
                             struct oj_error *err)
 {
-    const int64_t number[] = {
-        [BY_ROW] = place->row,
-        [BY_JOIN_ROW] = place->join_row,
-        [BY_ENTRY] = place->join_row < 0 ? -1 : place->entry,
-    };
     for (int i = 0; i < rows->n_fields; i++)
     {
         const struct file_field *field = &rows->field[i];
         struct oj_value value;
-        if (field->is_viewed)
-        {
-            OJ_TRY(add_viewed(encoder, i, field, number[field->by], err));
-            continue;
-        }
         if (field->column < 0)
             continue;
+        if (field->values.view.format != 0)
+        {
+            int64_t at = oj_row_view_at(&field->values, place);
+            if (at >= 0)
+                OJ_TRY(add_viewed(encoder, i, field, at, err));
+            continue;
+        }
         OJ_TRY(oj_row_cursor_value(rows->cursor, field->column, place,
                                    rows->scratch, &value, err));
         if (oj_value_is_there(&value))

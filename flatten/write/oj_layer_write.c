@@ -1,5 +1,6 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
+#include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../read/oj_ogr_errors.h"
 #include "oj_flatgeobuf_rows.h"
 #include "oj_geopackage_rows.h"
@@ -77,6 +78,14 @@ static int64_t count_rows(const struct oj_layer_writer *writer,
     return writer->table == NULL
                ? 0
                : oj_geopackage_way->count(writer->table, n_empty);
+}
+
+const char *oj_layer_writer_lane(const struct oj_layer_writer *writer)
+{
+    int64_t n_empty;
+    return writer->file != NULL               ? oj_flatgeobuf_lane.name
+           : count_rows(writer, &n_empty) > 0 ? "GeoPackage"
+                                              : NULL;
 }
 
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)

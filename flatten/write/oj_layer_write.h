@@ -51,6 +51,9 @@ OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
 int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer);
 
+/** The lane that rows go by; NULL: as features, all so far. */
+const char *oj_layer_writer_lane(const struct oj_layer_writer *writer);
+
 /** Rows written so far. */
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer);
 

@@ -60,6 +60,7 @@ static const char *const test_shapes[] = {
     "MULTIPOINT Z (5 6 7,8 9 10)",
     "LINESTRING (0 0,1 1,2 0)",
     "LINESTRING EMPTY",
+    "MULTILINESTRING ((0 0,1 1))",
     "MULTILINESTRING ((0 0,1 1),(5 5,6 6,7 7))",
     "POLYGON ((0 0,10 0,10 10,0 10,0 0),(1 1,2 1,2 2,1 1))",
     "POLYGON EMPTY",

@@ -1,0 +1,325 @@
+#include "oj_sqlite_pages.h"
+
+#include "../base/oj_array.h"
+
+#include <string.h>
+
+enum
+{
+    HEADER_BYTES = 100, /* of the file */
+    LEAF_HEAD = 8,      /* of a leaf, before where rows begin */
+    INTERIOR_HEAD = 12, /* of an interior page */
+    IS_INTERIOR = 5,    /* first bytes of pages of tables */
+    IS_LEAF = 13
+};
+
+static oj_status leave(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+}
+
+static int be16(const uint8_t *at)
+{
+    return at[0] << 8 | at[1];
+}
+
+static uint32_t be32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+           (uint32_t)at[2] << 8 | at[3];
+}
+
+/* ---- pages --------------------------------------------------------------- */
+
+/* Pages number to number + n - 1. */
+static oj_status read_pages(struct oj_sqlite_pages *pages, int64_t number,
+                            int64_t n, uint8_t *to, struct oj_error *err)
+{
+    int64_t size = pages->page_bytes, at = (number - 1) * size;
+    int code = SQLITE_IOERR;
+    if (number >= 2 && at + n * size <= pages->n_bytes)
+    {
+        pthread_mutex_lock(&pages->mutex);
+        code =
+            pages->file->pMethods->xRead(pages->file, to, (int)(n * size), at);
+        pthread_mutex_unlock(&pages->mutex);
+    }
+    return code == SQLITE_OK ? OJ_OK : leave(err);
+}
+
+/* The log of a file that has one is empty; it stays out of what we see if it
+ * grows. */
+static int has_no_log(sqlite3 *connection)
+{
+    sqlite3_file *log = NULL;
+    sqlite3_int64 n = 1;
+    return sqlite3_file_control(connection, "main",
+                                SQLITE_FCNTL_JOURNAL_POINTER,
+                                &log) == SQLITE_OK &&
+           log->pMethods != NULL &&
+           log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
+}
+
+/* Source: the format's section 1.3. */
+static int take_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
+{
+    uint8_t header[HEADER_BYTES];
+    sqlite3_int64 n = 0;
+    if (pages->file->pMethods == NULL ||
+        pages->file->pMethods->xFileSize(pages->file, &n) != SQLITE_OK ||
+        pages->file->pMethods->xRead(pages->file, header, HEADER_BYTES, 0) !=
+            SQLITE_OK ||
+        memcmp(header, "SQLite format 3", 16) != 0 || be32(header + 56) != 1)
+        return 0; /* not of UTF-8 */
+    pages->n_bytes = n;
+    pages->page_bytes = be16(header + 16) == 1 ? 65536 : be16(header + 16);
+    pages->usable_bytes = pages->page_bytes - header[20];
+    return pages->usable_bytes >= 480 &&
+           (header[19] == 1 || (header[19] == 2 && has_no_log(connection)));
+}
+
+oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
+                               int64_t n_bytes, struct oj_sqlite_pages *pages,
+                               struct oj_error *err)
+{
+    int64_t n;
+    memset(pages, 0, sizeof *pages);
+    pthread_mutex_init(&pages->mutex, NULL);
+    pages->root = root;
+    if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
+                             &pages->file) != SQLITE_OK ||
+        pages->file == NULL || !take_header(pages, connection))
+        return leave(err);
+    n = n_bytes / pages->page_bytes + 1;
+    pages->cap_leaves = n;
+    OJ_NEW(pages->leaf, n * pages->page_bytes, err);
+    OJ_NEW(pages->number, n, err);
+    return OJ_OK;
+}
+
+void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
+{
+    for (int i = 0; i < OJ_SQLITE_MOST_LEVELS; i++)
+        oj_free(pages->level[i].page);
+    oj_free(pages->leaf);
+    oj_free(pages->number);
+    pthread_mutex_destroy(&pages->mutex);
+}
+
+/* ---- tree ---------------------------------------------------------------- */
+
+static int n_cells(const uint8_t *page)
+{
+    return be16(page + 3);
+}
+
+/* Goes to an interior page; *is_leaf where it is none. */
+static oj_status enter(struct oj_sqlite_pages *pages, int depth, int64_t number,
+                       int *is_leaf, struct oj_error *err)
+{
+    struct oj_sqlite_level *level = &pages->level[depth];
+    level->at = 0;
+    if (level->page == NULL)
+        OJ_NEW(level->page, pages->page_bytes, err);
+    OJ_TRY(read_pages(pages, number, 1, level->page, err));
+    *is_leaf = level->page[0] == IS_LEAF;
+    return *is_leaf || (level->page[0] == IS_INTERIOR &&
+                        INTERIOR_HEAD + 2 * n_cells(level->page) <=
+                            pages->usable_bytes)
+               ? OJ_OK
+               : leave(err);
+}
+
+/* The next one below; 0: there is none. */
+static int64_t take_below(const struct oj_sqlite_pages *pages,
+                          struct oj_sqlite_level *level)
+{
+    int i = level->at++, n = n_cells(level->page), at;
+    if (i > n)
+        return 0;
+    if (i == n)
+        return be32(level->page + 8);
+    at = be16(level->page + INTERIOR_HEAD + 2 * i);
+    return at <= pages->usable_bytes - 4 ? be32(level->page + at) : 0;
+}
+
+/* Goes to the first leaf, which says how many levels there are. */
+static oj_status begin(struct oj_sqlite_pages *pages, int64_t *leaf,
+                       struct oj_error *err)
+{
+    int is_leaf = 0;
+    *leaf = pages->root;
+    pages->has_begun = 1;
+    for (; pages->n_levels < OJ_SQLITE_MOST_LEVELS; pages->n_levels++)
+    {
+        OJ_TRY(enter(pages, pages->n_levels, *leaf, &is_leaf, err));
+        if (is_leaf)
+            return OJ_OK;
+        *leaf = take_below(pages, &pages->level[pages->n_levels]);
+    }
+    return leave(err);
+}
+
+/* All leaves have as many levels above. *leaf is 0 at the end. */
+static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
+                           struct oj_error *err)
+{
+    int depth = pages->n_levels - 1, is_leaf = 0;
+    *leaf = 0;
+    if (!pages->has_begun)
+        return begin(pages, leaf, err);
+    while (depth >= 0 &&
+           pages->level[depth].at > n_cells(pages->level[depth].page))
+        depth--;
+    if (depth < 0)
+        return OJ_OK;
+    *leaf = take_below(pages, &pages->level[depth]);
+    while (++depth < pages->n_levels)
+    {
+        OJ_TRY(enter(pages, depth, *leaf, &is_leaf, err));
+        if (is_leaf)
+            return leave(err);
+        *leaf = take_below(pages, &pages->level[depth]);
+    }
+    return *leaf != 0 ? OJ_OK : leave(err);
+}
+
+/* ---- leaves -------------------------------------------------------------- */
+
+static const uint8_t *page_of(const struct oj_sqlite_pages *pages, int64_t leaf)
+{
+    return pages->leaf + leaf * pages->page_bytes;
+}
+
+int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages, int64_t leaf)
+{
+    return n_cells(page_of(pages, leaf));
+}
+
+/* Bytes of the row's head, and its bytes and number; 0: it is broken. */
+static int get_head(const struct oj_sqlite_pages *pages, int64_t leaf, int i,
+                    uint64_t *n, int64_t *number)
+{
+    const uint8_t *page = page_of(pages, leaf), *at,
+                  *end = page + pages->usable_bytes;
+    uint64_t bits = 0;
+    int first, second, start = be16(page + LEAF_HEAD + 2 * i);
+    at = page + (start < pages->usable_bytes ? start : pages->usable_bytes);
+    first = oj_sqlite_varint(at, end, n);
+    second = first > 0 ? oj_sqlite_varint(at + first, end, &bits) : 0;
+    memcpy(number, &bits, sizeof bits);
+    return second > 0 ? first + second : 0;
+}
+
+/* Rows come upwards from leaf to leaf, so that a broken tree ends, too. An
+ * empty table has an empty leaf. */
+static int is_good_leaf(struct oj_sqlite_pages *pages, int64_t leaf)
+{
+    const uint8_t *page = page_of(pages, leaf);
+    int n = n_cells(page);
+    uint64_t size;
+    int64_t first, last;
+    if (page[0] != IS_LEAF || n == 0 ||
+        LEAF_HEAD + 2 * n > pages->usable_bytes ||
+        get_head(pages, leaf, 0, &size, &first) == 0 ||
+        get_head(pages, leaf, n - 1, &size, &last) == 0 || last < first ||
+        (pages->has_rows && first <= pages->last_row))
+        return 0;
+    pages->has_rows = 1;
+    pages->last_row = last;
+    return 1;
+}
+
+/* Those that stand side by side at once. */
+static oj_status read_leaves(struct oj_sqlite_pages *pages, int64_t n,
+                             struct oj_error *err)
+{
+    for (int64_t i = 0, end; i < n; i = end)
+    {
+        end = i + 1;
+        while (end < n && pages->number[end] == pages->number[end - 1] + 1)
+            end++;
+        OJ_TRY(read_pages(pages, pages->number[i], end - i,
+                          pages->leaf + i * pages->page_bytes, err));
+    }
+    return OJ_OK;
+}
+
+oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
+                               struct oj_error *err)
+{
+    int64_t n = 0, leaf = 1;
+    pages->n_leaves = 0;
+    if (pages->is_broken)
+        return leave(err);
+    while (n < pages->cap_leaves && leaf != 0)
+    {
+        OJ_TRY(next_leaf(pages, &leaf, err));
+        if (leaf != 0)
+            pages->number[n++] = (uint32_t)leaf;
+    }
+    OJ_TRY(read_leaves(pages, n, err));
+    if (n == 1 && pages->n_levels == 0 && oj_sqlite_leaf_rows(pages, 0) == 0)
+        return OJ_OK;
+    while (pages->n_leaves < n && is_good_leaf(pages, pages->n_leaves))
+        pages->n_leaves++;
+    pages->is_broken = pages->n_leaves < n;
+    return n > 0 && pages->n_leaves == 0 ? leave(err) : OJ_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+/* A record of n bytes, n_local of which are at at, the others in pages that
+ * each lead to the next.  A page is read over the last bytes before its own,
+ * which are put back. */
+static oj_status join_record(struct oj_sqlite_pages *pages, const uint8_t *at,
+                             int64_t n, int64_t n_local,
+                             struct oj_sqlite_record *to, struct oj_error *err)
+{
+    int64_t more = pages->usable_bytes - 4, done = n_local;
+    uint32_t next = be32(at + n_local);
+    if (n > pages->n_bytes)
+        return leave(err);
+    OJ_TRY(
+        oj_reserve(&to->bytes, 0, n + pages->page_bytes + 4, &to->cap, 1, err));
+    memcpy(to->bytes, at, (size_t)n_local);
+    for (; done < n; done += more)
+    {
+        uint8_t kept[4], *page = to->bytes + done - 4;
+        memcpy(kept, page, 4);
+        OJ_TRY(read_pages(pages, next, 1, page, err));
+        next = be32(page);
+        memcpy(page, kept, 4);
+    }
+    return OJ_OK;
+}
+
+/* Source: the format's section 1.6, of payloads of table leaves. */
+oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages, int64_t leaf, int i,
+                             struct oj_sqlite_record *long_one,
+                             struct oj_sqlite_row *row, struct oj_error *err)
+{
+    const uint8_t *page = page_of(pages, leaf), *at;
+    int64_t most = pages->usable_bytes - 35, room, n_local;
+    uint64_t n = 0;
+    int n_head = get_head(pages, leaf, i, &n, &row->number);
+    if (n_head == 0 || n > INT32_MAX)
+        return leave(err);
+    at = page + be16(page + LEAF_HEAD + 2 * i) + n_head;
+    room = page + pages->usable_bytes - at;
+    row->n = n_local = (int64_t)n;
+    row->record = at;
+    if (row->n > most)
+    {
+        int64_t least = (pages->usable_bytes - 12) * 32 / 255 - 23;
+        n_local = least + (row->n - least) % (pages->usable_bytes - 4);
+        n_local = n_local <= most ? n_local : least;
+    }
+    if (n_local + (n_local < row->n ? 4 : 0) > room)
+        return leave(err);
+    if (n_local == row->n)
+        return OJ_OK;
+    OJ_TRY(join_record(pages, at, row->n, n_local, long_one, err));
+    row->record = long_one->bytes;
+    return OJ_OK;
+}
