@@ -870,12 +870,19 @@ static oj_status merge(struct oj_tiled_join *join, int64_t n_rows,
     return renumber(join, out, err);
 }
 
+/* 1 when of a row's pairs in all tiles only the k best stay. */
+static int keeps_best(const struct oj_relation *relation)
+{
+    return oj_relation_sorts_by_measure(relation) &&
+           relation->k < OJ_EVERY_PAIR;
+}
+
 /* Of the nearest join features in each tile only the nearest of all are kept,
  * so that their number does not grow with that of the tiles. */
 static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
                               struct oj_error *err)
 {
-    if (!oj_relation_sorts_by_measure(&join->relation) ||
+    if (!keeps_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge(join, n_rows, &join->matches, err));
@@ -892,11 +899,10 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    oj_answers_start(&join->answers,
-                     oj_relation_sorts_by_measure(&join->relation)
-                         ? 0
-                         : join->options.max_batch_pairs,
-                     n_rows, 1);
+    oj_answers_start(
+        &join->answers,
+        keeps_best(&join->relation) ? 0 : join->options.max_batch_pairs, n_rows,
+        1);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
