@@ -7,6 +7,7 @@
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum
@@ -276,13 +277,27 @@ static oj_status bitmaps_pay(const struct similar_batch *b, int *pay,
 {
     const double entry_s = 1e-9, word_s = 0.06e-9, count_s = 100e-9;
     struct similar_bitmap_work work;
-    double lists = oj_similar_list_work(b);
+    double entries = oj_similar_list_work(b), lists_s, bitmaps_s;
     *pay = 0;
-    if (lists * entry_s < LEAST_CHOICE_S)
+    if (entries * entry_s < LEAST_CHOICE_S)
+    {
+        snprintf(b->stats->choice, sizeof b->stats->choice,
+                 "by lists, %.3g entries: too few to count other ways",
+                 entries);
         return OJ_OK;
+    }
     OJ_TRY(oj_similar_bitmap_work(b, &work, err));
-    *pay = work.n_pairs * (work.n_words_read * word_s + work.near * count_s) <
-           lists * (entry_s + work.near_bits * count_s);
+    lists_s = entries * (entry_s + work.near_bits * count_s);
+    bitmaps_s =
+        work.n_pairs * (work.n_words_read * word_s + work.near * count_s);
+    *pay = bitmaps_s < lists_s;
+    snprintf(b->stats->choice, sizeof b->stats->choice,
+             "by %s; lists: %.3g entries, %.2g s; %s bitmaps of %d bits: "
+             "%.3g pairs, %.2g s, on one thread",
+             *pay ? "bitmaps" : "lists", entries, lists_s,
+             b->self->side.n_tokens > 64 * (int64_t)work.n_words ? "hashed"
+                                                                 : "exact",
+             64 * work.n_words, work.n_pairs, bitmaps_s);
     return OJ_OK;
 }
 
@@ -340,7 +355,8 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
                          const struct oj_flat *input, struct oj_matches *out,
                          struct oj_stats *stats, struct oj_error *err)
 {
-    struct similar_batch b = {.self = (void *)wrapped, .way = way};
+    struct similar_batch b = {
+        .self = (void *)wrapped, .way = way, .stats = stats};
     double start = oj_clock_seconds();
     oj_status status = join_rows(&b, input, out, err);
     for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)

@@ -114,7 +114,8 @@ enum similar_way
 
 struct similar_batch
 {
-    enum similar_way way; /* of joins that take every pair */
+    enum similar_way way;   /* of joins that take every pair */
+    struct oj_stats *stats; /* gets the choice */
     struct similar_index *self;
     struct oj_similar_rows rows;
     struct similar_side own;          /* the input rows, */

@@ -188,7 +188,11 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
+    /* at most a token a byte and one more a word; what is not used costs
+     * nothing */
+    int64_t n_bytes = t->texts->offset[s->end] - t->texts->offset[s->first];
     (void)thread;
+    OJ_ROOM(s->token, 0, n_bytes + n_bytes / 2, s->cap_token, err);
     for (int64_t row = s->first; row < s->end; row++)
     {
         if ((row - s->first) % ROWS_AT_ONCE == 0)
