@@ -353,7 +353,7 @@ def check_around_texts_alone():
     fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)
 
 
-def check_within_a_distance():
+def check_most_similar_within_a_distance():
     """The most similar of those that are near."""
     two = Two()
     best = {i: [(v, j) for v, j in list_ if near_by(two.a_rows[i], two.b_rows[j], 9)]
