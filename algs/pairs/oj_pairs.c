@@ -1,6 +1,24 @@
 #include "oj_pairs.h"
 
+#include "../base/cpu_lane_loops.h"
+
 #include <string.h>
+
+static void fill_most_apart(const struct oj_text_condition *condition,
+                            struct oj_pair_filter *filter)
+{
+    for (int a = 0; a < OJ_SHORT_TEXT; a++)
+    {
+        for (int b = 0; b < OJ_SHORT_TEXT; b++)
+        {
+            int most = a < b ? a : b;
+            int common =
+                most > 0 ? (int)oj_text_least_common(condition, a, b) : 1;
+            filter->most_apart[a][b] =
+                (int8_t)(common > most ? -1 : a + b - 2 * common);
+        }
+    }
+}
 
 oj_status oj_pair_filter_make(const struct oj_relation *relation,
                               const struct oj_flat *input,
@@ -8,7 +26,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                               struct oj_pair_filter *out, struct oj_error *err)
 {
     int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
-    struct oj_pair_filter filter = {0, relation, input, join_side};
+    struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}};
     if (input->n_features == 0 || join_side->n_features == 0)
     {
         *out = filter; /* no pairs; an empty layer may lack the arrays */
@@ -35,6 +53,8 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
+    if (relation->n_similar > 0)
+        fill_most_apart(&relation->similar[0], &filter);
     *out = filter;
     return OJ_OK;
 }
@@ -101,6 +121,19 @@ static int is_near(const struct oj_pair_filter *f, int64_t row, int64_t feature)
                               feature) <= f->relation->vector.max_difference;
 }
 
+/* 0: by sizes and bits two texts of the first condition are not similar. */
+OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
+                             int64_t feature)
+{
+    const struct oj_token_sets *a = f->input->texts, *b = f->join_side->texts;
+    int64_t n_a = a->size[row], n_b = b->size[feature];
+    const uint64_t *s = a->bits[row].word, *t = b->bits[feature].word;
+    return n_a >= OJ_SHORT_TEXT || n_b >= OJ_SHORT_TEXT ||
+           __builtin_popcountll(s[0] ^ t[0]) +
+                   __builtin_popcountll(s[1] ^ t[1]) <=
+               f->most_apart[n_a][n_b];
+}
+
 /* Sizes and bits first, which are side by side: were all that they leave open
  * in common, the condition would have to hold. */
 static int are_similar(const struct oj_text_condition *condition,
@@ -115,8 +148,8 @@ static int are_similar(const struct oj_text_condition *condition,
     return common > 0 && oj_text_is_similar(condition, common, n_a, n_b);
 }
 
-int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
-                          int64_t feature)
+OJ_COUNT_CLONES int oj_pair_filter_passes(const struct oj_pair_filter *filter,
+                                          int64_t row, int64_t feature)
 {
     const struct oj_relation *relation = filter->relation;
     const struct oj_flat *a = filter->input, *b = filter->join_side;
@@ -131,6 +164,8 @@ int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
         return 0;
     if (a->exclude_class != NULL && a->exclude_class[row] >= 0 &&
         a->exclude_class[row] == b->exclude_class[feature])
+        return 0;
+    if (relation->n_similar > 0 && !may_be_similar(filter, row, feature))
         return 0;
     for (int i = 0; i < relation->n_similar; i++)
     {

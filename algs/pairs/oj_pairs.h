@@ -12,12 +12,20 @@
 extern "C" {
 #endif
 
+enum
+{
+    OJ_SHORT_TEXT = 64 /* tokens, not so many */
+};
+
 /** The conditions of a join on a batch; borrows the two sides. */
 struct oj_pair_filter
 {
     int is_needed; /**< 0: every pair may count */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
+    /** Of the first condition on texts: bits in which similar sets of so many
+     *  tokens differ at most; -1: none are. */
+    int8_t most_apart[OJ_SHORT_TEXT][OJ_SHORT_TEXT];
 };
 
 /** The filter of a batch. OJ_ERR_ARG when one side lacks what the other or the
@@ -36,6 +44,17 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
                                     int64_t row, int64_t feature)
 {
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
+}
+
+/** Fetches what will first be asked of a feature. */
+static inline void oj_pair_filter_fetch(const struct oj_pair_filter *filter,
+                                        int64_t feature)
+{
+    if (filter->relation->n_similar > 0)
+    {
+        __builtin_prefetch(&filter->join_side->texts[0].size[feature]);
+        __builtin_prefetch(&filter->join_side->texts[0].bits[feature]);
+    }
 }
 
 /** The similarity of the texts of a condition of relation; both have tokens. */

@@ -66,6 +66,10 @@ struct oj_stats
      */
     int64_t n_undecided_pairs;
     char undecided_text[128]; /**< GEOS's reason for the first of them */
+
+    /** The work of each way that the last batch could have gone, as counted
+     *  before it went one of them, and which; "" where there is one way. */
+    char choice[192];
 };
 
 enum oj_device_use

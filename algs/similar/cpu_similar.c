@@ -7,6 +7,7 @@
 #include "../../flatten/base/oj_threads.h"
 #include "../base/cpu_lane_loops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum
@@ -23,11 +24,7 @@ enum
 static void free_side(struct oj_index *wrapped)
 {
     struct similar_index *self = (void *)wrapped;
-    oj_free(self->class_size);
-    oj_free(self->class_start);
-    oj_free(self->by_size);
-    oj_free(self->offset);
-    oj_free(self->entry);
+    oj_similar_side_free(&self->side);
 }
 
 /* Nothing outlives its batch. */
@@ -36,133 +33,17 @@ static void free_batches(struct oj_index *wrapped)
     (void)wrapped;
 }
 
-/* The rows that have tokens, by rising size; *n of them, in *order, which is
- * one of the two arrays. */
-static oj_status sort_rows(const struct oj_token_sets *sets,
-                           struct oj_keyed **first, struct oj_keyed **second,
-                           int64_t *n, struct oj_error *err)
+/* Tokens that some row has, by the greatest number. */
+static int64_t count_tokens(const struct oj_token_sets *sets)
 {
-    struct oj_keyed *sorted;
-    int64_t at = 0;
-    OJ_NEW(*first, sets->n_rows, err);
-    OJ_NEW(*second, sets->n_rows, err);
+    int64_t n = 0;
     for (int64_t row = 0; row < sets->n_rows; row++)
     {
-        struct oj_keyed keyed = {(uint64_t)sets->size[row], row};
-        if (sets->size[row] > 0)
-            (*first)[at++] = keyed;
+        int64_t end = sets->offset[row + 1];
+        if (end > sets->offset[row] && sets->token[end - 1] >= n)
+            n = (int64_t)sets->token[end - 1] + 1;
     }
-    sorted = oj_radix_sort(*first, *second, at);
-    if (sorted == *second)
-    {
-        *second = *first;
-        *first = sorted;
-    }
-    *n = at;
-    return OJ_OK;
-}
-
-/* First tokens of a set of so many that are enough for any partner. */
-static int64_t prefix_of(const struct oj_text_condition *condition,
-                         int64_t size)
-{
-    int64_t low = 1, high = size; /* the smallest partner */
-    while (low < high)
-    {
-        int64_t middle = (low + high) / 2;
-        if (oj_text_least_common(condition, middle, size) <= middle)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return size - oj_text_least_common(condition, low, size) + 1;
-}
-
-static oj_status make_classes(struct similar_index *self,
-                              const struct oj_keyed *order, int64_t n,
-                              struct oj_error *err)
-{
-    int64_t n_classes = 0;
-    for (int64_t i = 0; i < n; i++)
-        n_classes += i == 0 || order[i].key != order[i - 1].key;
-    OJ_NEW(self->class_size, n_classes, err);
-    OJ_NEW(self->class_start, n_classes + 1, err);
-    OJ_NEW(self->by_size, n, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        self->by_size[i] = (int32_t)order[i].value;
-        if (i > 0 && order[i].key == order[i - 1].key)
-            continue;
-        self->class_start[self->n_classes] = i;
-        self->class_size[self->n_classes++] = (int32_t)order[i].key;
-    }
-    self->class_start[n_classes] = n;
-    return OJ_OK;
-}
-
-/* Walks the first tokens of all features: counts those of each list, or fills
- * the lists, each from its offset on. */
-static void walk_prefixes(struct similar_index *self,
-                          const struct oj_token_sets *sets,
-                          const struct oj_keyed *order, int64_t n, int fills)
-{
-    const struct oj_text_condition *condition = self->args.relation.similar;
-    int64_t prefix = 0, of_equals = 0, class = -1;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t row = order[i].value, size = (int64_t)order[i].key;
-        const uint32_t *token = sets->token + sets->offset[row];
-        int64_t n_unknown = size - (sets->offset[row + 1] - sets->offset[row]);
-        if (i == 0 || order[i].key != order[i - 1].key)
-        {
-            class ++;
-            prefix = prefix_of(condition, size);
-            of_equals = size - oj_text_least_common(condition, size, size) + 1;
-        }
-        /* tokens without a number are the rarest, and have no list */
-        for (int64_t t = 0; t < prefix - n_unknown; t++)
-        {
-            int64_t list = 2 * (int64_t)token[t] + (t + n_unknown >= of_equals);
-            int64_t at = self->offset[list]++;
-            if (!fills)
-                continue;
-            self->entry[at].bits = sets->bits[row];
-            self->entry[at].feature = (uint32_t)row;
-            self->entry[at].class = (uint32_t) class;
-        }
-    }
-}
-
-static oj_status make_lists(struct similar_index *self,
-                            const struct oj_keyed *order, int64_t n,
-                            struct oj_error *err)
-{
-    const struct oj_token_sets *sets = &self->args.join_side->texts[0];
-    int64_t n_tokens = 0, n_lists, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t end = sets->offset[order[i].value + 1];
-        if (end > sets->offset[order[i].value] &&
-            sets->token[end - 1] >= n_tokens)
-            n_tokens = (int64_t)sets->token[end - 1] + 1;
-    }
-    n_lists = 2 * n_tokens;
-    OJ_NEW_ZEROED(self->offset, n_lists + 1, err);
-    self->n_tokens = n_tokens;
-    OJ_TRY(make_classes(self, order, n, err));
-    walk_prefixes(self, sets, order, n, 0);
-    for (int64_t t = 0; t <= n_lists; t++)
-    {
-        int64_t count = self->offset[t];
-        self->offset[t] = sum;
-        sum += count;
-    }
-    OJ_NEW(self->entry, sum, err);
-    walk_prefixes(self, sets, order, n, 1);
-    memmove(self->offset + 1, self->offset,
-            (size_t)n_lists * sizeof *self->offset);
-    self->offset[0] = 0;
-    return OJ_OK;
+    return n;
 }
 
 static oj_status build(struct oj_index *wrapped,
@@ -170,25 +51,20 @@ static oj_status build(struct oj_index *wrapped,
                        struct oj_error *err)
 {
     struct similar_index *self = (void *)wrapped;
-    struct oj_keyed *order = NULL, *room = NULL;
+    struct similar_side *side = &self->side;
     double start = oj_clock_seconds();
-    int64_t n = 0;
-    oj_status status = OJ_OK;
     self->args = *args;
     if (args->join_side->n_features == 0)
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
         return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
-    status = sort_rows(&args->join_side->texts[0], &order, &room, &n, err);
-    if (status == OJ_OK)
-        status = make_lists(self, order, n, err);
-    oj_free(order);
-    oj_free(room);
-    OJ_TRY(status);
+    OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
+    OJ_TRY(oj_similar_side_list(side, args->relation.similar,
+                                count_tokens(side->sets), err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
-        self->offset[2 * self->n_tokens] * (int64_t)sizeof *self->entry +
-        2 * self->n_tokens * (int64_t)sizeof *self->offset;
+        side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
+        2 * side->n_tokens * (int64_t)sizeof *side->offset;
     return OJ_OK;
 }
 
@@ -199,18 +75,19 @@ oj_status oj_similar_needs_make(const struct similar_index *self,
                                 int64_t size, struct similar_needs *out,
                                 struct oj_error *err)
 {
+    int64_t n_classes = self->side.n_classes;
     if (out->size == size)
         return OJ_OK;
     if (out->common == NULL)
-        OJ_NEW(out->common, self->n_classes, err);
+        OJ_NEW(out->common, n_classes, err);
     if (out->distance == NULL)
-        OJ_NEW(out->distance, self->n_classes, err);
+        OJ_NEW(out->distance, n_classes, err);
     out->size = size;
-    out->first = self->n_classes;
+    out->first = n_classes;
     out->above = out->end = 0;
-    for (int64_t c = 0; c < self->n_classes; c++)
+    for (int64_t c = 0; c < n_classes; c++)
     {
-        int64_t other = self->class_size[c];
+        int64_t other = self->side.class_size[c];
         int64_t most = size < other ? size : other;
         int64_t common = oj_text_least_common(condition, size, other);
         int fits = common <= most;
@@ -255,12 +132,12 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
                               const struct similar_needs *needs, int64_t first,
                               int64_t end, struct oj_error *err)
 {
-    const struct similar_index *self = b->self;
+    const struct similar_side *side = &b->self->side;
     const struct oj_similar_rows *rows = &b->rows;
     const struct oj_token_sets *in = &rows->input, *join = &rows->join_side;
     const struct oj_token_bits bits = in->bits[row];
-    const struct similar_entry *e = self->entry + self->offset[list];
-    const struct similar_entry *last = self->entry + self->offset[list + 1];
+    const struct similar_entry *e = side->entry + side->offset[list];
+    const struct similar_entry *last = side->entry + side->offset[list + 1];
     if (last - e > SHORT_LIST)
     {
         e = find_class(e, last - e, first);
@@ -269,7 +146,7 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
     b->worker[thread].n_candidates += last - e;
     for (; e < last; e++)
     {
-        int32_t feature = (int32_t)e->feature;
+        int32_t feature = (int32_t)e->row;
         int64_t common;
         if (__builtin_popcountll(e->bits.word[0] ^ bits.word[0]) +
                 __builtin_popcountll(e->bits.word[1] ^ bits.word[1]) >
@@ -300,7 +177,7 @@ OJ_COUNT_CLONES static oj_status search_row(struct similar_batch *b, int thread,
         end = oj_similar_class_beyond(needs, needs->first, end, left);
         if (end <= needs->first)
             break;
-        if (token[i] >= b->self->n_tokens)
+        if (token[i] >= b->self->side.n_tokens)
             continue;
         OJ_TRY(read_list(b, thread, row, token[i], 2 * (int64_t)token[i], needs,
                          needs->first, end, err));
@@ -320,7 +197,7 @@ static oj_status join_row(int64_t i, int thread, void *user,
     const struct oj_relation *relation = &b->self->args.relation;
     const struct oj_text_condition *own = &relation->similar[0];
     struct oj_ranking *ranking = &b->rows.ranking[thread];
-    int64_t row = b->order[i].value, size = b->rows.input.size[row];
+    int64_t row = b->input->by_size[i], size = b->rows.input.size[row];
     int round = relation->k < OJ_EVERY_PAIR ? 0 : OJ_SIMILAR_ROUNDS - 1;
     OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
     for (; round < OJ_SIMILAR_ROUNDS; round++)
@@ -369,23 +246,14 @@ static oj_status make_all_needs(struct similar_batch *b, int *is_possible,
                                 struct oj_error *err)
 {
     const struct oj_text_condition *own = b->self->args.relation.similar;
-    int64_t place = -1;
-    *is_possible = 0;
-    for (int64_t i = 0; i < b->n; i++)
-        b->n_sizes += i == 0 || b->order[i].key != b->order[i - 1].key;
-    if (b->n_sizes > MOST_NEEDS / (b->self->n_classes + 1))
+    int64_t n = b->input->n_classes;
+    *is_possible = n * b->self->side.n_classes <= MOST_NEEDS;
+    if (!*is_possible)
         return OJ_OK;
-    OJ_NEW_ZEROED(b->needs, b->n_sizes, err);
-    OJ_NEW(b->place, b->n, err);
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        int64_t size = (int64_t)b->order[i].key;
-        if (i == 0 || b->order[i].key != b->order[i - 1].key)
-            OJ_TRY(oj_similar_needs_make(b->self, own, size, &b->needs[++place],
-                                         err));
-        b->place[i] = (int32_t)place;
-    }
-    *is_possible = 1;
+    OJ_NEW_ZEROED(b->needs, n, err);
+    for (int64_t c = 0; c < n; c++)
+        OJ_TRY(oj_similar_needs_make(b->self, own, b->input->class_size[c],
+                                     &b->needs[c], err));
     return OJ_OK;
 }
 
@@ -404,51 +272,57 @@ oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
 
 /* 1 when bitmaps are less work than lists.  Seconds on one core (publications,
  * 2-grams): an entry, a word of a pair, and a pair that is counted. */
-static oj_status bitmaps_pay(const struct similar_batch *b,
-                             const struct similar_probes *probes, int *pay,
+static oj_status bitmaps_pay(const struct similar_batch *b, int *pay,
                              struct oj_error *err)
 {
     const double entry_s = 1e-9, word_s = 0.06e-9, count_s = 100e-9;
     struct similar_bitmap_work work;
-    double lists = oj_similar_list_work(b, probes);
+    double entries = oj_similar_list_work(b), lists_s, bitmaps_s;
     *pay = 0;
-    if (lists * entry_s < LEAST_CHOICE_S)
+    if (entries * entry_s < LEAST_CHOICE_S)
+    {
+        snprintf(b->stats->choice, sizeof b->stats->choice,
+                 "by lists, %.3g entries: too few to count other ways",
+                 entries);
         return OJ_OK;
+    }
     OJ_TRY(oj_similar_bitmap_work(b, &work, err));
-    *pay = work.n_pairs * (work.n_words_read * word_s + work.near * count_s) <
-           lists * (entry_s + work.near_bits * count_s);
+    lists_s = entries * (entry_s + work.near_bits * count_s);
+    bitmaps_s =
+        work.n_pairs * (work.n_words_read * word_s + work.near * count_s);
+    *pay = bitmaps_s < lists_s;
+    snprintf(b->stats->choice, sizeof b->stats->choice,
+             "by %s; lists: %.3g entries, %.2g s; %s bitmaps of %d bits: "
+             "%.3g pairs, %.2g s, on one thread",
+             *pay ? "bitmaps" : "lists", entries, lists_s,
+             b->self->side.n_tokens > 64 * (int64_t)work.n_words ? "hashed"
+                                                                 : "exact",
+             64 * work.n_words, work.n_pairs, bitmaps_s);
     return OJ_OK;
 }
 
-static oj_status join_by_work(struct similar_batch *b,
-                              struct similar_probes *probes,
-                              struct oj_error *err)
+static oj_status join_by_work(struct similar_batch *b, struct oj_error *err)
 {
     int pay = b->way == OJ_BY_BITMAPS;
-    if (!pay)
-        OJ_TRY(oj_similar_probes_make(b, probes, err));
+    if (!pay && !b->is_self)
+        OJ_TRY(oj_similar_side_list(&b->own, b->self->args.relation.similar,
+                                    b->self->side.n_tokens, err));
     if (b->way == OJ_BY_LESS_WORK)
-        OJ_TRY(bitmaps_pay(b, probes, &pay, err));
+        OJ_TRY(bitmaps_pay(b, &pay, err));
     return pay ? oj_similar_join_bitmaps(b, err)
-               : oj_similar_join_lists(b, probes, err);
+               : oj_similar_join_lists(b, err);
 }
 
 static oj_status join_every_pair(struct similar_batch *b, int *is_possible,
                                  struct oj_error *err)
 {
-    struct similar_probes probes = {0};
     oj_status status = make_all_needs(b, is_possible, err);
     b->near = oj_token_planes_kernel();
     if (status == OJ_OK && *is_possible)
-    {
-        b->is_self = are_same(&b->rows.input, &b->rows.join_side);
-        status = join_by_work(b, &probes, err);
-    }
-    oj_similar_probes_free(&probes);
-    for (int64_t i = 0; b->needs != NULL && i < b->n_sizes; i++)
-        oj_similar_needs_free(&b->needs[i]);
+        status = join_by_work(b, err);
+    for (int64_t c = 0; b->needs != NULL && c < b->input->n_classes; c++)
+        oj_similar_needs_free(&b->needs[c]);
     oj_free(b->needs);
-    oj_free(b->place);
     return status;
 }
 
@@ -458,12 +332,18 @@ static oj_status join_rows(struct similar_batch *b, const struct oj_flat *input,
                            struct oj_matches *out, struct oj_error *err)
 {
     int n_threads = b->self->args.options.n_threads, is_done = 0;
+    int takes_all = b->self->args.relation.k == OJ_EVERY_PAIR;
     OJ_TRY(
         oj_similar_rows_open(&b->rows, &b->self->args, input, n_threads, err));
     OJ_NEW_ZEROED(b->worker, n_threads, err);
-    if (b->rows.input.n_rows > 0)
-        OJ_TRY(sort_rows(&b->rows.input, &b->order, &b->room, &b->n, err));
-    if (b->n > 0 && b->self->args.relation.k == OJ_EVERY_PAIR)
+    b->is_self = takes_all && b->rows.input.n_rows > 0 &&
+                 are_same(&b->rows.input, &b->rows.join_side);
+    b->input = b->is_self ? &b->self->side : &b->own;
+    if (!b->is_self)
+        OJ_TRY(oj_similar_side_sort(&b->rows.input, &b->own, err));
+    b->n = b->input->n_classes > 0 ? b->input->class_start[b->input->n_classes]
+                                   : 0;
+    if (b->n > 0 && takes_all)
         OJ_TRY(join_every_pair(b, &is_done, err));
     if (!is_done)
         OJ_TRY(
@@ -475,7 +355,8 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
                          const struct oj_flat *input, struct oj_matches *out,
                          struct oj_stats *stats, struct oj_error *err)
 {
-    struct similar_batch b = {.self = (void *)wrapped, .way = way};
+    struct similar_batch b = {
+        .self = (void *)wrapped, .way = way, .stats = stats};
     double start = oj_clock_seconds();
     oj_status status = join_rows(&b, input, out, err);
     for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)
@@ -489,8 +370,7 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
         oj_free(w->class);
     }
     oj_free(b.worker);
-    oj_free(b.order);
-    oj_free(b.room);
+    oj_similar_side_free(&b.own);
     oj_similar_rows_close(&b.rows);
     stats->refine_s += oj_clock_seconds() - start;
     return status;

@@ -1,9 +1,10 @@
 /** Pairs of similar texts on the CPU: what its ways to candidates share.
  *
- *  list     of each token two, of the join features that have it among their
+ *  list     of each token two, of the rows of a side that have it among their
  *           first tokens, by rising size: where partners of any size find it,
  *           and further back, where only larger ones do
- *  entry    [ bits | feature | class ]    class: of features with one size
+ *  entry    [ bits | row | class | place ]    class: of rows with one size;
+ *           place of the token in the set, at most 255
  *
  *  A set of a tokens that has o in common with another has one of them among
  *  any a - o + 1 of its own, so among its a - o + 1 rarest.
@@ -27,18 +28,46 @@ enum
 struct similar_entry
 {
     struct oj_token_bits bits;
-    uint32_t feature, class;
+    uint32_t row;
+    uint32_t class : 24, place : 8;
 };
+
+enum
+{
+    OJ_SIMILAR_MOST_PLACE = 255
+};
+
+/* The rows of a side that have tokens, by size, and lists of them. Owner;
+ * zeroed memory is a valid empty one. */
+struct similar_side
+{
+    const struct oj_token_sets *sets;
+    int64_t n_classes, n_tokens;
+    int32_t *class_size;  /* [n_classes] ascending */
+    int64_t *class_start; /* [n_classes + 1] into by_size */
+    int32_t *by_size;
+    int64_t *offset; /* [2 n_tokens + 1] into entry; NULL: no lists */
+    struct similar_entry *entry;
+};
+
+OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
+                                           struct similar_side *side,
+                                           struct oj_error *err);
+
+/* The lists of tokens below n_tokens, of sides that are sorted. */
+OJ_MUST_USE oj_status oj_similar_side_list(
+    struct similar_side *side, const struct oj_text_condition *condition,
+    int64_t n_tokens, struct oj_error *err);
+
+void oj_similar_side_free(struct similar_side *side);
+
+/* Of place i in by_size. */
+int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
 struct similar_index
 {
     struct oj_index_args args;
-    int64_t n_classes, n_tokens;
-    int32_t *class_size;  /* [n_classes] ascending */
-    int64_t *class_start; /* [n_classes + 1] into by_size */
-    int32_t *by_size;     /* the features that have tokens */
-    int64_t *offset;      /* [2 n_tokens + 1] into entry */
-    struct similar_entry *entry;
+    struct similar_side side;
 };
 
 /* What sets of one size need of those of each class; of one threshold. */
@@ -52,10 +81,23 @@ struct similar_needs
     int32_t *distance; /* [n_classes] bits that may differ; -1: no pair */
 };
 
+/* A pair that bits leave open, and the tokens in common that it needs. */
+struct similar_candidate
+{
+    uint32_t row, feature, token;
+    int32_t common;
+};
+
+enum
+{
+    OJ_SIMILAR_AT_ONCE = 64 /* candidates whose sets are fetched together */
+};
+
 struct similar_worker
 {
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
-    int64_t n_candidates;
+    int64_t n_candidates, n_open;
+    struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
     /* of the list at hand */
     uint64_t *word, *near;
     uint32_t *class;
@@ -72,18 +114,18 @@ enum similar_way
 
 struct similar_batch
 {
-    enum similar_way way; /* of joins that take every pair */
+    enum similar_way way;   /* of joins that take every pair */
+    struct oj_stats *stats; /* gets the choice */
     struct similar_index *self;
     struct oj_similar_rows rows;
-    int64_t n;                     /* input rows that have tokens */
-    struct oj_keyed *order, *room; /* [n] by size; their memory */
-    struct similar_worker *worker; /* [n_threads] */
+    struct similar_side own;          /* the input rows, */
+    const struct similar_side *input; /* or those of the join side, which */
+    int is_self;                      /* are the same: each pair is met once */
+    int64_t n;                        /* input rows that have tokens */
+    struct similar_worker *worker;    /* [n_threads] */
 
     /* of those joins */
-    int is_self; /* the batch is the join side: each pair is met once */
-    int64_t n_sizes;
-    struct similar_needs *needs; /* [n_sizes] of rows, ascending */
-    int32_t *place;              /* [n] into needs, of rows by size */
+    struct similar_needs *needs; /* [input->n_classes] */
     oj_token_planes_near *near;
 };
 
@@ -144,28 +186,13 @@ OJ_MUST_USE oj_status oj_similar_put_both(struct similar_batch *b, int thread,
                                           int64_t row, int64_t feature,
                                           int64_t common, struct oj_error *err);
 
-/* The rows by token. */
-struct similar_probes
-{
-    int64_t *offset; /* [tokens + 1] into probe */
-    struct similar_probe *probe;
-};
-
-/* Zeroed memory is a valid empty one. */
-OJ_MUST_USE oj_status oj_similar_probes_make(const struct similar_batch *b,
-                                             struct similar_probes *out,
-                                             struct oj_error *err);
-void oj_similar_probes_free(struct similar_probes *probes);
-
 /* Entries of lists that there are to compare with rows; of some of the rows,
  * evenly spaced, scaled up. */
-double oj_similar_list_work(const struct similar_batch *b,
-                            const struct similar_probes *probes);
+double oj_similar_list_work(const struct similar_batch *b);
 
 /* All pairs of the batch, token by token: the rows that have one among their
  * first tokens against the features that do. */
 OJ_MUST_USE oj_status oj_similar_join_lists(struct similar_batch *b,
-                                            const struct similar_probes *probes,
                                             struct oj_error *err);
 
 /* What all pairs of sets with sizes that fit would cost, by a sample that does

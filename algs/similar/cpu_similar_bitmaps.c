@@ -32,7 +32,7 @@ struct bitmap_join
 };
 
 /* Enough for a bit for each token, as far as that goes. */
-static int words_of(const struct similar_index *self)
+static int words_of(const struct similar_side *self)
 {
     int n = 1;
     while (n < MOST_WORDS && 64 * n < self->n_tokens)
@@ -42,7 +42,7 @@ static int words_of(const struct similar_index *self)
 
 /* Of the tokens that the dictionary has. word: a word is stride behind the one
  * before. */
-static void set_bits(const struct similar_index *self, int n_words,
+static void set_bits(const struct similar_side *self, int n_words,
                      const struct oj_token_sets *sets, int64_t row,
                      uint64_t *word, int64_t stride)
 {
@@ -59,7 +59,7 @@ static void set_bits(const struct similar_index *self, int n_words,
 }
 
 /* Tokens of a row that no feature has. */
-static int64_t count_unknown(const struct similar_index *self,
+static int64_t count_unknown(const struct similar_side *self,
                              const struct oj_token_sets *sets, int64_t row)
 {
     int64_t end = sets->offset[row + 1], n = end;
@@ -73,7 +73,7 @@ static int64_t count_unknown(const struct similar_index *self,
 static void fill_planes(int64_t first, int64_t end, void *user)
 {
     struct bitmap_join *t = user;
-    const struct similar_index *self = t->b->self;
+    const struct similar_side *self = &t->b->self->side;
     for (int64_t i = first; i < end; i++)
     {
         int64_t feature = self->by_size[i];
@@ -84,7 +84,7 @@ static void fill_planes(int64_t first, int64_t end, void *user)
 
 static oj_status make_planes(struct bitmap_join *t, struct oj_error *err)
 {
-    const struct similar_index *self = t->b->self;
+    const struct similar_side *self = &t->b->self->side;
     int64_t n = self->class_start[self->n_classes];
     t->planes.n_words = words_of(self);
     t->planes.stride = n;
@@ -122,10 +122,10 @@ static oj_status start_row(const struct bitmap_join *t, int64_t i,
                            struct oj_error *err)
 {
     const struct similar_batch *b = t->b;
-    const struct similar_index *self = b->self;
+    const struct similar_side *self = &b->self->side;
     int64_t n_unknown;
-    r->row = b->order[i].value;
-    r->needs = &b->needs[b->place[i]];
+    r->row = b->input->by_size[i];
+    r->needs = &b->needs[oj_similar_class_at(b->input, i)];
     r->low = r->needs->end > r->needs->first
                  ? self->class_start[r->needs->first]
                  : 0;
@@ -150,7 +150,7 @@ static int64_t common_of(const struct bitmap_join *t,
                          const struct bitmap_row *r, int64_t place)
 {
     const struct oj_similar_rows *rows = &t->b->rows;
-    int64_t feature = t->b->self->by_size[place], differ = 0;
+    int64_t feature = t->b->self->side.by_size[place], differ = 0;
     if (!t->is_exact)
         return oj_token_sets_common(&rows->input, r->row, &rows->join_side,
                                     feature);
@@ -178,8 +178,8 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
             w->n_candidates++;
             if (common >= r->needs->common[t->class[place]])
                 OJ_TRY(oj_similar_put_both(t->b, thread, r->row,
-                                           t->b->self->by_size[place], common,
-                                           err));
+                                           t->b->self->side.by_size[place],
+                                           common, err));
         }
     }
     return OJ_OK;
@@ -234,7 +234,7 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
 {
     struct bitmap_join t = {.b = b};
     oj_status status = OJ_OK;
-    if (b->self->n_tokens == 0)
+    if (b->self->side.n_tokens == 0)
         return OJ_OK;
     status = make_planes(&t, err);
     if (status == OJ_OK)
@@ -259,7 +259,7 @@ static void sample_eight(const struct bitmap_join *t,
                          struct sample *sum)
 {
     const struct oj_similar_rows *rows = &t->b->rows;
-    const struct similar_index *self = t->b->self;
+    const struct similar_side *self = &t->b->self->side;
     int64_t n = r->high - at < 8 ? r->high - at : 8;
     int most = 0;
     for (int64_t i = at; i < at + n; i++)
@@ -302,19 +302,20 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
     struct sample sum = {1.0, 1.0, 0.0, 0.0};
     int64_t step = b->n / SAMPLED_ROWS + 1;
     double n_pairs = 0;
-    t.planes.n_words = words_of(b->self);
+    t.planes.n_words = words_of(&b->self->side);
     for (int64_t i = 0; i < b->n; i++)
     {
-        const struct similar_needs *needs = &b->needs[b->place[i]];
+        const struct similar_needs *needs =
+            &b->needs[oj_similar_class_at(b->input, i)];
         struct bitmap_row r;
         int32_t *limit = NULL;
         int64_t high;
         if (needs->end <= needs->first)
             continue;
-        high = b->self->class_start[needs->end];
+        high = b->self->side.class_start[needs->end];
         if (b->is_self && high > i + 1)
             high = i + 1;
-        n_pairs += (double)(high - b->self->class_start[needs->first]);
+        n_pairs += (double)(high - b->self->side.class_start[needs->first]);
         if (i % step != 0)
             continue;
         OJ_TRY(start_row(&t, i, &r, &limit, err));

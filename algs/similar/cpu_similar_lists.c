@@ -1,10 +1,9 @@
 /* Token by token: a list and the rows that look for it stay in the cache, and
  * its bits are compared eight at a time.  A pair is met at its first common
  * token alone.  Where the batch is the join side itself, each pair is met from
- * its larger set, and only the first lists are read.
- *
- *  probe    [ row | size | end ]   by token, then size; end: the first class
- *                                  whose sets the row cannot reach from here */
+ * its larger set, and only the first lists are read.  Sets of pairs that bits
+ * leave open lie anywhere in memory: those of many pairs are fetched before one
+ * is looked at (of city names that is a third of the time).  */
 #include "cpu_similar.h"
 
 #include "../../flatten/base/oj_array.h"
@@ -14,90 +13,60 @@
 
 enum
 {
-    TOKENS_AT_ONCE = 16, /* on one thread */
-    SAMPLED_PROBES = 1 << 10
+    TOKENS_AT_ONCE = 16, /* of a task */
+    SAMPLED_ROWS = 1 << 10
 };
 
-struct similar_probe
+/* The entries of features that have a token among their first. */
+struct feature_list
 {
-    uint32_t row;
-    int32_t needs; /* place of those of its size */
-    int32_t end;
+    const struct similar_entry *entry;
+    int64_t n_near, n; /* entries for partners of any size, and all */
+    struct oj_token_planes planes;
 };
 
-struct token_join
-{
-    struct similar_batch *b;
-    const struct similar_probes *probes;
-};
+/* ---- pairs that bits leave open ------------------------------------------ */
 
-/* ---- the rows by token --------------------------------------------------- */
-
-/* Counts the probes of each token, or fills them in, by rising size. */
-static void walk_rows(const struct similar_batch *b,
-                      struct similar_probes *probes, int fills)
+static oj_status count_open(struct similar_batch *b, int thread,
+                            struct oj_error *err)
 {
-    const struct oj_token_sets *in = &b->rows.input;
-    for (int64_t i = 0; i < b->n; i++)
+    struct similar_worker *w = &b->worker[thread];
+    const struct oj_token_sets *in = &b->rows.input, *join = &b->rows.join_side;
+    int64_t n = w->n_open;
+    w->n_open = 0;
+    for (int64_t i = 0; i < n; i++)
     {
-        int64_t row = b->order[i].value;
-        const struct similar_needs *needs = &b->needs[b->place[i]];
-        int64_t end = b->is_self ? needs->above : needs->end;
-        int64_t left =
-            in->offset[row + 1] - in->offset[row]; /* from token on */
-        for (const uint32_t *token = in->token + in->offset[row]; left > 0;
-             token++, left--)
-        {
-            int64_t at;
-            end = oj_similar_class_beyond(needs, needs->first, end, left);
-            if (end <= needs->first)
-                break;
-            if (*token >= b->self->n_tokens)
-                continue;
-            at = probes->offset[*token]++;
-            if (!fills)
-                continue;
-            probes->probe[at].row = (uint32_t)row;
-            probes->probe[at].needs = b->place[i];
-            probes->probe[at].end = (int32_t)end;
-        }
+        __builtin_prefetch(&in->offset[w->open[i].row]);
+        __builtin_prefetch(&join->offset[w->open[i].feature]);
     }
-}
-
-oj_status oj_similar_probes_make(const struct similar_batch *b,
-                                 struct similar_probes *out,
-                                 struct oj_error *err)
-{
-    int64_t n_tokens = b->self->n_tokens, sum = 0;
-    OJ_NEW_ZEROED(out->offset, n_tokens + 1, err);
-    walk_rows(b, out, 0);
-    for (int64_t i = 0; i <= n_tokens; i++)
+    for (int64_t i = 0; i < n; i++)
     {
-        int64_t count = out->offset[i];
-        out->offset[i] = sum;
-        sum += count;
+        __builtin_prefetch(&in->token[in->offset[w->open[i].row]]);
+        __builtin_prefetch(&join->token[join->offset[w->open[i].feature]]);
     }
-    OJ_NEW(out->probe, sum, err);
-    walk_rows(b, out, 1);
-    memmove(out->offset + 1, out->offset,
-            (size_t)n_tokens * sizeof *out->offset);
-    out->offset[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct similar_candidate *c = &w->open[i];
+        int64_t common =
+            oj_similar_common(in, c->row, join, c->feature, c->token);
+        if (common >= c->common)
+            OJ_TRY(oj_similar_put_both(b, thread, c->row, c->feature, common,
+                                       err));
+    }
     return OJ_OK;
-}
-
-void oj_similar_probes_free(struct similar_probes *probes)
-{
-    oj_free(probes->offset);
-    oj_free(probes->probe);
 }
 
 /* ---- a token ------------------------------------------------------------- */
 
-/* The bits of n entries side by side. */
-static oj_status spread(struct similar_worker *w, const struct similar_entry *e,
-                        int64_t n, struct oj_token_planes *planes,
+/* The features that have the token, and their bits side by side. */
+static oj_status spread(const struct similar_batch *b, struct similar_worker *w,
+                        int64_t token, struct feature_list *list,
                         struct oj_error *err)
 {
+    const struct similar_side *side = &b->self->side;
+    const int64_t *offset = side->offset + 2 * token;
+    const struct similar_entry *e = side->entry + offset[0];
+    int64_t n = offset[b->is_self ? 1 : 2] - offset[0];
     OJ_ROOM(w->word, 0, 2 * n, w->cap_word, err);
     OJ_ROOM(w->class, 0, n, w->cap_class, err);
     OJ_ROOM(w->near, 0, n / OJ_PLANE_BLOCK + 1, w->cap_near, err);
@@ -107,10 +76,10 @@ static oj_status spread(struct similar_worker *w, const struct similar_entry *e,
         w->word[n + i] = e[i].bits.word[1];
         w->class[i] = e[i].class;
     }
-    planes->n_words = 2;
-    planes->stride = n;
-    planes->word = w->word;
-    planes->class = w->class;
+    list->entry = e;
+    list->n_near = offset[1] - offset[0];
+    list->n = n;
+    list->planes = (struct oj_token_planes){2, n, w->word, w->class};
     return OJ_OK;
 }
 
@@ -129,83 +98,106 @@ OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
     return from;
 }
 
-/* The pairs of a row with entries from low to high of a list. */
-static oj_status join_entries(struct token_join *t, int thread, int64_t row,
-                              const struct similar_needs *needs, uint32_t token,
-                              const struct oj_token_planes *planes,
-                              const struct similar_entry *entry, int64_t low,
-                              int64_t high, struct oj_error *err)
+/* The pairs of a row with features from low to high of a list. */
+OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
+                                 const struct similar_entry *row,
+                                 uint32_t token,
+                                 const struct feature_list *list, int64_t low,
+                                 int64_t high, struct oj_error *err)
 {
-    struct similar_worker *w = &t->b->worker[thread];
+    struct similar_worker *w = &b->worker[thread];
+    const struct similar_needs *needs = &b->needs[row->class];
     if (low >= high)
         return OJ_OK;
     w->n_candidates += high - low;
-    t->b->near(planes, low, high - low, t->b->rows.input.bits[row].word,
-               needs->distance, w->near);
+    b->near(&list->planes, low, high - low, row->bits.word, needs->distance,
+            w->near);
     for (int64_t i = 0; i * OJ_PLANE_BLOCK < high - low; i++)
     {
         for (uint64_t near = w->near[i]; near != 0; near &= near - 1)
         {
             const struct similar_entry *e =
-                entry + low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
-            int64_t common =
-                oj_similar_common(&t->b->rows.input, row, &t->b->rows.join_side,
-                                  e->feature, token);
-            if (common >= needs->common[e->class])
-                OJ_TRY(oj_similar_put_both(t->b, thread, row, e->feature,
-                                           common, err));
+                list->entry + low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
+            if (w->n_open == OJ_SIMILAR_AT_ONCE)
+                OJ_TRY(count_open(b, thread, err));
+            w->open[w->n_open++] = (struct similar_candidate){
+                row->row, e->row, token, needs->common[e->class]};
         }
     }
     return OJ_OK;
 }
 
-static oj_status join_token(int64_t token, int thread, void *user,
-                            struct oj_error *err)
+/* Classes of features that a row can be similar to when the token is the first
+ * in common: up to this one. */
+OJ_INLINE int64_t end_of(const struct similar_batch *b,
+                         const struct similar_entry *row)
 {
-    struct token_join *t = user;
-    const struct similar_index *self = t->b->self;
-    struct oj_token_planes planes;
-    const struct similar_entry *entry = self->entry + self->offset[2 * token];
-    int64_t n_near = self->offset[2 * token + 1] - self->offset[2 * token];
-    int64_t n = self->offset[2 * token + 2] - self->offset[2 * token];
+    const struct similar_needs *needs = &b->needs[row->class];
+    int64_t left = b->input->class_size[row->class] - row->place;
+    return oj_similar_class_beyond(
+        needs, needs->first, b->is_self ? needs->above : needs->end, left);
+}
+
+/* The pairs of rows, n by rising size, with the features of a list. */
+static oj_status join_list(struct similar_batch *b, int thread,
+                           const struct similar_entry *row, int64_t n,
+                           uint32_t token, const struct feature_list *list,
+                           struct oj_error *err)
+{
+    const uint32_t *class = list->planes.class;
     int64_t low = 0, own = 0;
-    const struct similar_probe *p = t->probes->probe + t->probes->offset[token];
-    const struct similar_probe *p_end =
-        t->probes->probe + t->probes->offset[token + 1];
-    if (t->b->is_self)
-        n = n_near;
-    if (p == p_end || n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_check_cancel(self->args.options.cancel, err));
-    OJ_TRY(spread(&t->b->worker[thread], entry, n, &planes, err));
-    for (; p < p_end; p++)
+    for (const struct similar_entry *last = row + n; row < last; row++)
     {
-        const struct similar_needs *needs = &t->b->needs[p->needs];
-        int64_t end;
-        while (low < n_near && planes.class[low] < needs -> first)
+        const struct similar_needs *needs = &b->needs[row->class];
+        int64_t end_class = end_of(b, row), end, from;
+        if (end_class <= needs->first)
+            continue;
+        while (low < list->n_near && class[low] < needs -> first)
             low++;
-        end = find_class(planes.class, low, n_near, p->end);
-        if (t->b->is_self) /* up to the row itself */
+        end = find_class(class, low, list->n_near, end_class);
+        if (b->is_self) /* up to the row itself */
         {
-            while (own < n_near &&
-                   (planes.class[own] <
-                        needs -> above - 1 ||
-                                     (planes.class[own] == needs->above - 1 &&
-                                      entry[own].feature <= p->row)))
+            while (own < list->n_near &&
+                   (class[own] < row -> class ||
+                                            (class[own] == row->class &&
+                                             list->entry[own].row <= row->row)))
                 own++;
             end = end < own ? end : own;
         }
-        OJ_TRY(join_entries(t, thread, p->row, needs, (uint32_t)token, &planes,
-                            entry, low, end, err));
-        if (p->end > needs->above && !t->b->is_self)
-        {
-            int64_t from = find_class(planes.class, n_near, n, needs->above);
-            OJ_TRY(join_entries(
-                t, thread, p->row, needs, (uint32_t)token, &planes, entry, from,
-                find_class(planes.class, from, n, p->end), err));
-        }
+        OJ_TRY(join_entries(b, thread, row, token, list, low, end, err));
+        if (b->is_self || end_class <= needs->above)
+            continue;
+        from = find_class(class, list->n_near, list->n, needs->above);
+        OJ_TRY(join_entries(b, thread, row, token, list, from,
+                            find_class(class, from, list->n, end_class), err));
     }
     return OJ_OK;
+}
+
+static oj_status join_token(struct similar_batch *b, int thread, int64_t token,
+                            struct oj_error *err)
+{
+    const int64_t *offset = b->input->offset + 2 * token;
+    struct feature_list list;
+    if (offset[2] == offset[0])
+        return OJ_OK;
+    OJ_TRY(spread(b, &b->worker[thread], token, &list, err));
+    for (int i = 0; i < 2 && list.n > 0; i++)
+        OJ_TRY(join_list(b, thread, b->input->entry + offset[i],
+                         offset[i + 1] - offset[i], (uint32_t)token, &list,
+                         err));
+    return OJ_OK;
+}
+
+static oj_status join_tokens(int64_t task, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct similar_batch *b = user;
+    int64_t first = task * TOKENS_AT_ONCE, end = first + TOKENS_AT_ONCE;
+    OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
+    for (int64_t t = first; t < end && t < b->input->n_tokens; t++)
+        OJ_TRY(join_token(b, thread, t, err));
+    return count_open(b, thread, err);
 }
 
 /* ---- a batch ------------------------------------------------------------- */
@@ -224,35 +216,32 @@ static int64_t find_entry(const struct similar_entry *e, int64_t low,
     return low;
 }
 
-double oj_similar_list_work(const struct similar_batch *b,
-                            const struct similar_probes *probes)
+double oj_similar_list_work(const struct similar_batch *b)
 {
-    const struct similar_index *self = b->self;
-    int64_t n = probes->offset[self->n_tokens], step = n / SAMPLED_PROBES + 1;
+    const struct similar_side *side = &b->self->side;
+    const int64_t *offset = b->input->offset;
+    int64_t n = offset[2 * side->n_tokens], step = n / SAMPLED_ROWS + 1;
     double sum = 0;
     int64_t next = 0;
-    for (int64_t token = 0; token < self->n_tokens; token++)
+    for (int64_t token = 0; token < side->n_tokens; token++)
     {
-        const struct similar_entry *e = self->entry;
-        int64_t low = self->offset[2 * token];
-        int64_t high = self->offset[2 * token + (b->is_self ? 1 : 2)];
-        for (; next < probes->offset[token + 1]; next += step)
+        int64_t low = side->offset[2 * token];
+        int64_t high = side->offset[2 * token + (b->is_self ? 1 : 2)];
+        for (; next < offset[2 * token + 2]; next += step)
         {
-            const struct similar_probe *p = &probes->probe[next];
-            const struct similar_needs *needs = &b->needs[p->needs];
+            const struct similar_entry *row = &b->input->entry[next];
+            int64_t first = b->needs[row->class].first, end = end_of(b, row);
             /* the two lists as one, which is not much more */
-            sum += (double)(find_entry(e, low, high, p->end) -
-                            find_entry(e, low, high, needs->first));
+            if (end > first)
+                sum += (double)(find_entry(side->entry, low, high, end) -
+                                find_entry(side->entry, low, high, first));
         }
     }
     return sum * (double)step;
 }
 
-oj_status oj_similar_join_lists(struct similar_batch *b,
-                                const struct similar_probes *probes,
-                                struct oj_error *err)
+oj_status oj_similar_join_lists(struct similar_batch *b, struct oj_error *err)
 {
-    struct token_join t = {b, probes};
-    return oj_parallel_try(b->rows.n_threads, b->self->n_tokens, TOKENS_AT_ONCE,
-                           join_token, &t, err);
+    int64_t n = (b->input->n_tokens + TOKENS_AT_ONCE - 1) / TOKENS_AT_ONCE;
+    return oj_parallel_try(b->rows.n_threads, n, 1, join_tokens, b, err);
 }

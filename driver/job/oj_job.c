@@ -309,9 +309,11 @@ static int is_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
+    /* a text has at most a token a byte */
+    int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
-                                      counts->n_vertices);
+                                      counts->n_vertices, most_tokens);
     return bytes > job->command->memory / n_shares(job->command);
 }
 
@@ -333,6 +335,8 @@ static oj_status open_tiles(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
     const struct oj_command *command = job->command;
+    job->tiles.n_texts = job->relation.n_similar;
+    job->tiles.has_vectors = job->relation.vector.is_asked;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
                         spill->reading.n_fields, &job->tiles.columns, err));
     return oj_tiles_open(
@@ -374,8 +378,8 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
     struct oj_job *job = spill->job;
     const struct oj_row_values values = {NULL, spill->batch.attributes};
     struct oj_flat flat;
-    OJ_TRY(
-        oj_job_make_flat(job, 1, 1, &spill->batch, &spill->work, &flat, err));
+    OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
+                            &flat, err));
     OJ_TRY(keep_fids(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
                         err);
@@ -396,6 +400,8 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
+    if (job->sides.texts != NULL)
+        OJ_TRY(oj_row_texts_order(job->sides.texts, job->tiles.number, err));
     return oj_tiles_finish(&job->tiles, err);
 }
 
@@ -424,12 +430,6 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     double start = oj_clock_seconds();
     int unique;
     oj_status status;
-    if (oj_relation_compares_attributes(&job->relation))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side is larger than -memory, and with -%s it "
-                       "has to fit in it: allow more, give the smaller layer "
-                       "as join_ds, or leave fields out with -join_select",
-                       job->relation.n_similar > 0 ? "similar" : "vector");
     spill.job = job;
     spill.reading = oj_job_read_options(job, &job->join);
     spill.reading.keep_attributes = 1;

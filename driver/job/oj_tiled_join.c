@@ -12,6 +12,8 @@
 
 #define PIECE_BYTES (64 * 1024) /* of the file, at one access */
 
+#define INDEX_BYTES_PER_TOKEN 32 /* of joins by similarity alone */
+
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
@@ -24,7 +26,16 @@ struct head
     double max_distance;
     int32_t on_class, exclude_class;
     int64_t columns; /* that are there */
-    int64_t n_wkb;
+    int64_t n_wkb;   /* 0: no geometry */
+    int64_t n_dimensions;
+};
+
+/* What the record of a text starts with; its tokens follow. */
+struct text_head
+{
+    int64_t n_tokens; /* of the dictionary */
+    int64_t size;
+    struct oj_token_bits bits;
 };
 
 /* A join feature that a batch has found, by number. */
@@ -74,6 +85,10 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     flat.max_distance = features->max_distance;
     flat.on_class = features->on_class;
     flat.exclude_class = features->exclude_class;
+    flat.n_texts = features->n_texts;
+    flat.texts = features->n_texts > 0 ? features->texts : NULL;
+    flat.vectors.value = features->vector;
+    flat.vectors.n_dimensions = features->n_dimensions;
     return flat;
 }
 
@@ -82,6 +97,8 @@ oj_status oj_feature_set_clear(struct oj_feature_set *features,
 {
     struct oj_table *table = features->table;
     oj_flat_buf_clear(&features->buf);
+    for (int i = 0; i < features->n_texts; i++)
+        features->sets[i].n_rows = 0;
     if (table == NULL)
         return OJ_OK;
     OJ_TRY(oj_table_new_like(table, &features->table, err));
@@ -98,16 +115,52 @@ void oj_feature_set_free(struct oj_feature_set *features)
     oj_free(features->on_class);
     oj_free(features->exclude_class);
     oj_free(features->place);
+    for (int i = 0; i < features->n_texts; i++)
+        oj_token_sets_free(&features->sets[i]);
+    oj_free(features->vector);
     oj_free(features->piece.byte);
     memset(features, 0, sizeof *features);
+}
+
+/* number: NULL, or of each text the numbers that its tokens get. */
+static oj_status add_texts(struct oj_feature_set *features,
+                           const struct oj_flat *flat, int64_t from,
+                           uint32_t *const *number, struct oj_error *err)
+{
+    features->n_texts = flat->n_texts;
+    for (int i = 0; i < flat->n_texts; i++)
+    {
+        OJ_TRY(oj_token_sets_add(&features->sets[i], &flat->texts[i], from,
+                                 number != NULL ? number[i] : NULL, err));
+        features->texts[i] = oj_token_sets_view(&features->sets[i]);
+    }
+    return OJ_OK;
+}
+
+static oj_status add_vector(struct oj_feature_set *features,
+                            const struct oj_flat *flat, int64_t from,
+                            struct oj_error *err)
+{
+    int64_t d = flat->vectors.n_dimensions;
+    int64_t at = features->buf.n_features * d;
+    if (flat->vectors.value == NULL)
+        return OJ_OK;
+    OJ_ROOM(features->vector, at, at + d, features->cap_vector, err);
+    features->n_dimensions = d;
+    memcpy(features->vector + at, flat->vectors.value + from * d,
+           (size_t)d * sizeof *features->vector);
+    return OJ_OK;
 }
 
 /* What stands beside the geometry. */
 static oj_status add_columns(struct oj_feature_set *features,
                              const struct oj_flat *flat, int64_t from,
-                             int64_t ordinal, struct oj_error *err)
+                             int64_t ordinal, uint32_t *const *number,
+                             struct oj_error *err)
 {
     int64_t n = features->buf.n_features;
+    OJ_TRY(add_texts(features, flat, from, number, err));
+    OJ_TRY(add_vector(features, flat, from, err));
     OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->ordinal[n] = ordinal;
     if (flat->max_distance != NULL)
@@ -134,7 +187,7 @@ oj_status oj_feature_set_add(struct oj_feature_set *features,
                              const struct oj_flat *flat, int64_t from,
                              int64_t ordinal, struct oj_error *err)
 {
-    OJ_TRY(add_columns(features, flat, from, ordinal, err));
+    OJ_TRY(add_columns(features, flat, from, ordinal, NULL, err));
     return oj_flat_buf_copy(&features->buf, flat, from,
                             flat->fid != NULL ? flat->fid[from] : -1, err);
 }
@@ -287,6 +340,43 @@ static oj_status decode_value(const unsigned char **at, OGRFieldType type,
 
 /* ---- records ------------------------------------------------------------ */
 
+static oj_status put_texts(struct oj_bytes *bytes, const struct oj_flat *flat,
+                           int64_t row, struct oj_error *err)
+{
+    for (int i = 0; i < flat->n_texts; i++)
+    {
+        const struct oj_token_sets *sets = &flat->texts[i];
+        int64_t first = sets->offset[row], n = sets->offset[row + 1] - first;
+        const struct text_head head = {n, sets->size[row], sets->bits[row]};
+        OJ_TRY(put(bytes, &head, sizeof head, err));
+        OJ_TRY(put(bytes, sets->token + first, 4 * n, err));
+    }
+    return OJ_OK;
+}
+
+/* A text of a record as the only row of a layer; its tokens lie there. */
+struct record_text
+{
+    int64_t offset[2];
+    int32_t size;
+    struct oj_token_bits bits;
+};
+
+static void take_texts(const unsigned char **at, int n,
+                       struct record_text *text, struct oj_token_sets *sets)
+{
+    for (int i = 0; i < n; i++)
+    {
+        struct text_head head;
+        memcpy(&head, take(at, sizeof head), sizeof head);
+        text[i] = (struct record_text){
+            {0, head.n_tokens}, (int32_t)head.size, head.bits};
+        sets[i] = (struct oj_token_sets){1, text[i].offset,
+                                         take(at, 4 * head.n_tokens),
+                                         &text[i].size, &text[i].bits};
+    }
+}
+
 /* Holds the record of feature i of flat, whose attributes are row i. */
 static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
                             int64_t i, const struct oj_row_values *values,
@@ -305,12 +395,18 @@ static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
         (f->max_distance != NULL ? HAS_MAX_DISTANCE : 0) |
             (f->on_class != NULL ? HAS_ON_CLASS : 0) |
             (f->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0),
-        oj_wkb_size(f, i, 0)};
+        oj_wkb_size(f, i, 0),
+        f->vectors.value != NULL ? f->vectors.n_dimensions : 0};
     int64_t start = bytes->n, length;
     unsigned char *to;
     OJ_TRY(put(bytes, &head, sizeof head, err));
     OJ_TRY(add_room(bytes, head.n_wkb, &to, err));
-    oj_wkb_write(flat, i, 0, to);
+    if (head.n_wkb > 0)
+        oj_wkb_write(flat, i, 0, to);
+    OJ_TRY(put_texts(bytes, flat, i, err));
+    if (head.n_dimensions > 0)
+        OJ_TRY(put(bytes, oj_vector_at(&f->vectors, i), 8 * head.n_dimensions,
+                   err));
     for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
@@ -348,11 +444,16 @@ static oj_status take_attributes(const unsigned char *at,
     return status;
 }
 
-/* Adds the feature of a record, which lies at place. */
-static oj_status take_record(const unsigned char *record, int64_t place,
+/* Adds the feature of a record of tiles, which lies at place.  One without a
+ * vector may be from before their length was known. */
+static oj_status take_record(const struct oj_tiles *tiles,
+                             const unsigned char *record, int64_t place,
                              struct oj_feature_set *features,
                              struct oj_error *err)
 {
+    double none[OJ_MOST_DIMENSIONS];
+    struct record_text text[OJ_MOST_TEXTS];
+    struct oj_token_sets sets[OJ_MOST_TEXTS];
     const unsigned char *at = record;
     int64_t n = features->buf.n_features;
     struct oj_flat columns = {0};
@@ -360,6 +461,21 @@ static oj_status take_record(const unsigned char *record, int64_t place,
     struct head head;
     memcpy(&head, take(&at, sizeof head), sizeof head);
     wkb = take(&at, head.n_wkb);
+    take_texts(&at, tiles->n_texts, text, sets);
+    columns.texts = sets;
+    columns.n_texts = tiles->n_texts;
+    if (tiles->has_vectors)
+    {
+        columns.vectors.n_dimensions =
+            tiles->n_dimensions > 0 ? tiles->n_dimensions : 1;
+        columns.vectors.value = take(&at, 8 * head.n_dimensions);
+    }
+    if (tiles->has_vectors && head.n_dimensions == 0)
+    {
+        for (int64_t i = 0; i < columns.vectors.n_dimensions; i++)
+            none[i] = NAN;
+        columns.vectors.value = none;
+    }
     if (head.columns & HAS_MAX_DISTANCE)
         columns.max_distance = &head.max_distance;
     if (head.columns & HAS_ON_CLASS)
@@ -370,7 +486,10 @@ static oj_status take_record(const unsigned char *record, int64_t place,
         OJ_TRY(take_attributes(at, features->table, err));
     OJ_ROOM(features->place, n, n + 1, features->cap_place, err);
     features->place[n] = place;
-    OJ_TRY(add_columns(features, &columns, 0, head.ordinal, err));
+    OJ_TRY(
+        add_columns(features, &columns, 0, head.ordinal, tiles->number, err));
+    if (head.n_wkb == 0)
+        return oj_flat_buf_add_null(&features->buf, head.fid, err);
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
 }
 
@@ -382,9 +501,11 @@ struct oj_tile
     int64_t n_bytes;    /* oj_tiles_estimate() */
 };
 
-int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices)
+int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices,
+                          int64_t n_tokens)
 {
-    return record_bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices;
+    return record_bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
+           INDEX_BYTES_PER_TOKEN * n_tokens;
 }
 
 oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
@@ -425,20 +546,31 @@ static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
     return OJ_OK;
 }
 
+/* Tokens of all texts of a feature. */
+static int64_t count_tokens(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t n = 0;
+    for (int i = 0; i < flat->n_texts; i++)
+        n += flat->texts[i].size[feature];
+    return n;
+}
+
 oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                        const struct oj_row_values *values,
                        int64_t first_ordinal, struct oj_error *err)
 {
     struct oj_bytes *held = &tiles->held;
+    tiles->n_dimensions = flat->vectors.n_dimensions;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end, start = held->n;
         oj_flat_vertices(flat, i, &first, &end);
-        if (first == end)
+        if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
             continue;
         OJ_TRY(put_record(tiles, flat, i, values, first_ordinal + i, err));
         OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
-                           oj_tiles_estimate(held->n - start, end - first),
+                           oj_tiles_estimate(held->n - start, end - first,
+                                             count_tokens(flat, i)),
                            err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(oj_tiles_finish(tiles, err));
@@ -474,7 +606,7 @@ static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
         while (at < piece->n &&
                at + (length = record_length(piece->byte + at)) <= piece->n)
         {
-            OJ_TRY(take_record(piece->byte + at, first + at, side, err));
+            OJ_TRY(take_record(tiles, piece->byte + at, first + at, side, err));
             at += length;
         }
         /* One that is longer than a piece is read whole. */
@@ -512,6 +644,8 @@ oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
 void oj_tiles_close(struct oj_tiles *tiles)
 {
     oj_table_free(tiles->columns);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_free(tiles->number[i]);
     oj_free(tiles->tile);
     oj_free(tiles->held.byte);
     oj_temporary_file_close(&tiles->file);
@@ -736,12 +870,19 @@ static oj_status merge(struct oj_tiled_join *join, int64_t n_rows,
     return renumber(join, out, err);
 }
 
+/* 1 when of a row's pairs in all tiles only the k best stay. */
+static int keeps_best(const struct oj_relation *relation)
+{
+    return oj_relation_sorts_by_measure(relation) &&
+           relation->k < OJ_EVERY_PAIR;
+}
+
 /* Of the nearest join features in each tile only the nearest of all are kept,
  * so that their number does not grow with that of the tiles. */
 static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
                               struct oj_error *err)
 {
-    if (!oj_relation_sorts_by_measure(&join->relation) ||
+    if (!keeps_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge(join, n_rows, &join->matches, err));
@@ -758,11 +899,10 @@ static oj_status join_tiles(struct oj_tiled_join *join,
 {
     int64_t n = join->tiles->n_tiles, n_rows = input->n_features;
     int backwards = join->loaded > 0;
-    oj_answers_start(&join->answers,
-                     oj_relation_sorts_by_measure(&join->relation)
-                         ? 0
-                         : join->options.max_batch_pairs,
-                     n_rows, 1);
+    oj_answers_start(
+        &join->answers,
+        keeps_best(&join->relation) ? 0 : join->options.max_batch_pairs, n_rows,
+        1);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load(join, backwards ? n - 1 - i : i, err));

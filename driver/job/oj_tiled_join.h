@@ -4,7 +4,8 @@
  *   record record record | record record | record record record ...
  *   tile 0                 tile 1          tile 2
  *
- *   record:  struct head | WKB | attributes: per column 0, or 1 and the value
+ *   record:  struct head | WKB | of each text its set: size, bits, tokens |
+ *            vector | attributes: per column 0, or 1 and the value
  *
  *  Each batch is joined with one tile after the other, and the answers are
  *  merged into what a join with the whole layer gives, pair for pair and in the
@@ -24,6 +25,7 @@
 #include "../../algs/engine/oj_join.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_classes.h"
+#include "../source/oj_row_texts.h"
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */
 struct oj_bytes
@@ -46,8 +48,13 @@ struct oj_feature_set
     double *max_distance;   /**< [buf.n_features] or NULL, as in struct */
     int32_t *on_class;      /**< oj_flat */
     int32_t *exclude_class;
+    int n_texts;
+    struct oj_token_sets_buf sets[OJ_MOST_TEXTS]; /**< of texts, */
+    struct oj_token_sets texts[OJ_MOST_TEXTS];    /**< and their views */
+    int64_t n_dimensions;
+    double *vector; /**< [n_dimensions buf.n_features] or NULL */
     int64_t cap_ordinal, cap_place, cap_max_distance, cap_on_class;
-    int64_t cap_exclude_class;
+    int64_t cap_exclude_class, cap_vector;
     struct oj_bytes piece; /**< scratch: what was read of the file */
 };
 
@@ -81,21 +88,29 @@ struct oj_tiles
     struct oj_table *columns; /**< owned: an empty table with the columns of the
                                    attributes to keep, or NULL; the caller makes
                                    it first */
+    int n_texts;              /**< of each feature; the caller's to set, */
+    int has_vectors;          /**< before the first is added */
+    int64_t n_dimensions;     /**< of vectors, 0: not known yet */
+    uint32_t *number[OJ_MOST_TEXTS]; /**< owned: numbers of tokens for those in
+                                          records (oj_dictionary_order()), or
+                                          NULL; the caller's to set after the
+                                          last is added */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
 
 /** Bytes that features take in memory together with what a join builds over
- *  them: record_bytes are those of their records. */
-int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices);
+ *  them: record_bytes are those of their records, n_tokens those of texts. */
+int64_t oj_tiles_estimate(int64_t record_bytes, int64_t n_vertices,
+                          int64_t n_tokens);
 
 /** Opens tiles of at most memory bytes, or of one feature.
  *  near: a path beside which the file is to be (oj_temporary.h) */
 OJ_MUST_USE oj_status oj_tiles_open(struct oj_tiles *tiles, const char *near,
                                     int64_t memory, struct oj_error *err);
 
-/** Adds the features of flat that have parts; row i of values and ordinal
- *  first_ordinal + i belong to feature i. */
+/** Adds the features of flat that have parts, texts or vectors; row i of values
+ * and ordinal first_ordinal + i belong to feature i. */
 OJ_MUST_USE oj_status oj_tiles_add(struct oj_tiles *tiles,
                                    const struct oj_flat *flat,
                                    const struct oj_row_values *values,

@@ -361,6 +361,8 @@ static void print_engine(const struct explanation *e)
          oj_counted(oj_join_threads(engine), "thread", "threads"));
     if (oj_join_reason(engine)[0] != '\0')
         line("", "%s", oj_join_reason(engine));
+    if (oj_join_stats(engine)->choice[0] != '\0')
+        line("", "%s", oj_join_stats(engine)->choice);
     if (e->run->pass.rows.aggregation != NULL)
         print_aggregation(e);
     if (!e->run->pass.rows.streams_join)

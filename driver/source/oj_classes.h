@@ -16,6 +16,14 @@
 
 struct oj_classes;
 
+/** What rows are to columns that both sides are compared by. */
+enum oj_insertion
+{
+    OJ_LOOK_UP = 0,
+    OJ_INSERT_ALL, /**< all rows of the side that is looked up */
+    OJ_INSERT_SOME /**< of a side that comes in pieces */
+};
+
 /** A field of one side: its place among the fields read, and its type. */
 struct oj_class_field
 {

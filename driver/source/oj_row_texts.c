@@ -79,15 +79,32 @@ static oj_status make_sets(struct oj_row_texts *texts, int condition,
     const struct oj_texts of_rows = {flat->n_features, work->offset,
                                      work->bytes};
     struct oj_dictionary **dictionary = &texts->dictionaries->of[condition];
-    if (!insert)
+    if (insert == OJ_LOOK_UP)
         return oj_dictionary_find(*dictionary, &of_rows, flat->fid,
                                   texts->n_threads, texts->cancel,
                                   &work->made[condition], err);
-    oj_dictionary_free(*dictionary);
-    *dictionary = NULL;
-    return oj_dictionary_make(&of_rows, flat->fid, &texts->rules,
-                              texts->n_threads, texts->cancel, dictionary,
-                              &work->made[condition], err);
+    if (insert == OJ_INSERT_ALL)
+    {
+        oj_dictionary_free(*dictionary);
+        *dictionary = NULL;
+    }
+    return oj_dictionary_add(&of_rows, flat->fid, &texts->rules,
+                             insert == OJ_INSERT_ALL, texts->n_threads,
+                             texts->cancel, dictionary, &work->made[condition],
+                             err);
+}
+
+oj_status oj_row_texts_order(struct oj_row_texts *texts,
+                             uint32_t *number[OJ_MOST_TEXTS],
+                             struct oj_error *err)
+{
+    struct oj_dictionaries *all = texts->dictionaries;
+    for (int i = 0; i < all->n; i++)
+    {
+        if (all->of[i] != NULL)
+            OJ_TRY(oj_dictionary_order(all->of[i], &number[i], err));
+    }
+    return OJ_OK;
 }
 
 static int64_t count_without(const struct oj_row_sets *work, int n_texts,
@@ -117,7 +134,7 @@ oj_status oj_row_texts_make(struct oj_row_texts *texts, int side, int insert,
         OJ_TRY(make_sets(texts, i, insert, flat, work, err));
         work->view[i] = oj_token_sets_view(&work->made[i]);
     }
-    if (insert) /* all of a side at once */
+    if (insert == OJ_INSERT_ALL) /* no more of them */
     {
         oj_free(work->bytes);
         work->bytes = NULL;

@@ -52,12 +52,19 @@ OJ_MUST_USE oj_status oj_row_texts_new(
     const int *cancel, struct oj_row_texts **out, struct oj_error *err);
 
 /** Sets flat->texts, which borrows from work, for its rows.
- *  insert      the rows are all of a side, and make the dictionary
+ *  insert      enum oj_insertion: whether the rows make the dictionary
  *  *n_without  how many lack one of the texts: they join nothing */
 OJ_MUST_USE oj_status oj_row_texts_make(
     struct oj_row_texts *texts, int side, int insert,
     const struct oj_row_values *values, struct oj_row_sets *work,
     struct oj_flat *flat, int64_t *n_without, struct oj_error *err);
+
+/** The last piece of a side has been inserted: tokens have new numbers from now
+ *  on, of condition i number[i] [tokens so far], the caller's, also after an
+ *  error; NULL stays where there was no row. */
+OJ_MUST_USE oj_status oj_row_texts_order(struct oj_row_texts *texts,
+                                         uint32_t *number[OJ_MOST_TEXTS],
+                                         struct oj_error *err);
 
 /** Bytes of the memory that it holds. */
 int64_t oj_row_sets_bytes(const struct oj_row_sets *sets);

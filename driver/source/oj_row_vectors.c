@@ -102,14 +102,16 @@ static int weigh(const struct oj_row_vectors *v, double *out)
     return v->norm != OJ_NORM_COSINE || sum >= DBL_MIN;
 }
 
-/* By the first row that has numbers. */
+/* By the first row that has numbers; 0 while a piece to come may have it. */
 static oj_status count_dimensions(struct oj_row_vectors *v, int side,
+                                  int insert,
                                   const struct oj_row_values *values,
                                   const struct oj_flat *flat,
                                   struct oj_error *err)
 {
     int64_t n = 0;
-    for (int64_t row = 0; n == 0 && row < flat->n_features; row++)
+    for (int64_t row = 0;
+         insert != OJ_LOOK_UP && n == 0 && row < flat->n_features; row++)
     {
         n = read_row(v, side, values, row);
         if (n > OJ_MOST_DIMENSIONS)
@@ -120,7 +122,7 @@ static oj_status count_dimensions(struct oj_row_vectors *v, int side,
                 (long long)(flat->fid != NULL ? flat->fid[row] : row),
                 OJ_MOST_DIMENSIONS);
     }
-    v->n_dimensions = n > 0 ? n : 1;
+    v->n_dimensions = n > 0 || insert == OJ_INSERT_SOME ? n : 1;
     return OJ_OK;
 }
 
@@ -131,8 +133,8 @@ oj_status oj_row_vectors_make(struct oj_row_vectors *v, int side, int insert,
                               struct oj_error *err)
 {
     int64_t n = flat->n_features, d;
-    if (insert)
-        OJ_TRY(count_dimensions(v, side, values, flat, err));
+    if (insert == OJ_INSERT_ALL || v->n_dimensions == 0)
+        OJ_TRY(count_dimensions(v, side, insert, values, flat, err));
     d = v->n_dimensions;
     OJ_TRY(oj_reserve(value, 0, n * d, capacity, sizeof **value, err));
     for (int64_t row = 0; row < n; row++)

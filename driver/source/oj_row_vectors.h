@@ -27,7 +27,7 @@ oj_row_vectors_new(const struct oj_class_field *const fields[2], int n,
                    struct oj_row_vectors **out, struct oj_error *err);
 
 /** Sets flat->vectors, which borrows *value, for its rows.
- *  insert      the rows are all of a side, and say how many dimensions there
+ *  insert      enum oj_insertion: the rows say how many dimensions there
  *              are
  *  *n_without  rows without a vector are added to it
  *  OJ_ERR_DATA: the first list is longer than OJ_MOST_DIMENSIONS. */

@@ -105,8 +105,7 @@ int oj_sides_need_values(const struct oj_sides *sides, int side);
 
 /** flat: the rows as read on entry, what is joined of them on return; it then
  *  borrows from work. values: their fields, looked at only where
- *  oj_sides_need_values(). insert: for the rows of the side that is looked
- *  up. */
+ *  oj_sides_need_values(). insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_row_values *values,

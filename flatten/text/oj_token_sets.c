@@ -21,7 +21,9 @@ enum
 struct oj_dictionary
 {
     struct oj_token_rules rules;
-    struct oj_token_table table; /* rare ones first */
+    struct oj_token_table table; /* rare ones first, once they are ordered */
+    int64_t *n_rows;             /* [table.n] that have it, until then */
+    int64_t cap_n_rows;
 };
 
 /* Rows that one thread takes, and their tokens by numbers of its own. */
@@ -186,7 +188,11 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
+    /* at most a token a byte and one more a word; what is not used costs
+     * nothing */
+    int64_t n_bytes = t->texts->offset[s->end] - t->texts->offset[s->first];
     (void)thread;
+    OJ_ROOM(s->token, 0, n_bytes + n_bytes / 2, s->cap_token, err);
     for (int64_t row = s->first; row < s->end; row++)
     {
         if ((row - s->first) % ROWS_AT_ONCE == 0)
@@ -202,7 +208,7 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 
 struct counted_token
 {
-    int64_t n_rows;
+    int64_t n_rows, number;
     struct oj_token token;
 };
 
@@ -224,10 +230,9 @@ static int compare_counted(const void *left, const void *right)
     return order != 0 ? order : (n > m) - (n < m);
 }
 
-/* The tokens of all slices, each once, and how many rows have it. */
+/* Adds the tokens of all slices, each once, and how many rows have it. */
 static oj_status count_tokens(const struct tokenising *t,
-                              struct oj_token_table *all, int64_t **n_rows,
-                              int64_t *cap, struct oj_error *err)
+                              struct oj_dictionary *all, struct oj_error *err)
 {
     for (int i = 0; i < t->n_slices; i++)
     {
@@ -235,49 +240,61 @@ static oj_status count_tokens(const struct tokenising *t,
         for (int64_t j = 0; j < s->table.n; j++)
         {
             struct oj_token token = oj_token_table_get(&s->table, j);
-            int64_t n = all->n, number;
-            OJ_TRY(oj_token_table_put(all, &token, &number, err));
-            OJ_ROOM(*n_rows, n, n + 1, *cap, err);
+            int64_t n = all->table.n, number;
+            OJ_ROOM(all->n_rows, n, n + 1, all->cap_n_rows, err);
+            OJ_TRY(oj_token_table_put(&all->table, &token, &number, err));
             if (number == n)
-                (*n_rows)[n] = 0;
-            (*n_rows)[number] += s->n_rows[j];
+                all->n_rows[n] = 0;
+            all->n_rows[number] += s->n_rows[j];
         }
     }
     return OJ_OK;
 }
 
-static oj_status number_tokens(const struct oj_token_table *all,
-                               const int64_t *n_rows,
+/* Their numbers by rarity; number[old] is the new one. */
+static oj_status number_tokens(const struct oj_dictionary *d,
                                struct oj_token_table *numbered,
-                               struct oj_error *err)
+                               uint32_t *number, struct oj_error *err)
 {
     struct counted_token *counted;
     oj_status status = OJ_OK;
-    OJ_NEW(counted, all->n, err);
-    for (int64_t i = 0; i < all->n; i++)
+    OJ_NEW(counted, d->table.n, err);
+    for (int64_t i = 0; i < d->table.n; i++)
     {
-        counted[i].n_rows = n_rows[i];
-        counted[i].token = oj_token_table_get(all, i);
+        counted[i].n_rows = d->n_rows[i];
+        counted[i].number = i;
+        counted[i].token = oj_token_table_get(&d->table, i);
     }
-    qsort(counted, (size_t)all->n, sizeof *counted, compare_counted);
-    for (int64_t i = 0, number; i < all->n && status == OJ_OK; i++)
-        status = oj_token_table_put(numbered, &counted[i].token, &number, err);
+    qsort(counted, (size_t)d->table.n, sizeof *counted, compare_counted);
+    for (int64_t i = 0, at; i < d->table.n && status == OJ_OK; i++)
+    {
+        status = oj_token_table_put(numbered, &counted[i].token, &at, err);
+        number[counted[i].number] = (uint32_t)i;
+    }
     oj_free(counted);
     return status;
 }
 
-static oj_status make_numbers(const struct tokenising *t,
-                              struct oj_token_table *numbered,
-                              struct oj_error *err)
+oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
+                              uint32_t **number, struct oj_error *err)
 {
-    struct oj_token_table all = {0};
-    int64_t *n_rows = NULL, cap = 0;
-    oj_status status = count_tokens(t, &all, &n_rows, &cap, err);
-    if (status == OJ_OK)
-        status = number_tokens(&all, n_rows, numbered, err);
-    oj_token_table_free(&all);
-    oj_free(n_rows);
-    return status;
+    struct oj_token_table numbered = {0};
+    uint32_t *to;
+    oj_status status;
+    OJ_NEW(to, dictionary->table.n, err);
+    status = number_tokens(dictionary, &numbered, to, err);
+    oj_token_table_free(status == OJ_OK ? &dictionary->table : &numbered);
+    if (status != OJ_OK)
+    {
+        oj_free(to);
+        return status;
+    }
+    dictionary->table = numbered;
+    oj_free(dictionary->n_rows);
+    dictionary->n_rows = NULL;
+    dictionary->cap_n_rows = 0;
+    *number = to;
+    return OJ_OK;
 }
 
 /* The dictionary's numbers of a slice's tokens, and how many of each row's
@@ -418,28 +435,53 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
-                             const struct oj_token_rules *rules, int n_threads,
-                             const int *cancel, struct oj_dictionary **out,
-                             struct oj_token_sets_buf *sets,
-                             struct oj_error *err)
+/* is_all: there are no other texts. */
+static oj_status insert_texts(struct tokenising *t, int n_threads, int is_all,
+                              struct oj_dictionary *dictionary,
+                              struct oj_error *err)
+{
+    uint32_t *number = NULL; /* of no use: no set has an earlier one */
+    OJ_TRY(tokenise(t, n_threads, err));
+    OJ_TRY(count_tokens(t, dictionary, err));
+    if (is_all)
+        OJ_TRY(oj_dictionary_order(dictionary, &number, err));
+    oj_free(number);
+    return fill_sets(t, err);
+}
+
+oj_status oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
+                            const struct oj_token_rules *rules, int is_all,
+                            int n_threads, const int *cancel,
+                            struct oj_dictionary **dictionary,
+                            struct oj_token_sets_buf *sets,
+                            struct oj_error *err)
 {
     struct tokenising t = {.rules = rules,
                            .texts = texts,
                            .fid = fid,
                            .cancel = cancel,
                            .sets = sets};
-    struct oj_dictionary *dictionary;
     oj_status status;
-    OJ_NEW_ZEROED(dictionary, 1, err);
-    dictionary->rules = *rules;
-    t.dictionary = dictionary;
-    status = tokenise(&t, n_threads, err);
-    if (status == OJ_OK)
-        status = make_numbers(&t, &dictionary->table, err);
-    if (status == OJ_OK)
-        status = fill_sets(&t, err);
+    if (*dictionary == NULL)
+    {
+        OJ_NEW_ZEROED(*dictionary, 1, err);
+        (*dictionary)->rules = *rules;
+    }
+    t.dictionary = *dictionary;
+    status = insert_texts(&t, n_threads, is_all, *dictionary, err);
     free_slices(&t);
+    return status;
+}
+
+oj_status oj_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
+                             const struct oj_token_rules *rules, int n_threads,
+                             const int *cancel, struct oj_dictionary **out,
+                             struct oj_token_sets_buf *sets,
+                             struct oj_error *err)
+{
+    struct oj_dictionary *dictionary = NULL;
+    oj_status status = oj_dictionary_add(texts, fid, rules, 1, n_threads,
+                                         cancel, &dictionary, sets, err);
     if (status == OJ_OK)
         *out = dictionary;
     else
@@ -469,7 +511,8 @@ oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
 int64_t oj_dictionary_bytes(const struct oj_dictionary *dictionary)
 {
     return (int64_t)sizeof *dictionary +
-           oj_token_table_bytes(&dictionary->table);
+           oj_token_table_bytes(&dictionary->table) +
+           8 * dictionary->cap_n_rows;
 }
 
 void oj_dictionary_free(struct oj_dictionary *dictionary)
@@ -477,6 +520,7 @@ void oj_dictionary_free(struct oj_dictionary *dictionary)
     if (dictionary == NULL)
         return;
     oj_token_table_free(&dictionary->table);
+    oj_free(dictionary->n_rows);
     oj_free(dictionary);
 }
 
@@ -487,6 +531,33 @@ struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets)
     struct oj_token_sets view = {sets->n_rows, sets->offset, sets->token,
                                  sets->size, sets->bits};
     return view;
+}
+
+oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
+                            const struct oj_token_sets *from, int64_t row,
+                            const uint32_t *number, struct oj_error *err)
+{
+    int64_t n = to->n_rows, first = from->offset[row];
+    int64_t n_tokens = from->offset[row + 1] - first, at;
+    OJ_ROOM(to->size, n, n + 1, to->cap_size, err);
+    OJ_ROOM(to->bits, n, n + 1, to->cap_bits, err);
+    OJ_ROOM(to->offset, n > 0 ? n + 1 : 0, n + 2, to->cap_offset, err);
+    if (n == 0)
+        to->offset[0] = 0;
+    at = to->offset[n];
+    OJ_ROOM(to->token, at, at + n_tokens, to->cap_token, err);
+    for (int64_t i = 0; i < n_tokens; i++)
+    {
+        uint32_t token = from->token[first + i];
+        to->token[at + i] = number != NULL ? number[token] : token;
+    }
+    if (number != NULL)
+        sort_tokens(to->token + at, n_tokens);
+    to->size[n] = from->size[row];
+    to->bits[n] = from->bits[row];
+    to->offset[n + 1] = at + n_tokens;
+    to->n_rows = n + 1;
+    return OJ_OK;
 }
 
 int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,

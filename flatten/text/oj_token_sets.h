@@ -115,10 +115,16 @@ struct oj_token_sets_buf
 
 struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets);
 
+/** Adds the set of a row. number: NULL, or the new numbers of its tokens. */
+OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
+                                        const struct oj_token_sets *from,
+                                        int64_t row, const uint32_t *number,
+                                        struct oj_error *err);
+
 void oj_token_sets_free(struct oj_token_sets_buf *sets);
 
-/** The tokens of the join side and their numbers. Does not change once made: to
- *  be read by any number of threads. */
+/** The tokens of the join side and their numbers. Does not change once all of
+ *  the side is in it: to be read by any number of threads. */
 struct oj_dictionary;
 
 /** Makes the dictionary of texts and their sets, on n_threads (0: all).
@@ -132,6 +138,21 @@ OJ_MUST_USE oj_status oj_dictionary_make(const struct oj_texts *texts,
                                          struct oj_dictionary **out,
                                          struct oj_token_sets_buf *sets,
                                          struct oj_error *err);
+
+/** The same of a side that comes in pieces: adds the tokens of some texts to
+ *  *dictionary, NULL at first, which is the caller's also after an error.
+ *  is_all: of all texts, otherwise tokens are numbered as they come */
+OJ_MUST_USE oj_status
+oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
+                  const struct oj_token_rules *rules, int is_all, int n_threads,
+                  const int *cancel, struct oj_dictionary **dictionary,
+                  struct oj_token_sets_buf *sets, struct oj_error *err);
+
+/** The last piece has come: rare tokens first from now on. *number [tokens],
+ *  the caller's, says what has become of the earlier numbers. */
+OJ_MUST_USE oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
+                                          uint32_t **number,
+                                          struct oj_error *err);
 
 /** The sets of a batch of the other side, by the dictionary's rules. */
 OJ_MUST_USE oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,

@@ -67,6 +67,8 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
         next_word(&field[0], &end, &second))
         return bad_line(number, "must have one word before the comma", err);
     OJ_TRY(read_field(line, n, &at, fold, &field[1], err));
+    if (at < n)
+        return bad_line(number, "has more than two columns", err);
     OJ_ROOM(map->offset, n_words > 0 ? n_words + 1 : 0, n_words + 2,
             map->cap_offset, err);
     start = n_words > 0 ? map->offset[n_words] : 0;

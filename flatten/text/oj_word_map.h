@@ -11,9 +11,9 @@ struct oj_word_map;
  *  be nothing, and several words; either may be in double quotes.  Empty lines
  *  count for nothing.  Both are folded, so the map belongs to one kind of
  *  folding.  A replaced word is not looked up again.
- *  Errors  OJ_ERR_DATA: a line without a comma, with no or several words before
- *          it, or with a word that came before and stood for something else,
- *          with its number; OJ_ERR_NOMEM */
+ *  Errors  OJ_ERR_DATA: a line without a comma or with a third column, with no
+ *          or several words before it, or with a word that came before and
+ * stood for something else, with its number; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status oj_word_map_make(const char *text, int64_t n,
                                        enum oj_fold fold,
                                        struct oj_word_map **out,

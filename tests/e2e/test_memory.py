@@ -177,6 +177,59 @@ def check_same_bytes():
     compare(("-op", "disjoint", "-limit", 20, "-how", "inner"), "input.gpkg", "polygons.gpkg")
 
 
+def named_places(path, seed, n):
+    """Points whose names come up again with an error, and numbers; the vectors of
+    the first rows are not there."""
+    r = random.Random(seed)
+    names = ["Old Mill Inn", "Café Müller", "North Star", "the star of the north", "Mill", None, "--"]
+
+    def name():
+        text = r.choice(names) or ""
+        return text + r.choice(("", " & Co", f" {r.randint(1, 40)}")) if text != "--" else text
+
+    rows = [(None if r.random() < 0.05 else f"POINT ({r.randint(0, 99)} {r.randint(0, 99)})",
+             {"id": i, "name": name(), "street": f"{r.randint(1, 9)} Elm Street",
+              "p": None if i < n / 2 and seed > 1 else r.randint(0, 40) / 4,
+              "v": None if i < n / 2 and seed > 1 else f"[{r.randint(0, 9)}, {r.randint(0, 9)}, {r.random()}]"})
+            for i in range(n)]
+    kind = ogr.wkbPoint if path.endswith(".gpkg") else ogr.wkbNone
+    return make(path, [(None if kind == ogr.wkbNone else shape, x) for shape, x in rows],
+                (("id", ogr.OFTInteger), ("name", ogr.OFTString), ("street", ogr.OFTString), ("p", ogr.OFTReal),
+                 ("v", ogr.OFTString)), None if kind == ogr.wkbNone else "EPSG:2263", kind)
+
+
+def check_texts_and_vectors():
+    """Sets of tokens and vectors are in the tiles, too; tokens have the numbers of
+    all tiles."""
+    a, b = named_places("a.gpkg", 1, 300), named_places("b.gpkg", 2, 3000)
+    dwithin = ("-op", "dwithin", "-max_distance", 9)
+    for words in (
+        (*dwithin, "-similar", "name:0.5"),
+        (*dwithin, "-similar", "name:0.4", "-similar", "name+street:1/3", "-tokens", "words"),
+        (*dwithin, "-similar", "name:0.4", "-one_to_one", "-how", "inner"),
+        (*dwithin, "-similar", "name:0.4", "-pick", "most_similar", "-batch", 77),
+        ("-op", "nearest", "-k", 2, "-similar", "name:0.6"),
+        ("-similar", "name:0.8", "-how", "inner"),
+        ("-similar", "name", "-k", 3, "-measure", "overlap"),
+        ("-similar", "name", "-k", 2, "-ties", "all", "-tokens", "2grams"),
+        ("-similar", "name:0.2", "-k", 4, "-max_distance", 12),
+        ("-similar", "name+street:0.7", "-on", "street", "-validate"),
+        (*dwithin, "-vector", "p", "-max_difference", 1),
+        ("-vector", "v", "-k", 3),
+        ("-vector", "v", "-norm", "cosine", "-max_difference", 0.01, "-similar", "name:0.5"),
+    ):
+        compare(words, a, b, "600K" if "-similar" in words else "200K")
+    compare((*dwithin, "-similar", "name:0.6", "-unordered_pairs", "-how", "inner"), b, b, "600K")
+    rows_of = []
+    for memory in ((), ("-memory", "300K")):
+        go("-similar", "name:0.8", "-k", 2, "-how", "inner", *memory, "-overwrite", "o.csv", named_places("a.csv", 3, 200),
+           named_places("b.csv", 4, 3000))
+        same(summary("s.json")["tiles"] > 1, bool(memory))
+        rows_of.append([v for _, _, v in rows("o.csv")])
+    same(rows_of[1], rows_of[0], "layers without geometry")
+    true(len(rows_of[0]) > 100, f"{len(rows_of[0])} rows")
+
+
 def check_sizes_batches_and_threads():
     join_points()
     join_polygons()

@@ -201,8 +201,6 @@ def check_wrong_words():
         (("-norm", "l1"), "needs -vector"),
         (("-max_difference", "1"), "needs -vector"),
         (("-name_difference", "d"), "needs -vector"),
-        (("-op", "dwithin", "-max_distance", 1, "-vector", "p", "-max_difference", 1, "-memory", "1K"),
-         ("-memory", "-vector")),
     ):
         fails(*given, "o.gpkg", a, b, says=says, op=False)
 

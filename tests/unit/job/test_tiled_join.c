@@ -4,6 +4,7 @@
 #include "../../../driver/job/oj_tiled_join.h"
 #include "../layers.h"
 
+#include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/read/oj_layer_read.h"
 #include "../random_layers.h"
 #include "../run_tests.h"
@@ -55,12 +56,39 @@ static void free_whole(struct whole *w)
     oj_table_free(w->table);
 }
 
+/* A text of one of seven words for each feature. */
+static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
+                      struct oj_token_sets_buf *sets)
+{
+    static const char words[] = "elm oak ash fir yew box bay ";
+    const struct oj_token_rules rules = {0};
+    int64_t n = flat->n_features;
+    int64_t *offset = oj_malloc(n + 1, sizeof *offset);
+    char *bytes = oj_malloc(4 * n + 1, 1);
+    struct oj_texts texts = {n, offset, bytes};
+    ck_assert(offset != NULL && bytes != NULL);
+    for (int64_t i = 0; i <= n; i++)
+    {
+        offset[i] = 4 * i;
+        if (i < n)
+            memcpy(bytes + 4 * i, words + 4 * (i % 7), 4);
+    }
+    if (*made == NULL)
+        must(oj_dictionary_make(&texts, NULL, &rules, 1, NULL, made, sets,
+                                &error));
+    else
+        must(oj_dictionary_find(*made, &texts, NULL, 1, NULL, sets, &error));
+    oj_free(offset);
+    oj_free(bytes);
+}
+
 /* The layer's features in tiles, added in several batches. */
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
     const struct oj_row_values values = {w->table, NULL};
     oj_status status = oj_table_new_like(w->table, &tiles->columns, err);
+    tiles->n_texts = w->flat.n_texts;
     if (status == OJ_OK)
         status = oj_tiles_open(tiles, NULL, memory, err);
     if (status == OJ_OK)
@@ -71,19 +99,24 @@ static oj_status make_tiles(const struct whole *w, int64_t memory,
 static oj_status use_all(const struct whole *w, const struct oj_flat *input,
                          struct oj_error *err)
 {
-    const struct oj_relation relation = oj_relation_default();
+    struct oj_relation relation = oj_relation_default();
     struct oj_options options = {.n_threads = 1};
     struct oj_tiles tiles = {0};
     struct oj_tiled_join *join = NULL;
     MATCHES matches = {0};
     struct oj_feature_set side = {0};
     oj_status status = make_tiles(w, 20000, &tiles, err);
+    relation.n_similar = 1;
+    relation.similar[0] = (struct oj_text_condition){OJ_TEXT_JACCARD, 1, 1};
     if (status == OJ_OK)
         status = oj_tiled_join_open(&tiles, &relation, NULL, &options, 1, &join,
                                     err);
     if (status == OJ_OK)
         status = oj_tiled_join_batch(join, input, NULL, &matches, &side, err);
     oj_tiled_join_close(join);
+    if (status == OJ_OK) /* what is matched comes with its texts */
+        ck_assert(side.buf.n_features > 0 &&
+                  side.texts[0].n_rows == side.buf.n_features);
     oj_tiles_close(&tiles);
     oj_feature_set_free(&side);
     return status;
@@ -95,9 +128,19 @@ TEST(memory_ends_anywhere)
     struct whole w = make_whole(&s, OJ_PART_POLYGON);
     LAYER points = {0};
     struct oj_flat input;
+    struct oj_dictionary *dictionary = NULL;
+    struct oj_token_sets_buf sets[2] = {{0}};
+    struct oj_token_sets texts[2];
     int64_t n;
     add_input_points(&points, &s, &w.flat, 20, 0);
     input = oj_flat_buf_view(&points);
+    add_texts(&w.flat, &dictionary, &sets[0]);
+    add_texts(&input, &dictionary, &sets[1]);
+    for (int i = 0; i < 2; i++)
+        texts[i] = oj_token_sets_view(&sets[i]);
+    w.flat.texts = &texts[0];
+    input.texts = &texts[1];
+    w.flat.n_texts = input.n_texts = 1;
     oj_alloc_fail_at(0);
     ck_assert_int_eq(use_all(&w, &input, &error), OJ_OK);
     n = oj_alloc_fail_at(0);
@@ -108,6 +151,9 @@ TEST(memory_ends_anywhere)
         oj_alloc_fail_at(0);
     }
     free_whole(&w);
+    oj_dictionary_free(dictionary);
+    oj_token_sets_free(&sets[0]);
+    oj_token_sets_free(&sets[1]);
 }
 
 int main(void)

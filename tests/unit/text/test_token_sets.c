@@ -156,7 +156,8 @@ TEST(unit_word_map)
         "St.,Street\r\n\n\"the\",\nny,\"New York\"\nST,street\n";
     struct oj_word_map *map = NULL;
     struct oj_folded text = {0}, out = {0};
-    const char *wrong[] = {"st street", "a b,c", ",c", "a,b\na,c", "x,\nx,y"};
+    const char *wrong[] = {"st street", "a b,c", ",c",       "a,b\na,c",
+                           "x,\nx,y",   "a,b,c", "a,\"b\",c"};
     char got[64] = "";
     must(oj_word_map_make(lines, (int64_t)strlen(lines), OJ_FOLD_FULL, &map,
                           &error));
