@@ -12,6 +12,7 @@ static const struct oj_cuda_family *const families[] = {
     &oj_cuda_close_points, &oj_cuda_point_pairs,
     &oj_cuda_near_points,  &oj_cuda_tree_joins,
     &oj_cuda_similar_text, &oj_cuda_similar_shapes,
+    &oj_cuda_similar_vectors,
 };
 
 #define N_FAMILIES ((int)(sizeof families / sizeof *families))

@@ -169,6 +169,8 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;
+/** Similar vectors; cuda_similar_vectors.cu */
+extern const struct oj_cuda_family oj_cuda_similar_vectors;
 
 /** The nearest segment of points, for cuda_nearest.cu alone, which asks it
  *  about points far from everything; cuda_near_segments.cu */

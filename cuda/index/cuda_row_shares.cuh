@@ -15,6 +15,7 @@ struct oj_cuda_part
     int64_t *offset; /**< [n_rows + 1] */
     int32_t *row;    /**< [n_pairs] ordinals of join features */
     double *measure;
+    int64_t first_row, first_pair, n_matched; /**< of the batch, at its end */
 
     /* Of all parts. */
     int64_t most;   /**< pairs; 0: any number */
