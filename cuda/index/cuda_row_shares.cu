@@ -152,6 +152,37 @@ static oj_status find_offsets(struct oj_cuda_work *work, const uint32_t *by_row,
                       });
 }
 
+oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
+                            const int32_t *rank, int64_t k, int is_last,
+                            const struct oj_cuda_found *pairs, int64_t n,
+                            struct oj_cuda_found *kept, uint8_t *done)
+{
+    const struct oj_cuda_found found = *pairs, to = *kept;
+    struct oj_cuda_work own(work);
+    int64_t *offset;
+    const int32_t *place;
+    const uint32_t *by_row;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(own.make(n_rows + 1, &offset));
+    OJ_TRY(order_pairs(&own, n_rows, rank, 1, found, n, &place, &by_row));
+    OJ_TRY(find_offsets(&own, by_row, n, n_rows, offset));
+    return own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        int64_t row = by_row[i], first = offset[row];
+                        unsigned long long at;
+                        if (i - first >= k ||
+                            (!is_last && offset[row + 1] - first < k))
+                            return;
+                        at = atomicAdd(to.n, 1ull);
+                        to.row[at] = (int32_t)row;
+                        to.feature[at] = found.feature[place[i]];
+                        to.measure[at] = found.measure[place[i]];
+                        done[row] = 1;
+                    });
+}
+
 oj_status oj_cuda_part_add(struct oj_cuda_work *work, int64_t n_rows,
                            const int32_t *rank, int by_measure,
                            const struct oj_cuda_found *pairs, int64_t n,
