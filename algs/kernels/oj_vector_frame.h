@@ -126,8 +126,7 @@ static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
         centre[p] = middle;
     }
     frexp(most, &exponent);
-    return ldexp(1.0,
-                 -(exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT));
+    return ldexp(1.0, -(exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT));
 }
 
 #endif

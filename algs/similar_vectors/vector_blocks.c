@@ -10,7 +10,7 @@
 
 enum
 {
-    SPLIT_KEYS = 65535     /* places along a box, for sorting by two bytes */
+    SPLIT_KEYS = 65535 /* places along a box, for sorting by two bytes */
 };
 
 /* A vector while the tree is made: its first dimensions, and who it is. */
@@ -95,8 +95,8 @@ static oj_status make_frame(const struct block_maker *m, int64_t n_rows,
             first = oj_vector_at(m->vectors, row);
         add_to_spread(b, oj_vector_at(m->vectors, row), first, spread);
     }
-    b->scale = oj_vector_frame_make(spread, b->n_dimensions, b->dimension,
-                                    b->centre);
+    b->scale =
+        oj_vector_frame_make(spread, b->n_dimensions, b->dimension, b->centre);
     oj_free(spread);
     return OJ_OK;
 }

@@ -30,7 +30,7 @@ enum
     LEAST_SLICE = 16384, /* features of a block */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
-    MOST_BEST = 1024,    /* k */
+    MOST_BEST = 1024,  /* k */
     LEAST_WORDS = 4,
     MOST_WORDS = 64,
     N_CHOICES = 5 /* 128, 256 .. 2048 bits */

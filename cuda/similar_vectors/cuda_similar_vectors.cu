@@ -98,9 +98,9 @@ static __device__ void keep(const struct cuda_vector_pairs &p,
     int end = n < p.k ? n : p.k - 1;
     for (int i = 0; i < n; i += WARP)
         before += __popc(__ballot_sync(
-            ~0u, i + lane < n && is_before(p, differences[i + lane],
-                                           nearest[i + lane], difference,
-                                           feature)));
+            ~0u,
+            i + lane < n && is_before(p, differences[i + lane],
+                                      nearest[i + lane], difference, feature)));
     if (before == p.k)
         return;
     for (int i = (end - 1) / WARP * WARP; i >= 0 && i + WARP > before;
@@ -140,8 +140,7 @@ static __device__ void put_nearest(const struct cuda_vector_pairs &p,
         int64_t place = row_tile * TILE + r;
         int n = place < p.rows.n ? b->n_nearest[r] : 0;
         for (int i = lane; i - lane < n; i += WARP)
-            oj_cuda_found_put(p.found, i < n,
-                              i < n ? p.rows.order[place] : 0,
+            oj_cuda_found_put(p.found, i < n, i < n ? p.rows.order[place] : 0,
                               i < n ? p.nearest[place * p.k + i] : 0,
                               i < n ? p.difference[place * p.k + i] : 0.0);
     }
@@ -171,9 +170,8 @@ static __device__ void measure(const struct cuda_vector_pairs &p,
     }
     if (counts)
     {
-        difference =
-            oj_vector_difference(p.frame.norm, p.rows.vector + row * d,
-                                 p.features.vector + feature * d, d);
+        difference = oj_vector_difference(p.frame.norm, p.rows.vector + row * d,
+                                          p.features.vector + feature * d, d);
         counts = difference <= b->most[r];
     }
     if (p.k == 0)
@@ -258,12 +256,11 @@ static __device__ void set_limits(const struct cuda_vector_pairs &p,
     if (row->most >= 0.0 && row->most != b->most[t])
     {
         row->most = b->most[t];
-        row->limit = oj_vector_limit_of(f.norm, f.n_dimensions, f.scale,
-                                        row->most);
-        row->reach = oj_vector_reach_l2(
-                         f.n_dimensions,
-                         oj_vector_reach(f.norm, f.n_dimensions, f.scale,
-                                         row->most)) *
+        row->limit =
+            oj_vector_limit_of(f.norm, f.n_dimensions, f.scale, row->most);
+        row->reach = oj_vector_reach_l2(f.n_dimensions,
+                                        oj_vector_reach(f.norm, f.n_dimensions,
+                                                        f.scale, row->most)) *
                      f.half_scale;
     }
     limit = row->limit;
@@ -325,8 +322,7 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
         if (!*has_rows)
             oj_vector_load<WAY>(p.rows, p.frame.n_padded, row_tile, s, b->rows);
         *has_rows = n_slabs == 1;
-        oj_vector_load<WAY>(p.features, p.frame.n_padded, tile, s,
-                            b->features);
+        oj_vector_load<WAY>(p.features, p.frame.n_padded, tile, s, b->features);
         __syncthreads();
         oj_vector_add<WAY>(b->rows, b->features,
                            oj_vector_width<WAY>(p.frame.n_padded, s), sum);
@@ -502,8 +498,8 @@ static oj_status search_all(struct oj_cuda_work *work,
                             struct cuda_vector_pairs *p)
 {
     int64_t tiles = p->rows.n_tiles, all = TILE, step, slices = 1;
-    double of_tile = (double)p->features.n_tiles * TILE * TILE *
-                     (double)p->frame.n_padded;
+    double of_tile =
+        (double)p->features.n_tiles * TILE * TILE * (double)p->frame.n_padded;
     OJ_TRY(work->clear(p->found.n, 1));
     OJ_TRY(work->clear(p->n_measured, 1));
     if (tiles == 0 || p->features.n == 0)

@@ -179,8 +179,7 @@ static oj_status fill_frame(struct oj_cuda_work *work,
     int64_t d = side->n_dimensions;
     int64_t blocks = side->n_tiles < MOST_SPREADING ? side->n_tiles
                                                     : (int64_t)MOST_SPREADING;
-    a->host =
-        (struct oj_vector_spread *)oj_malloc(blocks * d, sizeof *a->host);
+    a->host = (struct oj_vector_spread *)oj_malloc(blocks * d, sizeof *a->host);
     a->spread = (struct oj_vector_spread *)oj_malloc(d, sizeof *a->spread);
     a->dimension = (int32_t *)oj_malloc(d, sizeof *a->dimension);
     a->centre = (double *)oj_malloc(d, sizeof *a->centre);
@@ -189,8 +188,7 @@ static oj_status fill_frame(struct oj_cuda_work *work,
         return oj_fail_nomem(work->err, (blocks + 2) * d, sizeof *a->host);
     OJ_TRY(spread_of(work, side, a->host, blocks, a->spread));
     frame->n_dimensions = d;
-    frame->scale =
-        oj_vector_frame_make(a->spread, d, a->dimension, a->centre);
+    frame->scale = oj_vector_frame_make(a->spread, d, a->dimension, a->centre);
     frame->half_scale =
         half_scale_of(a->spread, d, (double)side->n, frame->scale);
     OJ_TRY(choose_way(work, relation, frame));
@@ -320,8 +318,8 @@ static oj_status sort_level(struct oj_cuda_work *work, int64_t n_tiles,
                     [=] __device__(int64_t i)
                     {
                         struct cuda_vector_split s = split[i >> l.shift];
-                        float at = l.at[(int64_t)l.order[i] * BOX +
-                                        s.dimension];
+                        float at =
+                            l.at[(int64_t)l.order[i] * BOX + s.dimension];
                         at = (at - s.low) * s.factor;
                         key[i] = (unsigned long long)(i >> l.shift) << 16 |
                                  (unsigned long long)at;
@@ -346,9 +344,9 @@ static oj_status make_tree(struct oj_cuda_work *work,
                     [=] __device__(int64_t i)
                     {
                         int64_t row = s.order[i / BOX], c = i % BOX;
-                        at[row * BOX + c] =
-                            c < f.n_dimensions ? coordinate(f, s, row, c)
-                                               : 0.0f;
+                        at[row * BOX + c] = c < f.n_dimensions
+                                                ? coordinate(f, s, row, c)
+                                                : 0.0f;
                     }));
     level.at = at;
     level.n = s.n;

@@ -64,8 +64,8 @@ struct oj_cuda_vector_side
 
     const float *value; /**< [n_tiles][n_padded][OJ_VECTOR_TILE], or NULL */
 
-    const uint16_t *half;       /**< [n_tiles][OJ_VECTOR_TILE][n_padded] */
-    const float *size, *rest;   /**< [n_tiles * OJ_VECTOR_TILE] */
+    const uint16_t *half;      /**< [n_tiles][OJ_VECTOR_TILE][n_padded] */
+    const float *size, *rest;  /**< [n_tiles * OJ_VECTOR_TILE] */
     const unsigned *most_rest; /**< [n_tiles] bits of the greatest rest */
 
     __device__ double number(int64_t row, int64_t dimension) const

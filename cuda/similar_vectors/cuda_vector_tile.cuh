@@ -45,7 +45,8 @@ static __device__ __forceinline__ int oj_vector_width(int n_padded, int s)
 {
     int most =
         WAY == OJ_VECTOR_PRODUCTS ? (int)OJ_VECTOR_RUNS : OJ_VECTOR_FLOATS;
-    int left = (WAY == OJ_VECTOR_PRODUCTS ? n_padded / 32 : n_padded) - s * most;
+    int left =
+        (WAY == OJ_VECTOR_PRODUCTS ? n_padded / 32 : n_padded) - s * most;
     return left < most ? left : most;
 }
 
@@ -98,8 +99,7 @@ oj_vector_multiply(float c[4], unsigned a0, unsigned a1, unsigned a2,
 }
 
 /** The row of the tile and the feature that sum i of a lane belongs to. */
-template <int WAY>
-static __device__ __forceinline__ int oj_vector_row_of(int i)
+template <int WAY> static __device__ __forceinline__ int oj_vector_row_of(int i)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (WAY != OJ_VECTOR_PRODUCTS)

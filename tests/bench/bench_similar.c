@@ -12,15 +12,16 @@
  *     --dimensions D  64
  *     --difference D  of vectors (0.1)
  *     --norm NAME     l2
+ *     --centres N     of vectors (1,000)
  *     --file FILE     gets the vectors as raw doubles, for other programs
  *     --backend NAME  cuda
  *     --gpus LIST     0
  *     --threads N     all
  *     --repeat N      3
  *
- * The vectors are of 1,000 centres with coordinates k / 2^20 below 1, and
- * offsets that are sums of twelve uniform numbers, of standard deviation 0.02 in
- * the first dimension and 0.97 times that of the one before in the others.
+ * The vectors are of some centres with coordinates k / 2^20 below 1, and
+ * offsets that are sums of twelve uniform numbers, of standard deviation 0.02
+ * in the first dimension and 0.97 times that of the one before in the others.
  *
  * Prints for each threshold a line "SIMILAR ..": seconds of the index and of
  * the join in the first run and in the fastest, processor seconds of that, the
@@ -59,7 +60,6 @@ enum
     COPIES = 5,
     BUNDLE = 50,
     MEAN_VERTICES_TIMES_1000 = 1343160,
-    N_CENTRES = 1000,
     DEVIATION = 20972, /* 0.02 of 2^20 */
     UNIFORM_MIDDLE = 6 * 65535
 };
@@ -255,9 +255,11 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return x ^ x >> 31;
 }
 
+static uint64_t n_centres;
+
 static double coordinate_of(uint64_t row, uint64_t dimension, int64_t scale)
 {
-    uint64_t centre = mix(row, 1u << 20) % N_CENTRES;
+    uint64_t centre = mix(row, 1u << 20) % n_centres;
     int64_t k = (int64_t)(mix(centre, (1u << 21) + dimension) >> 44);
     int64_t offset = -UNIFORM_MIDDLE;
     for (uint64_t i = 0; i < 3; i++)
@@ -339,8 +341,8 @@ static void run(const struct bench_similar *b)
            " sum=%.6f checksum=%016" PRIx64 "\n",
            b->kind, b->side.n_features, b->tokens,
            b->relation.similar[0].numerator, b->backend, first[0], first[1],
-           least[0], least[1], least[0] + least[1], processor,
-           n_candidates, answer.n_pairs, answer.sum_distance, answer.checksum);
+           least[0], least[1], least[0] + least[1], processor, n_candidates,
+           answer.n_pairs, answer.sum_distance, answer.checksum);
     fflush(stdout);
     oj_matches_free(&matches);
 }
@@ -482,6 +484,7 @@ int main(int argc, char **argv)
         b.relation.vector.norm = (enum oj_vector_norm)norm;
         b.relation.vector.max_difference =
             atof(option(argc, argv, "difference", "0.1"));
+        n_centres = (uint64_t)atoll(option(argc, argv, "centres", "1000"));
         join_vectors(&b, n, atoll(option(argc, argv, "dimensions", "64")),
                      option(argc, argv, "file", ""));
         return 0;

@@ -202,8 +202,8 @@ static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
         uint64_t row[2], column[2];
         for (unsigned i = 0; i < 2; i++)
         {
-            row[i] = __shfl_sync(~0u, rows[i], (int)(4 * g + of), 32, file,
-                                 line);
+            row[i] =
+                __shfl_sync(~0u, rows[i], (int)(4 * g + of), 32, file, line);
             column[i] = __shfl_sync(~0u, columns, (int)(4 * (2 * t + i) + of),
                                     32, file, line);
         }

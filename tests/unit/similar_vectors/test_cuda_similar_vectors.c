@@ -20,8 +20,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     n_on_device += strcmp(how, "tiles of vectors") == 0;
     n_pairs_seen += ours.n_pairs;
     for (int64_t i = 0; i < ours.n_entries; i++)
-        n_exact_seen +=
-            ours.measure[i] == t->relation.vector.max_difference;
+        n_exact_seen += ours.measure[i] == t->relation.vector.max_difference;
 }
 
 static void make_job(struct join_trial *t, int kind, int most_rows)

@@ -64,7 +64,7 @@ static inline double *pick_vectors_of(int kind, int64_t n, int64_t n_dimensions)
 }
 
 static inline void make_trial(struct join_trial *t, int kind, int64_t n_join,
-                       int64_t n_input, int64_t n_dimensions)
+                              int64_t n_input, int64_t n_dimensions)
 {
     memset(t, 0, sizeof *t);
     add_features_of(&t->join_buf, n_join);
