@@ -3,8 +3,6 @@
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
 #include "../references.h"
 
-#include "../join_trial.h"
-#include "../plain_pairs.h"
 #include "../run_device_tests.h"
 #include "vector_trial.h"
 

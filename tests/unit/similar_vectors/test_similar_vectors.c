@@ -1,8 +1,6 @@
 /* Kind: property, memory, degenerate. Near vectors: the engine against the
  * plain reference and against brute force, to the last bit. */
-#include "../join_trial.h"
 #include "../memory_trial.h"
-#include "../plain_pairs.h"
 #include "../run_tests.h"
 #include "vector_trial.h"
 

@@ -1,7 +1,10 @@
 /** Layers of features with vectors of several kinds.  Include once, after
- *  join_trial.h and plain_pairs.h. */
+ *  references.h. */
 #ifndef VECTOR_TRIAL_H
 #define VECTOR_TRIAL_H
+
+#include "../join_trial.h"
+#include "../plain_pairs.h"
 
 #include <float.h>
 
