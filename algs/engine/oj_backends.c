@@ -69,6 +69,11 @@ static const struct oj_backend backends[] = {
      1, 0, OJ_NO_DEVICE,
      (const struct oj_engine *const[]){&oj_lists_engine,
                                        &oj_plain_vectors_engine, NULL}},
+    {"zlists",
+     "the paper's method for similar vectors, and for nearest and dwithin of "
+     "points: shifted Z-orders of the join side, the shortest stretch; one "
+     "thread",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_zlists_engine)},
 };
 
 const struct oj_backend oj_auto_backend = {

@@ -131,6 +131,7 @@ extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
+extern const struct oj_engine oj_zlists_engine;
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;
 extern const struct oj_engine oj_cuda_lists_engine;

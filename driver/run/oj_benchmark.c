@@ -28,6 +28,7 @@ static const struct method methods[] = {
     {"GEOS STRtree, sorted", "geos_sorted", 0},
     {"great circles, every edge in reach", "sphere", 0},
     {"inverted lists of all tokens", "lists", 0},
+    {"shifted Z-lists", "zlists", 0},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
     {"ogrjoin, GPU", "cuda", 1},

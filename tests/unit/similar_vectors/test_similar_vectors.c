@@ -67,6 +67,11 @@ TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
         check_same(&fast, &plain);
+        if (t.relation.vector.norm != OJ_NORM_COSINE)
+        {
+            trial_answer(&t, "zlists", 1, &fast);
+            check_same(&fast, &plain);
+        }
         if (t.relation.k == OJ_EVERY_PAIR)
             n_exact += check_all_pairs(&t, &plain);
         n_pairs += plain.n_pairs;
@@ -117,6 +122,36 @@ TEST(large_dimensions)
     }
 }
 
+/* The paper's method, of points of the plane. */
+TEST(points_by_z_lists)
+{
+    int64_t n_pairs = 0;
+    for (int i = 0; i < 60; i++)
+    {
+        struct join_trial t;
+        MATCHES ours = {0}, theirs = {0};
+        random_state = (uint64_t)i + 3;
+        trial_make(&t, pick(200), OJ_PART_POINT, 0, pick(200));
+        t.relation.op = one_in(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+        t.relation.max_distance = one_in(3) ? (double)INFINITY : pick(40);
+        if (t.relation.op == OJ_OP_DWITHIN)
+            t.relation.max_distance = pick(40);
+        else
+            t.relation.k = 1 + pick(5);
+        if (one_in(2) && t.relation.op == OJ_OP_NEAREST)
+            t.relation.ties = OJ_TIES_ALL;
+        if (oj_flat_is_points(&t.join) && oj_flat_is_points(&t.input))
+        {
+            trial_answer(&t, "cpu", 1, &ours);
+            trial_answer(&t, "zlists", 1, &theirs);
+            check_same(&theirs, &ours);
+            n_pairs += ours.n_pairs;
+        }
+        trial_free(&t);
+    }
+    ck_assert_int_gt(n_pairs, 1000);
+}
+
 TEST(degenerate_sides)
 {
     struct join_trial t;
@@ -148,10 +183,12 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-TEST_LOOP(memory_every_allocation_fails, 0, 2)
+TEST_LOOP(memory_every_allocation_fails, 0, 3)
 {
     struct join_trial t;
-    struct memory_join trial = {.backend = _i == 0 ? "cpu" : "lists"};
+    struct memory_join trial = {.backend = _i == 0   ? "cpu"
+                                               : _i == 1 ? "lists"
+                                                         : "zlists"};
     random_state = 3;
     make_trial(&t, CLUSTERS, 90, 70, 5);
     t.relation.k = 4;
