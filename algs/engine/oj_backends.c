@@ -69,6 +69,10 @@ static const struct oj_backend backends[] = {
      1, 0, OJ_NO_DEVICE,
      (const struct oj_engine *const[]){&oj_lists_engine,
                                        &oj_plain_vectors_engine, NULL}},
+    {"cuda_zlists",
+     "the paper's method for similar vectors, and for nearest and dwithin of "
+     "points, on an NVIDIA GPU: shifted Z-orders of the join side",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_zlists_engine)},
     {"zlists",
      "the paper's method for similar vectors, and for nearest and dwithin of "
      "points: shifted Z-orders of the join side, the shortest stretch; one "

@@ -7,7 +7,8 @@
  *  Of two vectors the one that is first in the dimension where their places
  *  differ in the highest bit is first.  All vectors between two corners,
  *  dimension by dimension, are between them in this order.
- *  Source: Lieberman, Sankaranarayanan, Samet 2008, section 4; Chan 2006 (bits).
+ *  Source: Lieberman, Sankaranarayanan, Samet 2008, section 4; Chan 2006
+ * (bits).
  */
 #ifndef OJ_Z_ORDER_H
 #define OJ_Z_ORDER_H

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 10u
+#define OJ_GPU_ABI 11u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -36,11 +36,12 @@ struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
 
-/** The papers' methods for similar texts. */
+/** The papers' methods for similar texts and vectors. */
 enum oj_gpu_papers
 {
     OJ_GPU_LISTS,       /**< gSSJoin */
     OJ_GPU_SIZE_BLOCKS, /**< sf-gSSJoin */
+    OJ_GPU_ZLISTS,      /**< LSS */
     OJ_N_GPU_PAPERS
 };
 

@@ -134,8 +134,8 @@ static oj_status make_lists(struct zlists_index *self, struct z_item *item,
         if (!oj_vector_is_there(v, i))
             continue;
         for (int64_t d = 0; d < n_dimensions; d++)
-            place[d] = oj_z_place(oj_vector_at(v, i)[d], self->low[d],
-                                  self->scale);
+            place[d] =
+                oj_z_place(oj_vector_at(v, i)[d], self->low[d], self->scale);
         item[self->n++] =
             (struct z_item){place, (int32_t)n_dimensions, (int32_t)i, 0};
     }
@@ -204,11 +204,11 @@ static oj_status try_feature(struct zlists_batch *b, int64_t row,
     b->n_candidates++;
     return oj_ranking_add(
         &b->ranking, feature,
-        oj_vector_difference(
-            is_by_vectors(relation) ? relation->vector.norm : OJ_NORM_L2,
-            oj_vector_at(&b->side.vectors, row),
-            oj_vector_at(&self->side.vectors, feature),
-            self->side.vectors.n_dimensions),
+        oj_vector_difference(is_by_vectors(relation) ? relation->vector.norm
+                                                     : OJ_NORM_L2,
+                             oj_vector_at(&b->side.vectors, row),
+                             oj_vector_at(&self->side.vectors, feature),
+                             self->side.vectors.n_dimensions),
         err);
 }
 
@@ -312,8 +312,7 @@ static oj_status join_rows(struct zlists_batch *b, const struct oj_flat *input,
     OJ_TRY(oj_pair_filter_make(&args->relation, input, args->join_side, &filter,
                                err));
     rest.vector.is_asked = 0; /* ranks, and is looked at alone */
-    OJ_TRY(
-        oj_pair_filter_make(&rest, input, args->join_side, &b->filter, err));
+    OJ_TRY(oj_pair_filter_make(&rest, input, args->join_side, &b->filter, err));
     b->ranking = oj_ranking_make(&args->relation, args->tie_rank);
     if (args->relation.op == OJ_OP_DWITHIN)
         b->ranking.k = INT64_MAX;

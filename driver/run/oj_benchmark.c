@@ -29,6 +29,7 @@ static const struct method methods[] = {
     {"great circles, every edge in reach", "sphere", 0},
     {"inverted lists of all tokens", "lists", 0},
     {"shifted Z-lists", "zlists", 0},
+    {"the same on the GPU", "cuda_zlists", 1},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
     {"ogrjoin, GPU", "cuda", 1},
@@ -244,7 +245,8 @@ static void free_timed(struct timed_join *timed)
 static int is_on_gpu(const struct method *method)
 {
     return strcmp(method->backend, "cuda") == 0 ||
-           strcmp(method->backend, "cuda_quadrant") == 0;
+           strcmp(method->backend, "cuda_quadrant") == 0 ||
+           strcmp(method->backend, "cuda_zlists") == 0;
 }
 
 /* As many rows as fit into the time that the user grants. */

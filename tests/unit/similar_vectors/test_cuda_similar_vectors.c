@@ -8,11 +8,29 @@
 
 static int64_t n_pairs_seen, n_exact_seen, n_on_device;
 
+/* The paper's method, or a clear error. */
+static void compare_paper(const struct join_trial *t,
+                          const struct oj_options *given,
+                          const struct oj_matches *truth)
+{
+    MATCHES theirs = {0};
+    oj_status status = trial_ask(t, "cuda_zlists", given, NULL, &theirs);
+    if (t->relation.vector.norm == OJ_NORM_COSINE ||
+        t->relation.ties == OJ_TIES_ALL)
+        ck_assert_int_eq(status, OJ_ERR_UNSUPPORTED);
+    else if (given->gpu_memory == 0 || status != OJ_ERR_NOMEM)
+    {
+        must(status);
+        same_matches("by Z-lists", &theirs, truth);
+    }
+}
+
 static void compare(const struct join_trial *t, const struct oj_options *given)
 {
     MATCHES ours = {0}, truth = {0};
     char how[64] = "";
     trial_truth(t, &truth);
+    compare_paper(t, given, &truth);
     must(trial_ask(t, "cuda", given, how, &ours));
     same_matches("on the GPU", &ours, &truth);
     n_on_device += strcmp(how, "tiles of vectors") == 0;
@@ -96,6 +114,32 @@ TEST_LOOP(large_dimensions, 0, 4)
     job.relation.vector.max_difference = 2.0 * pick_limit(&job);
     compare(&job, &options);
     trial_free(&job);
+}
+
+/* The paper's method, of points of the plane. */
+TEST(points_by_z_lists)
+{
+    n_pairs_seen = 0;
+    for (int i = 0; i < 40; i++)
+    {
+        const struct oj_options options = {.n_threads = 1};
+        struct join_trial job;
+        random_state = (uint64_t)i + 1;
+        trial_make(&job, pick(200), OJ_PART_POINT, 0, pick(200));
+        job.relation.op = one_in(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+        job.relation.max_distance = pick(40);
+        job.relation.k = 1 + pick(5);
+        if (oj_flat_is_points(&job.join) && oj_flat_is_points(&job.input))
+        {
+            MATCHES truth = {0};
+            trial_truth(&job, &truth);
+            compare_paper(&job, &options, &truth);
+            n_pairs_seen += truth.n_pairs;
+        }
+        trial_free(&job);
+    }
+    printf("%lld pairs of points\n", (long long)n_pairs_seen);
+    ck_assert_int_gt(n_pairs_seen, 500);
 }
 
 /* Some of it, or the CPU. */

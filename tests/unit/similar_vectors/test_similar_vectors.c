@@ -187,8 +187,8 @@ TEST_LOOP(memory_every_allocation_fails, 0, 3)
 {
     struct join_trial t;
     struct memory_join trial = {.backend = _i == 0   ? "cpu"
-                                               : _i == 1 ? "lists"
-                                                         : "zlists"};
+                                           : _i == 1 ? "lists"
+                                                     : "zlists"};
     random_state = 3;
     make_trial(&t, CLUSTERS, 90, 70, 5);
     t.relation.k = 4;
