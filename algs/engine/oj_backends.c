@@ -28,8 +28,9 @@ static const struct oj_backend backends[] = {
      "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
      "of points, points in polygons, equal points, points in envelopes; lines "
      "and polygons with one another: envelopes, intersects, disjoint, and the "
-     "candidates of the other predicates, which the CPU decides; other joins "
-     "run on the CPU",
+     "candidates of the other predicates, which the CPU decides; similar "
+     "texts, "
+     "vectors and shapes; other joins run on the CPU",
      0, 1, OJ_DEVICE, on_cpu},
     {"quadrant",
      "the papers' method: quadrants of points, a grid of boxes, all segments",
