@@ -5,7 +5,7 @@
  *   oj_bench_similar songs|publications|titles|trajectories|vectors
  *       [--option value]..
  *     --n N           rows (500,000, 100,000, 300,000, 17,621, 100,000)
- *     --threshold T   tenths of the least similarity, or all: 9 .. 2 (5)
+ *     --threshold T   tenths of the least similarity, or from-to: 9-2 (5)
  *     --tokens NAME   2grams
  *     --k K           trajectories, vectors, texts: nearest ones (10, all, all)
  *     --distance NAME hausdorff_points
@@ -358,11 +358,8 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     struct oj_token_rules rules = {0};
     int from = atoi(threshold), end = from;
     double start = oj_clock_seconds();
-    if (strcmp(threshold, "all") == 0)
-    {
-        from = 9;
-        end = 2;
-    }
+    if (strchr(threshold, '-') != NULL)
+        end = atoi(strchr(threshold, '-') + 1);
     must(oj_choice_read("--", "tokens", OJ_TOKEN_NAMES, b->tokens,
                         &rules.tokens, &error));
     make_texts(kind, n, &texts);

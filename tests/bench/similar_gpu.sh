@@ -6,7 +6,7 @@
 #       FOLDER: of the programs; GPUS: "0", "0,1", "all"; parts:
 #   vectors   a million with some ten neighbours each, 64 and 16 dimensions, all
 #             within a difference and the ten nearest; and without clusters
-#   texts     every threshold on texts of the papers' sizes
+#   texts     thresholds on texts of the papers' sizes
 #   best      the three most similar
 #   shapes    the ten most similar of 17,621 trajectories
 #   papers    the papers' methods at one threshold
@@ -20,16 +20,21 @@ bench=$folder/oj_bench_similar
 export OGRJOIN_CUDA_MODULE=${OGRJOIN_CUDA_MODULE:-$folder/../ogrjoin_cuda.so}
 different=0
 
+said='' # by the last run
+run() { # options
+    said=$("$bench" "$@")
+    echo "$said"
+}
 gpu() { # options
-    "$bench" "$@" --backend cuda --gpus "$gpus" | tee /dev/stderr |
-        grep -o 'pairs=.*' || true
+    run "$@" --backend cuda --gpus "$gpus"
 }
 same() { # options
     local ours theirs
-    ours=$(gpu "$@")
-    theirs=$("$bench" "$@" --backend cpu --repeat 1 | tee /dev/stderr |
-        grep -o 'pairs=.*')
-    if [ "${ours#* checksum}" = "${theirs#* checksum}" ]; then
+    gpu "$@"
+    ours=${said##* checksum=}
+    run "$@" --backend cpu --repeat 1
+    theirs=${said##* checksum=}
+    if [ "$ours" = "$theirs" ]; then
         echo "same pairs: $*"
     else
         echo "DIFFERENT PAIRS: $*: $ours and $theirs"
@@ -53,8 +58,9 @@ for part; do
                 --difference inf --k 10 --repeat 2
             ;;
         texts)
-            for kind in songs publications titles; do
-                gpu "$kind" --threshold all --repeat 2
+            gpu songs --threshold 9-3 --repeat 2
+            for kind in publications titles; do
+                gpu "$kind" --threshold 9-4 --repeat 2
             done
             same publications --threshold 5
             ;;
@@ -73,6 +79,7 @@ for part; do
                     --gpus "$gpus"
             done
             "$bench" publications --backend cuda_lists --repeat 1 --gpus "$gpus"
+            run vectors --backend cuda_zlists --repeat 1 --gpus "$gpus"
             ;;
         *)
             echo "no such part: $part"
