@@ -32,6 +32,9 @@ set(OJ_CUDA_SOURCES
   cuda/similar_text/cuda_similar_text.cu
   cuda/similar_text/cuda_text_lists.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
+  cuda/similar_vectors/cuda_vector_side.cu
+  cuda/similar_vectors/cuda_similar_vectors.cu
+  cuda/similar_vectors/cuda_zlists.cu
   cuda/index/cuda_index.cu
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu

@@ -12,6 +12,7 @@
 #   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so} \
 #       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
 #       build/tests/test_cuda_{errors,grid,layers,similar_text,similar_shapes} \
+#       build/tests/test_cuda_similar_vectors build/tests/oj_bench_similar \
 #       build/tests/test_cases
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -124,7 +125,8 @@ grep 'pairs of random features' "$work/log"
 try "unit tests of the papers' method" test_cuda_quadrant
 try "unit tests of lines and polygons" test_cuda_screen
 for program in test_cuda_layers test_cuda_grid test_cuda_errors \
-    test_cuda_similar_text test_cuda_similar_shapes; do
+    test_cuda_similar_text test_cuda_similar_shapes \
+    test_cuda_similar_vectors; do
     if command -v "$program" >/dev/null; then
         try "$program" "$program"
     else

@@ -28,8 +28,9 @@ static const struct oj_backend backends[] = {
      "our engine on NVIDIA GPUs, with the answers of cpu: nearest and dwithin "
      "of points, points in polygons, equal points, points in envelopes; lines "
      "and polygons with one another: envelopes, intersects, disjoint, and the "
-     "candidates of the other predicates, which the CPU decides; other joins "
-     "run on the CPU",
+     "candidates of the other predicates, which the CPU decides; similar "
+     "texts, "
+     "vectors and shapes; other joins run on the CPU",
      0, 1, OJ_DEVICE, on_cpu},
     {"quadrant",
      "the papers' method: quadrants of points, a grid of boxes, all segments",
@@ -73,6 +74,15 @@ static const struct oj_backend backends[] = {
      1, 0, OJ_NO_DEVICE,
      (const struct oj_engine *const[]){&oj_lists_engine,
                                        &oj_plain_vectors_engine, NULL}},
+    {"cuda_zlists",
+     "the paper's method for similar vectors, and for nearest and dwithin of "
+     "points, on an NVIDIA GPU: shifted Z-orders of the join side",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_cuda_zlists_engine)},
+    {"zlists",
+     "the paper's method for similar vectors, and for nearest and dwithin of "
+     "points: shifted Z-orders of the join side, the shortest stretch; one "
+     "thread",
+     1, 0, OJ_NO_DEVICE, ONLY(oj_zlists_engine)},
 };
 
 const struct oj_backend oj_auto_backend = {

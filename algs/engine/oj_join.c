@@ -524,14 +524,18 @@ static double n_vertices(const struct oj_flat *flat)
                                             : flat->n_vertices);
 }
 
-/* Of rows points, on one core. */
-static double cpu_points_s(const struct oj_join *join,
-                           const struct oj_flat *batch, double rows)
+static const struct oj_engine_cost *cost_of(const struct oj_join *join,
+                                            const struct oj_flat *batch)
 {
     int i = batch != NULL ? choose(join, batch) : choose_expected(join);
+    return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
+}
+
+/* Of rows points, on one core. */
+static double cpu_points_s(const struct oj_join *join,
+                           const struct oj_engine_cost *cost, double rows)
+{
     int64_t k = join->args.relation.k;
-    const struct oj_engine_cost *cost =
-        i >= 0 ? join->backend->engines[i]->points_cost : NULL;
     if (cost == NULL)
         return 0.0;
     return n_vertices(&join->join_side) * cost->vertex_s +
@@ -549,9 +553,11 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
     double cores = pow(threads, thread_gain);
     double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
     double all = n_vertices(&join->join_side);
-    double cpu_s, gpu_s = atomic_load(&is_started) ? 0.0 : gpu_start_s;
+    const struct oj_engine_cost *cost = cost_of(join, batch);
+    int by_attributes = cost != NULL && cost->expect != NULL;
+    double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
     char text[40] = "";
-    if (!of_points && !screen_decides(join))
+    if (!by_attributes && !of_points && !screen_decides(join))
     {
         snprintf(join->choice, REASON_SIZE,
                  "lines and polygons: -op %s is decided on the CPU",
@@ -564,18 +570,25 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
         rows = rows > n ? rows : n;
         vertices = n_vertices(batch) * (rows / n);
     }
-    if (of_points)
+    if (by_attributes)
     {
-        cpu_s = cpu_points_s(join, batch, rows) / cores;
-        gpu_s += rows * gpu_row_s + all * gpu_vertex_s;
+        cost->expect(&join->args.relation, &join->join_side, rows, &cpu_s,
+                     &gpu_s);
+        cpu_s /= cores;
+    }
+    else if (of_points)
+    {
+        cpu_s = cpu_points_s(join, cost, rows) / cores;
+        gpu_s = rows * gpu_row_s + all * gpu_vertex_s;
     }
     else
     {
         all += vertices;
         cpu_s = all * cpu_shape_vertex_s / cores;
-        gpu_s += all * (gpu_shape_vertex_s + stage_shape_vertex_s / threads);
+        gpu_s = all * (gpu_shape_vertex_s + stage_shape_vertex_s / threads);
         snprintf(text, sizeof text, ", %.0f vertices", all);
     }
+    gpu_s += start;
     snprintf(join->choice, REASON_SIZE,
              "%.0f rows%s: %.2g s expected on %d thread%s, %.2g s on a GPU",
              rows, text, cpu_s, options->n_threads,
@@ -593,7 +606,7 @@ static oj_status check_possible(const struct oj_join *join,
     const struct oj_gpu_module *module;
     uint64_t gpus;
     OJ_TRY(oj_gpu_load(&module, err));
-    if (!(may_be_points(join) &&
+    if (!((may_be_points(join) || takes_any_kind(join)) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_be_others(join) && module->screen_index != NULL &&
           screen_decides(join)))

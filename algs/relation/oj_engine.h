@@ -35,6 +35,11 @@ struct oj_index_args
  *  early or late. */
 struct oj_engine_cost
 {
+    /** Joins by attributes: what rows of the input side cost on one core, no
+     *  more than is likely, and on a device. NULL: the rates below. */
+    void (*expect)(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, double rows, double *cpu_s,
+                   double *gpu_s);
     double vertex_s; /**< to prepare a vertex of the join side */
     double row_s;    /**< to join a point */
     double place_s;  /**< and with k above 1 for each of k */
@@ -126,10 +131,12 @@ extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
+extern const struct oj_engine oj_zlists_engine;
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cut_points_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;
 extern const struct oj_engine oj_cuda_lists_engine;
 extern const struct oj_engine oj_cuda_size_blocks_engine;
+extern const struct oj_engine oj_cuda_zlists_engine;
 
 #endif

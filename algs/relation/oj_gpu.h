@@ -36,11 +36,12 @@ struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
 
-/** The papers' methods for similar texts. */
+/** The papers' methods for similar texts and vectors. */
 enum oj_gpu_papers
 {
     OJ_GPU_LISTS,       /**< gSSJoin */
     OJ_GPU_SIZE_BLOCKS, /**< sf-gSSJoin */
+    OJ_GPU_ZLISTS,      /**< LSS */
     OJ_N_GPU_PAPERS
 };
 

@@ -12,9 +12,10 @@
 
 enum
 {
-    SHORT_LIST = 48,     /* is read from its beginning */
-    ROWS_AT_ONCE = 64,   /* on one thread */
-    MOST_NEEDS = 1 << 23 /* sizes of rows times classes */
+    SHORT_LIST = 48,         /* is read from its beginning */
+    ROWS_AT_ONCE = 64,       /* on one thread */
+    MOST_EXPECTED = 1 << 16, /* features that tell what rows cost */
+    MOST_NEEDS = 1 << 23     /* sizes of rows times classes */
 };
 
 #define LEAST_CHOICE_S 0.005 /* of work by lists, before it is worth a look */
@@ -376,6 +377,63 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
     return status;
 }
 
+/* Entries of lists that a row looks at, where rows are as the join side: of
+ * some of its features. 0: there is no memory to tell. */
+static double count_entries(const struct oj_text_condition *condition,
+                            const struct oj_token_sets *sets, int64_t n)
+{
+    int64_t step = n / MOST_EXPECTED + 1, n_tried = 0;
+    uint32_t n_tokens = 0, *count;
+    double sum = 0.0;
+    for (int64_t row = 0; row < n; row += step)
+    {
+        int64_t end = sets->offset[row + 1];
+        if (end > sets->offset[row] && sets->token[end - 1] >= n_tokens)
+            n_tokens = sets->token[end - 1] + 1;
+    }
+    count = oj_calloc(n_tokens, sizeof *count);
+    for (int64_t row = 0; count != NULL && row < n; row += step, n_tried++)
+    {
+        int64_t first = sets->offset[row], size = sets->size[row];
+        int64_t unknown = size - (sets->offset[row + 1] - first);
+        for (int64_t t = size > 0 ? prefix_of(condition, size) - unknown : 0;
+             t > 0; t--)
+        {
+            /* each meets those before, twice: as either side */
+            sum += 2.0 * count[sets->token[first + t - 1]]++ + 1.0;
+        }
+    }
+    oj_free(count);
+    return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
+}
+
+/* A row, an entry of a list, and a pair of rows by bitmaps, on one core; on a
+ * device a row, and a pair (BENCHMARKS.md). */
+static void expect(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, double rows, double *cpu_s,
+                   double *gpu_s)
+{
+    double n = (double)join_side->n_features;
+    double pairs = rows * n, entries = 0.0;
+    struct oj_text_condition condition = relation->similar[0];
+    int is_best = relation->k < OJ_EVERY_PAIR;
+    if (is_best && condition.numerator * 10 < condition.denominator * 6)
+    {
+        condition.numerator = 6; /* most rows have k pairs then */
+        condition.denominator = 10;
+    }
+    if (join_side->n_texts > 0)
+        entries =
+            count_entries(&condition, join_side->texts, join_side->n_features);
+    entries *= rows;
+    *cpu_s =
+        (rows + n) * 0.2e-6 +
+        (entries * 1e-9 < pairs * 0.1e-9 ? entries * 1e-9 : pairs * 0.1e-9);
+    *gpu_s = (rows + n) * 0.1e-6 + pairs * (is_best ? 12e-12 : 4e-12);
+}
+
+static const struct oj_engine_cost cost = {.expect = expect};
+
 #define WAY(name, way, text)                                                   \
     static oj_status name##_join(                                              \
         struct oj_index *wrapped, const struct oj_flat *input,                 \
@@ -390,7 +448,7 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
                                             name##_join,                       \
                                             free_side,                         \
                                             free_batches,                      \
-                                            NULL};
+                                            &cost};
 
 WAY(similar, OJ_BY_LESS_WORK,
     "prefixes or bitmaps of token sets, whichever is less work")

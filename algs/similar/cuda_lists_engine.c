@@ -1,7 +1,7 @@
-/** The papers' methods for similar texts on a GPU, as engines to compare with:
- *  the module has them beside its own.  What they do not answer is refused, so
- *  that their times are those of these methods and no other.
- *  Source: Ribeiro-Junior et al. 2016, 2017. */
+/** The papers' methods for similar texts and vectors on a GPU, as engines to
+ *  compare with: the module has them beside its own.  What they do not answer
+ * is refused, so that their times are those of these methods and no other.
+ *  Source: Ribeiro-Junior et al. 2016, 2017; Lieberman et al. 2008. */
 #include "../pairs/oj_pairs.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
@@ -28,8 +28,9 @@ static oj_status build_with(enum oj_gpu_papers method, struct oj_index *wrapped,
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
     struct cuda_lists_index *index = (void *)wrapped;
-    if (relation->op != OJ_OP_SIMILAR || relation->n_similar != 1 ||
-        relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry)
+    if (method != OJ_GPU_ZLISTS &&
+        (relation->op != OJ_OP_SIMILAR || relation->n_similar != 1 ||
+         relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the papers' methods on a GPU know only -op similar "
                        "with one condition on texts, and all pairs by it");
@@ -52,6 +53,23 @@ static oj_status build_blocks(struct oj_index *index,
                               struct oj_stats *stats, struct oj_error *err)
 {
     return build_with(OJ_GPU_SIZE_BLOCKS, index, args, stats, err);
+}
+
+static oj_status build_zlists(struct oj_index *index,
+                              const struct oj_index_args *args,
+                              struct oj_stats *stats, struct oj_error *err)
+{
+    return build_with(OJ_GPU_ZLISTS, index, args, stats, err);
+}
+
+/* The module knows. */
+static int zlists_takes(const struct oj_relation *relation,
+                        const struct oj_flat *join_side,
+                        const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return relation->n_similar == 0;
 }
 
 static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
@@ -83,3 +101,8 @@ const struct oj_engine oj_cuda_size_blocks_engine = {
     free_side,
     NULL,
     NULL};
+
+const struct oj_engine oj_cuda_zlists_engine = {
+    "cuda_zlists", zlists_takes, sizeof(struct cuda_lists_index),
+    build_zlists,  join,         free_side,
+    NULL,          NULL};

@@ -325,6 +325,21 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
+/* Clustered vectors, which boxes tell apart: others cost the CPU much more, and
+ * a device hardly. A row, and a number of it (BENCHMARKS.md). */
+static void expect(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, double rows, double *cpu_s,
+                   double *gpu_s)
+{
+    double n = (double)join_side->vectors.n_dimensions;
+    double both = rows + (double)join_side->n_features;
+    double k = relation->k < OJ_EVERY_PAIR ? (double)relation->k : 0.0;
+    *cpu_s = rows * (1.1e-6 + 80e-9 * n + 0.2e-6 * k);
+    *gpu_s = both * (30e-9 + 1.5e-9 * n) + rows * 10e-9 * k;
+}
+
+static const struct oj_engine_cost cost = {.expect = expect};
+
 const struct oj_engine oj_cpu_similar_vectors = {"blocks of vectors",
                                                  oj_similar_vectors_takes,
                                                  sizeof(struct vectors_index),
@@ -332,4 +347,4 @@ const struct oj_engine oj_cpu_similar_vectors = {"blocks of vectors",
                                                  join,
                                                  free_side,
                                                  free_batches,
-                                                 NULL};
+                                                 &cost};

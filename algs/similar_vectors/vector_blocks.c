@@ -1,19 +1,16 @@
 #include "vector_blocks.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum
 {
-    LEAST_EXPONENT = -900, /* of what is scaled to 1: scale stays finite */
-    SPLIT_KEYS = 65535     /* places along a box, for sorting by two bytes */
+    SPLIT_KEYS = 65535 /* places along a box, for sorting by two bytes */
 };
 
 /* A vector while the tree is made: its first dimensions, and who it is. */
@@ -45,14 +42,6 @@ static double length_of(const struct oj_vector_blocks *b, const double *vector)
     return sqrt(sum);
 }
 
-static float coordinate_of(const struct oj_vector_blocks *b, double x,
-                           int64_t place)
-{
-    double at = (x - b->centre[place]) * b->scale;
-    at = at < (double)FLT_MAX ? at : (double)FLT_MAX;
-    return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
-}
-
 /* Of the first n_places dimensions; those behind n_dimensions are 0. */
 static void put(const struct oj_vector_blocks *b, const double *vector,
                 int64_t n_places, int64_t step, float *out)
@@ -60,7 +49,8 @@ static void put(const struct oj_vector_blocks *b, const double *vector,
     double length = length_of(b, vector);
     int64_t n = b->n_dimensions < n_places ? b->n_dimensions : n_places;
     for (int64_t p = 0; p < n; p++)
-        out[p * step] = coordinate_of(b, vector[b->dimension[p]] / length, p);
+        out[p * step] = oj_vector_coordinate(vector[b->dimension[p]] / length,
+                                             b->centre[p], b->scale);
     for (int64_t p = n; p < n_places; p++)
         out[p * step] = 0.0f;
 }
@@ -71,51 +61,17 @@ void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
     put(blocks, vector, blocks->n_padded, 1, out);
 }
 
-float oj_vector_limit(const struct oj_vector_blocks *b, double most)
-{
-    double n = (double)b->n_dimensions, e, limit;
-    if (b->norm == OJ_NORM_COSINE)
-        most = sqrt(2.0 *
-                    ((most > 0.0 ? most : 0.0) + (2.0 * n + 8.0) * 0x1p-52)) +
-               (n + 5.0) * 0x1p-51;
-    else
-        most = most * (1.0 + (n + 4.0) * 0x1p-52) + sqrt(n) * 0x1p-536;
-    most *= b->scale;
-    e = 0x1p-23 * (2.0 + most);
-    if (b->norm == OJ_NORM_L1 || b->norm == OJ_NORM_LINF)
-        limit = most + (b->norm == OJ_NORM_L1 ? n * e : e);
-    else
-        limit = (most + sqrt(n) * e) * (most + sqrt(n) * e);
-    limit = limit * (1.0 + (n + 64.0) * 0x1p-23) + 0x1p-130;
-    return limit < (double)FLT_MAX / 2.0 ? nextafterf((float)limit, INFINITY)
-                                         : INFINITY;
-}
-
 /* ---- the frame ----------------------------------------------------------- */
-
-struct spread
-{
-    double negated; /* sum of distances from the first vector */
-    double low, high;
-    int32_t dimension;
-};
-
-static int by_spread(const void *left, const void *right)
-{
-    const struct spread *a = left, *b = right;
-    int order = oj_compare_doubles(&a->negated, &b->negated);
-    return order != 0 ? order : (int)(a->dimension - b->dimension);
-}
 
 static void add_to_spread(const struct oj_vector_blocks *b,
                           const double *vector, const double *first,
-                          struct spread *spread)
+                          struct oj_vector_spread *spread)
 {
     double length = length_of(b, vector), of_first = length_of(b, first);
     for (int64_t i = 0; i < b->n_dimensions; i++)
     {
         double x = vector[i] / length;
-        spread[i].negated -= fabs(x - first[i] / of_first);
+        spread[i].apart += fabs(x - first[i] / of_first);
         spread[i].low = x < spread[i].low ? x : spread[i].low;
         spread[i].high = x > spread[i].high ? x : spread[i].high;
     }
@@ -126,13 +82,11 @@ static oj_status make_frame(const struct block_maker *m, int64_t n_rows,
                             struct oj_error *err)
 {
     struct oj_vector_blocks *b = m->blocks;
-    struct spread *spread;
+    struct oj_vector_spread *spread;
     const double *first = NULL;
-    double most = 0.0;
-    int exponent;
     OJ_NEW(spread, b->n_dimensions, err);
     for (int32_t i = 0; i < (int32_t)b->n_dimensions; i++)
-        spread[i] = (struct spread){0.0, INFINITY, -INFINITY, i};
+        spread[i] = (struct oj_vector_spread){0.0, INFINITY, -INFINITY, i};
     for (int64_t row = 0; row < n_rows; row++)
     {
         if (!oj_vector_is_there(m->vectors, row))
@@ -141,18 +95,8 @@ static oj_status make_frame(const struct block_maker *m, int64_t n_rows,
             first = oj_vector_at(m->vectors, row);
         add_to_spread(b, oj_vector_at(m->vectors, row), first, spread);
     }
-    qsort(spread, (size_t)b->n_dimensions, sizeof *spread, by_spread);
-    for (int64_t p = 0; p < b->n_dimensions; p++)
-    {
-        double centre = spread[p].low + (spread[p].high - spread[p].low) / 2.0;
-        most =
-            fmax(most, fmax(spread[p].high - centre, centre - spread[p].low));
-        b->dimension[p] = spread[p].dimension;
-        b->centre[p] = centre;
-    }
-    frexp(most, &exponent);
     b->scale =
-        ldexp(1.0, -(exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT));
+        oj_vector_frame_make(spread, b->n_dimensions, b->dimension, b->centre);
     oj_free(spread);
     return OJ_OK;
 }

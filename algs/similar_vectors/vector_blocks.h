@@ -7,32 +7,7 @@
  *   value    of a block: [dimension][16], dimensions by falling spread
  *
  *  A box and a block give sums in single precision that are compared with a
- *  limit; what passes is decided in double precision by oj_vector_difference().
- *
- *  No pair is lost.  n dimensions, u = 2^-24; everything else is real.
- *
- *  1. Of a pair whose rounded difference is v, the difference of the numbers
- *     themselves is at most v (1 + (n + 4) 2^-52) + sqrt(n) 2^-536: sums of n
- *     terms round n + 3 times, squares that underflow lose 2^-1075 each.
- *     Cosines: v is within (2 n + 8) 2^-52 of 1 - cos, as every sum is within
- *     n 2^-53 |a| |b|, underflow included; the vectors are divided by their
- *     lengths, which leaves an error of (n + 4) 2^-53 of each, and then have
- *     the distance sqrt(2 (1 - cos)).  Let L be that bound times scale.
- *  2. value = float((x - centre) scale), where scale is a power of two that
- *     takes the join side into [-1, 1].  Its error is at most u (1 + 2^-20) of
- *     its size, and below 2^-148 where it is subnormal: at most 2^-23 there,
- * and 2^-23 (1 + L) on the input side, as no coordinate of the pair is further
- *     apart than L.  So each difference of coordinates is wrong by at most
- *     e = 2^-23 (2 + L), the l2 distance by sqrt(n) e, l1 by n e, linf by e.
- *  3. The sum in single precision of terms >= 0, in any order, of some or all
- *     dimensions, is at most the true sum times (1 + u)^(n + 2) and 2^-139.
- *     That of a box has no term larger than that of any vector in it, since
- *     rounding is monotone.
- *  4. So limit = (L + sqrt(n) e)^2, L + n e or L + e, times 1 + (n + 64) 2^-23,
- *     plus 2^-130, rounded up: half of the factor pays for 3, the rest for the
- *     rounding of the limit itself.  Where it is beyond float, all pass.
- *  5. Input coordinates beyond float are cut to its greatest number: they are
- *     further than L from the join side, or all pass.
+ *  limit (oj_vector_frame.h).
  *
  *  Source: ours; blocks behind boxes of the dimensions with the greatest spread
  *  as in Gowanlock and Karsin 2019 (grids of such dimensions).
@@ -41,8 +16,9 @@
 #define VECTOR_BLOCKS_H
 
 #include "../../flatten/arrays/oj_vectors.h"
+#include "../../flatten/base/oj_status.h"
 #include "../base/cpu_lane_loops.h"
-#include "../relation/oj_vector_condition.h"
+#include "../kernels/oj_vector_frame.h"
 
 enum
 {
@@ -90,7 +66,12 @@ void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
 /** The limit of sums for differences of at most most. */
-float oj_vector_limit(const struct oj_vector_blocks *blocks, double most);
+static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
+                                    double most)
+{
+    return oj_vector_limit_of(blocks->norm, blocks->n_dimensions, blocks->scale,
+                              most);
+}
 
 /** The nodes of the tree: blocks first to end - 1 under box at. */
 struct oj_vector_node

@@ -167,8 +167,12 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 /** The papers' methods for them, which are only asked by name (struct
  *  oj_gpu_module.papers_index); cuda_text_lists.cu */
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
+/** And for vectors and points; cuda_zlists.cu */
+extern const struct oj_cuda_family oj_cuda_zlists;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;
+/** Similar vectors; cuda_similar_vectors.cu */
+extern const struct oj_cuda_family oj_cuda_similar_vectors;
 
 /** The nearest segment of points, for cuda_nearest.cu alone, which asks it
  *  about points far from everything; cuda_near_segments.cu */

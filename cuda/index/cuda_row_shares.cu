@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <utility>
+
 enum
 {
     LEAST_ROWS = 2048, /* of a part that is one of several */
@@ -150,6 +152,37 @@ static oj_status find_offsets(struct oj_cuda_work *work, const uint32_t *by_row,
                       });
 }
 
+oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
+                            const int32_t *rank, int64_t k, int is_last,
+                            const struct oj_cuda_found *pairs, int64_t n,
+                            struct oj_cuda_found *kept, uint8_t *done)
+{
+    const struct oj_cuda_found found = *pairs, to = *kept;
+    struct oj_cuda_work own(work);
+    int64_t *offset;
+    const int32_t *place;
+    const uint32_t *by_row;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(own.make(n_rows + 1, &offset));
+    OJ_TRY(order_pairs(&own, n_rows, rank, 1, found, n, &place, &by_row));
+    OJ_TRY(find_offsets(&own, by_row, n, n_rows, offset));
+    return own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        int64_t row = by_row[i], first = offset[row];
+                        unsigned long long at;
+                        if (i - first >= k ||
+                            (!is_last && offset[row + 1] - first < k))
+                            return;
+                        at = atomicAdd(to.n, 1ull);
+                        to.row[at] = (int32_t)row;
+                        to.feature[at] = found.feature[place[i]];
+                        to.measure[at] = found.measure[place[i]];
+                        done[row] = 1;
+                    });
+}
+
 oj_status oj_cuda_part_add(struct oj_cuda_work *work, int64_t n_rows,
                            const int32_t *rank, int by_measure,
                            const struct oj_cuda_found *pairs, int64_t n,
@@ -238,28 +271,37 @@ static oj_status run_place(struct parts_batch *b, int place,
     }
 }
 
-static void put_lists(const struct oj_cuda_part *part, int64_t row, int64_t at,
-                      struct oj_matches *out)
+/* The first part has the memory of lists of out meanwhile, so that its pairs
+ * need not be copied. */
+static void change_memory(struct oj_cuda_part *part, struct oj_matches *out)
 {
+    std::swap(part->row, out->join_row);
+    std::swap(part->cap_row, out->cap_join_row);
+    std::swap(part->measure, out->measure);
+    std::swap(part->cap_measure, out->cap_measure);
+}
+
+static void put_lists(const struct oj_cuda_part *part, struct oj_matches *out)
+{
+    int64_t at = part->first_pair;
     size_t n = (size_t)part->n_pairs;
     for (int64_t i = 0; i < part->n_rows; i++)
-        out->offset[row + i] = at + part->offset[i];
-    if (n > 0)
+        out->offset[part->first_row + i] = at + part->offset[i];
+    if (part->row != NULL)
     {
         memcpy(out->join_row + at, part->row, n * sizeof *part->row);
         memcpy(out->measure + at, part->measure, n * sizeof *part->measure);
     }
 }
 
-static void put_ones(const struct oj_cuda_part *part, int64_t row,
-                     struct oj_matches *out)
+static void put_ones(const struct oj_cuda_part *part, struct oj_matches *out)
 {
     for (int64_t i = 0; i < part->n_rows; i++)
     {
-        int64_t at = part->offset[i];
+        int64_t at = part->offset[i], row = part->first_row + i;
         int has = part->offset[i + 1] > at;
-        out->join_row[row + i] = has ? part->row[at] : -1;
-        out->measure[row + i] = has ? part->measure[at] : (double)NAN;
+        out->join_row[row] = has ? part->row[at] : -1;
+        out->measure[row] = has ? part->measure[at] : (double)NAN;
     }
 }
 
@@ -278,30 +320,59 @@ static void put_none(struct oj_matches *out)
     }
 }
 
+/* Room for all, where the pairs of the first part are already. */
+static oj_status make_room(const struct parts_batch *b, struct oj_matches *out,
+                           struct oj_error *err)
+{
+    int64_t n = b->input->n_features;
+    int lists = oj_relation_gives_lists(&b->index->relation);
+    OJ_TRY(oj_matches_reserve(out, n, lists ? 0 : n, lists, err));
+    if (!lists || b->n_parts == 0)
+        return OJ_OK;
+    OJ_TRY(oj_matches_grow(out, b->part[0].n_pairs, b->n_pairs, err));
+    out->n_entries = b->n_pairs;
+    return OJ_OK;
+}
+
+struct putting
+{
+    const struct parts_batch *b;
+    struct oj_matches *out;
+};
+
+static void put_part(int i, void *user)
+{
+    const struct putting *p = (const struct putting *)user;
+    struct oj_cuda_part *part = &p->b->part[i];
+    if (p->out->offset != NULL)
+        put_lists(part, p->out);
+    else
+        put_ones(part, p->out);
+    for (int64_t row = 0; row < part->n_rows; row++)
+        part->n_matched += part->offset[row + 1] > part->offset[row];
+}
+
 static oj_status put_together(const struct parts_batch *b,
                               struct oj_matches *out, struct oj_error *err)
 {
-    int64_t n = b->input->n_features, row = 0, at = 0, n_matched = 0;
-    int lists = oj_relation_gives_lists(&b->index->relation);
-    OJ_TRY(oj_matches_reserve(out, n, lists ? b->n_pairs : n, lists, err));
+    struct putting p = {b, out};
+    int64_t row = 0, at = 0;
+    OJ_TRY(make_room(b, out, err));
     if (b->n_parts == 0)
         put_none(out);
-    for (int64_t p = 0; p < b->n_parts; p++)
+    for (int64_t i = 0; i < b->n_parts; i++)
     {
-        const struct oj_cuda_part *part = &b->part[p];
-        if (lists)
-            put_lists(part, row, at, out);
-        else
-            put_ones(part, row, out);
-        for (int64_t i = 0; i < part->n_rows; i++)
-            n_matched += part->offset[i + 1] > part->offset[i];
-        row += part->n_rows;
-        at += part->n_pairs;
+        b->part[i].first_row = row;
+        b->part[i].first_pair = at;
+        row += b->part[i].n_rows;
+        at += b->part[i].n_pairs;
     }
-    if (lists)
-        out->offset[n] = at;
+    oj_cuda_side_by_side((int)b->n_parts, put_part, &p);
+    if (out->offset != NULL)
+        out->offset[b->input->n_features] = at;
     out->n_pairs = at;
-    out->n_matched = n_matched;
+    for (int64_t i = 0; i < b->n_parts; i++)
+        out->n_matched += b->part[i].n_matched;
     return OJ_OK;
 }
 
@@ -347,6 +418,7 @@ oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
 {
     struct parts_batch b = {};
     oj_status status;
+    int lends;
     b.index = index;
     b.family = family;
     b.input = input;
@@ -357,7 +429,12 @@ oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
     b.part = (struct oj_cuda_part *)oj_calloc(b.n_parts + 1, sizeof *b.part);
     if (b.part == NULL)
         return oj_fail_nomem(err, b.n_parts + 1, sizeof *b.part);
+    lends = b.n_parts > 0 && oj_relation_gives_lists(&index->relation);
+    if (lends)
+        change_memory(&b.part[0], out);
     status = run_parts(&b, stats, err);
+    if (lends)
+        change_memory(&b.part[0], out);
     if (status == OJ_OK)
         status = put_together(&b, out, err);
     for (int64_t p = 0; p < b.n_parts; p++)

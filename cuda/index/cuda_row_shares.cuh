@@ -15,6 +15,7 @@ struct oj_cuda_part
     int64_t *offset; /**< [n_rows + 1] */
     int32_t *row;    /**< [n_pairs] ordinals of join features */
     double *measure;
+    int64_t first_row, first_pair, n_matched; /**< of the batch, at its end */
 
     /* Of all parts. */
     int64_t most;   /**< pairs; 0: any number */
@@ -121,16 +122,15 @@ OJ_MUST_USE oj_status oj_cuda_part_add(struct oj_cuda_work *work,
                                        const struct oj_cuda_found *found,
                                        int64_t n, struct oj_cuda_part *part);
 
-/** find() puts the pairs of n_rows rows into *found, which has room for so
- * many, and is asked once more where that was not enough; then they go to part.
- */
+/** find() puts pairs into *found, which has room for so many, and is asked once
+ *  more where that was not enough; the arrays are work's. part: NULL, or what
+ *  the pairs are for. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_part_find(struct oj_cuda_work *work,
-                                        int64_t n_rows, const int32_t *rank,
-                                        int by_measure,
-                                        struct oj_cuda_found *found,
-                                        int64_t room, struct oj_cuda_part *part,
-                                        Find find)
+OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
+                                       struct oj_cuda_found *found,
+                                       int64_t room,
+                                       const struct oj_cuda_part *part,
+                                       Find find, int64_t *n_pairs)
 {
     for (;;)
     {
@@ -142,15 +142,44 @@ OJ_MUST_USE oj_status oj_cuda_part_find(struct oj_cuda_work *work,
         OJ_TRY(own.make(room, &found->measure));
         OJ_TRY(find());
         OJ_TRY(own.read(found->n, &n));
-        OJ_TRY(oj_cuda_part_fits(part, (int64_t)n, own.err));
+        if (part != NULL)
+            OJ_TRY(oj_cuda_part_fits(part, (int64_t)n, own.err));
         if (n > INT32_MAX)
             return oj_fail(own.err, OJ_ERR_NOMEM,
                            "%llu pairs are too many to be sorted at once", n);
-        if ((int64_t)n <= room)
-            return oj_cuda_part_add(&own, n_rows, rank, by_measure, found,
-                                    (int64_t)n, part);
-        room = (int64_t)n;
+        *n_pairs = (int64_t)n;
+        if (*n_pairs <= room)
+        {
+            oj_cuda_hand_over(&own.memory, NULL, &work->memory);
+            return OJ_OK;
+        }
+        room = *n_pairs;
     }
 }
+
+/** The pairs that find() finds of n_rows rows go to part. */
+template <typename Find>
+OJ_MUST_USE oj_status oj_cuda_part_find(struct oj_cuda_work *work,
+                                        int64_t n_rows, const int32_t *rank,
+                                        int by_measure,
+                                        struct oj_cuda_found *found,
+                                        int64_t room, struct oj_cuda_part *part,
+                                        Find find)
+{
+    struct oj_cuda_work own(work);
+    int64_t n = 0;
+    OJ_TRY(oj_cuda_find_all(&own, found, room, part, find, &n));
+    return oj_cuda_part_add(&own, n_rows, rank, by_measure, found, n, part);
+}
+
+/** Adds to kept the first k by measure, then rank, of the n pairs of found, of
+ *  rows that have k of them, or with is_last of all; which are done then
+ *  [n_rows]. */
+OJ_MUST_USE oj_status oj_cuda_keep_best(struct oj_cuda_work *work,
+                                        int64_t n_rows, const int32_t *rank,
+                                        int64_t k, int is_last,
+                                        const struct oj_cuda_found *found,
+                                        int64_t n, struct oj_cuda_found *kept,
+                                        uint8_t *done);
 
 #endif

@@ -673,7 +673,8 @@ static int takes(const struct oj_relation *relation,
     (void)input;
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
            relation->distance != OJ_DISTANCE_LEAST &&
-           relation->metric == OJ_METRIC_PLANAR && relation->n_similar == 0 &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           !oj_relation_compares_attributes(relation) &&
            !relation->exclude_same_geometry;
 }
 

@@ -30,6 +30,7 @@ enum
     LEAST_SLICE = 16384, /* features of a block */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
+    MOST_BEST = 1024,  /* k */
     LEAST_WORDS = 4,
     MOST_WORDS = 64,
     N_CHOICES = 5 /* 128, 256 .. 2048 bits */
@@ -135,6 +136,21 @@ static oj_status find_ends(struct oj_cuda_work *work,
                       });
 }
 
+/* Tokens that both have; less than need, or some number below it. */
+static __device__ int count_common(const uint32_t *a, int n_a,
+                                   const uint32_t *b, int n_b, int need)
+{
+    int n = 0, i = 0, j = 0;
+    while (i < n_a && j < n_b && n + n_a - i >= need && n + n_b - j >= need)
+    {
+        uint32_t one = a[i], other = b[j];
+        n += one == other;
+        i += one <= other;
+        j += other <= one;
+    }
+    return n;
+}
+
 /* --- how many bits -------------------------------------------------------- */
 
 /* What the pairs would cost that each number of bits lets pass. */
@@ -142,7 +158,8 @@ struct cuda_text_trial
 {
     const int64_t *sums; /* [rows.n + 1] pairs by size of rows in order */
     int64_t n_pairs;
-    unsigned long long *tokens; /* [N_CHOICES] of such pairs */
+    unsigned long long *tokens; /* [N_CHOICES] of such pairs, then how many
+                                   fulfil the condition */
 };
 
 static __device__ void toggle(const struct oj_cuda_text_side &side, int32_t row,
@@ -174,6 +191,10 @@ try_pairs(const __grid_constant__ struct cuda_text_pairs p,
     int64_t limit = known - 2 * oj_text_least_common(&p.condition, a, b);
     toggle(p.rows, row, word);
     toggle(p.features, feature, word);
+    if (count_common(p.rows.tokens(row), p.rows.known(row),
+                     p.features.tokens(feature), p.features.known(feature),
+                     0) >= oj_text_least_common(&p.condition, a, b))
+        atomicAdd(&trial.tokens[N_CHOICES], 1ull);
     for (int n = MOST_WORDS, c = N_CHOICES - 1; c >= 0; c--, n /= 2)
     {
         int64_t d = 0;
@@ -186,15 +207,16 @@ try_pairs(const __grid_constant__ struct cuda_text_pairs p,
     }
 }
 
-/* Words of bits that cost least, and the pairs to compare. */
+/* Words of bits that cost least, the pairs to compare, and room for those that
+ * are likely to be similar enough. */
 static oj_status choose_words(struct oj_cuda_work *work,
                               const struct cuda_text_pairs *pairs,
-                              int64_t *n_pairs, int *words)
+                              int64_t *n_pairs, int64_t *room, int *words)
 {
     struct oj_cuda_work own(work);
     const struct cuda_text_pairs p = *pairs;
     struct cuda_text_trial trial = {};
-    unsigned long long tokens[N_CHOICES];
+    unsigned long long tokens[N_CHOICES + 1];
     uint32_t n_tokens = p.features.n_tokens;
     double least = INFINITY;
     int64_t *sums;
@@ -206,12 +228,18 @@ static oj_status choose_words(struct oj_cuda_work *work,
     trial.sums = sums;
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
+    *room = 4 * p.rows.n + (1 << 16);
     if (*n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(own.make_zeros(N_CHOICES, &trial.tokens));
+    OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, try_pairs, p, trial));
-    for (int c = 0; c < N_CHOICES; c++)
+    for (int c = 0; c <= N_CHOICES; c++)
         OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
+    /* many enough to be estimated; unordered_pairs leaves half of them */
+    if (tokens[N_CHOICES] > 100)
+        *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
+                           (double)tokens[N_CHOICES] /
+                           (p.rule.unordered != 0 ? 2.0 : 1.0));
     for (int c = 0, n = LEAST_WORDS; c < N_CHOICES; c++, n *= 2)
     {
         double cost = n + token_cost * (double)tokens[c] / N_TRIED;
@@ -227,21 +255,6 @@ static oj_status choose_words(struct oj_cuda_work *work,
 }
 
 /* --- comparing ------------------------------------------------------------ */
-
-/* Tokens that both have; less than need, or some number below it. */
-static __device__ int count_common(const uint32_t *a, int n_a,
-                                   const uint32_t *b, int n_b, int need)
-{
-    int n = 0, i = 0, j = 0;
-    while (i < n_a && j < n_b && n + n_a - i >= need && n + n_b - j >= need)
-    {
-        uint32_t one = a[i], other = b[j];
-        n += one == other;
-        i += one <= other;
-        j += other <= one;
-    }
-    return n;
-}
 
 /* A pair a lane, for those below n. */
 static __device__ void count_pairs(const struct cuda_text_pairs &p,
@@ -444,22 +457,109 @@ static oj_status compare_all(struct oj_cuda_work *work,
 
 /* --- rows ----------------------------------------------------------------- */
 
+/* What is there to be compared, and how. */
+static oj_status prepare(struct oj_cuda_work *work,
+                         struct cuda_text_pairs *pairs, int64_t *n_pairs,
+                         int64_t *room, int *words)
+{
+    OJ_TRY(find_ends(work, pairs));
+    OJ_TRY(choose_words(work, pairs, n_pairs, room, words));
+    OJ_TRY(make_bits(work, pairs->rows, *words, &pairs->row_bits));
+    return make_bits(work, pairs->features, *words, &pairs->feature_bits);
+}
+
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_text_pairs *pairs, const int32_t *rank,
                             struct oj_cuda_part *part, struct oj_stats *stats)
 {
-    int64_t n_pairs = 0;
+    int64_t n_pairs = 0, room = 0;
     int words = 0;
-    OJ_TRY(find_ends(work, pairs));
-    OJ_TRY(choose_words(work, pairs, &n_pairs, &words));
-    OJ_TRY(make_bits(work, pairs->rows, words, &pairs->row_bits));
-    OJ_TRY(make_bits(work, pairs->features, words, &pairs->feature_bits));
+    OJ_TRY(prepare(work, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_part_find(
-        work, pairs->rows.n, rank, 1, &pairs->found,
-        4 * pairs->rows.n + (1 << 16), part,
+        work, pairs->rows.n, rank, 1, &pairs->found, room, part,
         [&]() { return compare_all(work, pairs, words, n_pairs); }));
     stats->n_candidates += n_pairs;
     return OJ_OK;
+}
+
+/* --- the k most similar --------------------------------------------------- */
+
+/* The rows in order that are not done. */
+static oj_status leave_out(struct oj_cuda_work *work, const uint8_t *done,
+                           struct oj_cuda_text_side *rows)
+{
+    struct oj_cuda_work own(work);
+    const int32_t *order = rows->order;
+    int64_t n = rows->n, *at;
+    int32_t *rest;
+    OJ_TRY(own.scan_computed(
+        n,
+        [=] __device__(ptrdiff_t i)
+        { return i < n ? (int64_t)!done[order[i]] : 0; },
+        &at, &rows->n));
+    OJ_TRY(work->make(rows->n, &rest));
+    rows->order = rest;
+    return own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        if (!done[order[i]])
+                            rest[at[i]] = order[i];
+                    });
+}
+
+/* A round: pairs that are as similar as its condition says. */
+static oj_status find_round(struct oj_cuda_work *work,
+                            struct cuda_text_pairs *pairs, int64_t n_rows,
+                            const int32_t *rank, int64_t k, int is_last,
+                            struct oj_cuda_found *kept, uint8_t *done,
+                            struct oj_stats *stats)
+{
+    struct oj_cuda_work own(work);
+    int64_t n_pairs = 0, room = 0, n = 0;
+    int words = 0;
+    OJ_TRY(prepare(&own, pairs, &n_pairs, &room, &words));
+    OJ_TRY(oj_cuda_find_all(
+        &own, &pairs->found, room, NULL,
+        [&]() { return compare_all(&own, pairs, words, n_pairs); }, &n));
+    stats->n_candidates += n_pairs;
+    return oj_cuda_keep_best(&own, n_rows, rank, k, is_last, &pairs->found, n,
+                             kept, done);
+}
+
+/* Rounds of falling least similarities, by tenths: a row with k pairs in one
+ * has its k most similar there. */
+static oj_status find_best(struct oj_cuda_work *work,
+                           struct cuda_text_pairs *pairs, int64_t k,
+                           const int32_t *rank, struct oj_cuda_part *part,
+                           struct oj_stats *stats)
+{
+    const struct oj_text_condition asked = pairs->condition;
+    int64_t n_rows = pairs->rows.n;
+    struct oj_cuda_found kept = {};
+    unsigned long long n = 0;
+    uint8_t *done;
+    OJ_TRY(work->make_zeros(1, &kept.n));
+    OJ_TRY(work->make(n_rows * k, &kept.row, &kept.feature));
+    OJ_TRY(work->make(n_rows * k, &kept.measure));
+    OJ_TRY(work->make_zeros(n_rows, &done));
+    for (int64_t tenths = 9; tenths >= 0 && pairs->rows.n > 0; tenths--)
+    {
+        const int32_t *order = pairs->rows.order;
+        if (tenths > 0 && tenths * asked.denominator <= 10 * asked.numerator)
+            continue;
+        pairs->condition = asked;
+        if (tenths > 0)
+        {
+            pairs->condition.numerator = tenths;
+            pairs->condition.denominator = 10;
+        }
+        OJ_TRY(find_round(work, pairs, n_rows, rank, k, tenths == 0, &kept,
+                          done, stats));
+        OJ_TRY(leave_out(work, done, &pairs->rows));
+        work->drop(order);
+    }
+    OJ_TRY(work->read(kept.n, &n));
+    return oj_cuda_part_add(work, n_rows, rank, 1, &kept, (int64_t)n, part);
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
@@ -471,6 +571,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "comparing texts", err);
     struct cuda_text_pairs pairs = {};
+    int64_t k = index->relation.k;
     oj_status status = oj_cuda_text_side_make(&work, input, first, n,
                                               &index->relation, &pairs.rows);
     pairs.features = self->side;
@@ -478,13 +579,23 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
     if (status == OJ_OK)
-        status = find_pairs(&work, &pairs, self->rank, part, stats);
+        status = k < OJ_EVERY_PAIR
+                     ? find_best(&work, &pairs, k, self->rank, part, stats)
+                     : find_pairs(&work, &pairs, self->rank, part, stats);
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);
     return status;
 }
 
 /* --- the family ----------------------------------------------------------- */
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    return oj_cuda_texts_take(relation, join_side, input) &&
+           (relation->k >= OJ_EVERY_PAIR ||
+            (relation->k <= MOST_BEST && relation->ties == OJ_TIES_FIRST));
+}
 
 static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
@@ -501,7 +612,7 @@ static oj_status join_batch(struct oj_gpu_index *index, int family,
 
 const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
-    oj_cuda_texts_take,
+    takes,
     sizeof(struct cuda_text_index),
     build,
     NULL,

@@ -41,7 +41,7 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
     (void)join_side;
     (void)input;
     return relation->op == OJ_OP_SIMILAR && relation->n_similar == 1 &&
-           relation->k >= OJ_EVERY_PAIR && !relation->exclude_same_geometry;
+           !relation->vector.is_asked && !relation->exclude_same_geometry;
 }
 
 oj_status oj_cuda_text_index_side(struct oj_cuda_index *index,

@@ -35,7 +35,7 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              const struct oj_relation *relation,
                                              struct oj_cuda_text_side *out);
 
-/** For families: 1 for all pairs by one condition on texts. */
+/** For families: 1 for pairs by one condition on texts. */
 int oj_cuda_texts_take(const struct oj_relation *relation,
                        const struct oj_flat *join_side,
                        const struct oj_flat *input);

@@ -29,6 +29,8 @@ static const struct method methods[] = {
     {"great circles, every edge in reach", "sphere", 0},
     {"inverted lists of all tokens", "lists", 0},
     {"boxes, cut points, all vertices", "cut_points", 0},
+    {"shifted Z-lists", "zlists", 0},
+    {"the same on the GPU", "cuda_zlists", 1},
     {"ogrjoin", "cpu", 0},
     {"ogrjoin, all threads", "cpu", 1},
     {"ogrjoin, GPU", "cuda", 1},
@@ -174,9 +176,11 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-static oj_status compare(const struct benchmark *b, const struct oj_flat *input,
-                         const struct oj_matches *matches,
-                         struct method_row *row, struct oj_error *err)
+static oj_status compare_with_answer(const struct benchmark *b,
+                                     const struct oj_flat *input,
+                                     const struct oj_matches *matches,
+                                     struct method_row *row,
+                                     struct oj_error *err)
 {
     struct oj_validation validation = {0};
     struct oj_matches of_sample = {0};
@@ -244,7 +248,8 @@ static void free_timed(struct timed_join *timed)
 static int is_on_gpu(const struct method *method)
 {
     return strcmp(method->backend, "cuda") == 0 ||
-           strcmp(method->backend, "cuda_quadrant") == 0;
+           strcmp(method->backend, "cuda_quadrant") == 0 ||
+           strcmp(method->backend, "cuda_zlists") == 0;
 }
 
 /* As many rows as fit into the time that the user grants. */
@@ -313,7 +318,7 @@ static oj_status run_opened(struct benchmark *b, const struct method *method,
     {
         row->method = method;
         fill_row(b, join, &before, &timed, row);
-        status = compare(b, &timed.input, &timed.matches, row, err);
+        status = compare_with_answer(b, &timed.input, &timed.matches, row, err);
     }
     free_timed(&timed);
     return status;

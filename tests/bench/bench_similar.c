@@ -1,25 +1,34 @@
 /* Joins by similarity of a layer with itself, from arrays on the host to pairs
- * on the host, each pair once: texts of the sizes and lengths that papers have,
- * made by integer arithmetic alone, and trajectories: in bundles of 1 to 50
- * that take the same way (trajectories), or each on its own (loners).
+ * on the host: texts of the sizes and lengths that papers have, made by integer
+ * arithmetic alone, each pair once; trajectories, in bundles of 1 to 50 that
+ * take the same way, or each on its own (loners); and clustered vectors.
  *
  *   oj_bench_similar KIND [--option value]..
- *     KIND: songs, publications, titles, trajectories, loners
- *     --n N           rows (500,000, 100,000, 300,000, 17,621 twice)
- *     --threshold T   tenths of the least similarity, or all: 9 .. 2 (5)
+ *     KIND: songs, publications, titles, trajectories, loners, vectors
+ *     --n N           rows (500,000, 100,000, 300,000, 17,621 twice, 100,000)
+ *     --threshold T   tenths of the least similarity, or from-to: 9-2 (5)
  *     --tokens NAME   2grams
- *     --k K           trajectories: nearest ones, and no distance (10)
- *     --ties T        first
- *     --max_distance D instead of the nearest all within it
+ *     --k K           nearest trajectories (10), vectors, texts (all)
+ *     --ties T        of trajectories: first
+ *     --max_distance D of trajectories: all within it instead of the nearest
  *     --distance NAME hausdorff_points
+ *     --dimensions D  64
+ *     --difference D  of vectors (0.1)
+ *     --norm NAME     l2
+ *     --centres N     of vectors (1,000)
+ *     --file FILE     gets the vectors as raw doubles, for other programs
  *     --backend NAME  cuda
  *     --gpus LIST     0
  *     --threads N     all
  *     --repeat N      3
  *
+ * The vectors are of some centres with coordinates k / 2^20 below 1, and
+ * offsets that are sums of twelve uniform numbers, of standard deviation 0.02
+ * in the first dimension and 0.97 times that of the one before in the others.
+ *
  * Prints for each threshold a line "SIMILAR ..": seconds of the index and of
- * the join in the first run and in the fastest, the pairs, and a checksum of
- * them that does not depend on the backend. */
+ * the join in the first run and in the fastest, processor seconds of that, the
+ * pairs, and a checksum of them that does not depend on the backend. */
 #include "bench_answer.h"
 #include "bench_gpu.h"
 #include "nycgen.h"
@@ -27,6 +36,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
 
 #include <inttypes.h>
@@ -34,6 +44,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum
 {
@@ -42,6 +53,7 @@ enum
     TITLES,
     TRAJECTORIES,
     LONERS,
+    VECTORS,
     N_KINDS
 };
 
@@ -53,13 +65,15 @@ enum
     COPIES = 5,
     BUNDLE = 50,
     N_WALKS = 17621,
-    N_VERTICES = 23667828 /* of so many walks */
+    N_VERTICES = 23667828, /* of so many walks */
+    DEVIATION = 20972,     /* 0.02 of 2^20 */
+    UNIFORM_MIDDLE = 6 * 65535
 };
 
-static const char *const kinds[N_KINDS] = {"songs", "publications", "titles",
-                                           "trajectories", "loners"};
-static const int64_t rows_of[N_KINDS] = {500000, 100000, 300000, N_WALKS,
-                                         N_WALKS};
+static const char *const kinds[N_KINDS] = {
+    "songs", "publications", "titles", "trajectories", "loners", "vectors"};
+static const int64_t rows_of[N_KINDS] = {500000,  100000,  300000,
+                                         N_WALKS, N_WALKS, 100000};
 
 static struct oj_error error;
 
@@ -290,6 +304,53 @@ static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
     }
 }
 
+/* --- vectors -------------------------------------------------------------- */
+
+/* splitmix64, of two numbers. */
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a << 32 | b) * 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+static uint64_t n_centres;
+
+static double coordinate_of(uint64_t row, uint64_t dimension, int64_t scale)
+{
+    uint64_t centre = mix(row, 1u << 20) % n_centres;
+    int64_t k = (int64_t)(mix(centre, (1u << 21) + dimension) >> 44);
+    int64_t offset = -UNIFORM_MIDDLE;
+    for (uint64_t i = 0; i < 3; i++)
+    {
+        uint64_t bits = mix(row, (1u << 22) + 3 * dimension + i);
+        for (int j = 0; j < 4; j++, bits >>= 16)
+            offset += (int64_t)(bits & 65535);
+    }
+    offset = offset * scale / 65536 * DEVIATION / 65536;
+    return (double)(k + offset) / (double)(1 << 20);
+}
+
+struct vector_maker
+{
+    double *value;
+    int64_t n_dimensions;
+};
+
+static oj_status put_vector(int64_t row, int thread, void *user,
+                            struct oj_error *err)
+{
+    struct vector_maker *m = user;
+    int64_t scale = 65536;
+    (void)thread;
+    (void)err;
+    for (int64_t j = 0; j < m->n_dimensions; j++, scale = scale * 97 / 100)
+        m->value[row * m->n_dimensions + j] =
+            coordinate_of((uint64_t)row, (uint64_t)j, scale);
+    return OJ_OK;
+}
+
 /* --- runs ----------------------------------------------------------------- */
 
 struct bench_similar
@@ -303,13 +364,15 @@ struct bench_similar
 
 static void run(const struct bench_similar *b)
 {
-    double first[2] = {0, 0}, least[2] = {0, 0};
+    double first[2] = {0, 0}, least[2] = {0, 0}, processor = 0.0;
+    int64_t n_candidates = 0;
     struct bench_answer answer = {0};
     struct oj_matches matches = {0};
     for (int64_t i = 0; i < b->repeat; i++)
     {
         struct oj_join *join;
-        double start = oj_clock_seconds(), opened, end;
+        double start = oj_clock_seconds(), opened, end, clock_start;
+        clock_start = (double)clock() / CLOCKS_PER_SEC;
         must(oj_join_open(&b->side, &b->relation, b->backend, &b->options,
                           &join, &error));
         opened = oj_clock_seconds();
@@ -327,16 +390,19 @@ static void run(const struct bench_similar *b)
         {
             least[0] = opened - start;
             least[1] = end - opened;
+            processor = (double)clock() / CLOCKS_PER_SEC - clock_start;
+            n_candidates = oj_join_stats(join)->n_candidates;
         }
         oj_join_close(join);
     }
     printf("SIMILAR kind=%s n=%" PRId64 " tokens=%s tenths=%" PRId64
            " backend=%s first_s=%.4f+%.4f least_s=%.4f+%.4f total_s=%.4f "
-           "pairs=%" PRId64 " sum=%.6f checksum=%016" PRIx64 "\n",
+           "processor_s=%.4f candidates=%" PRId64 " pairs=%" PRId64
+           " sum=%.6f checksum=%016" PRIx64 "\n",
            b->kind, b->side.n_features, b->tokens,
            b->relation.similar[0].numerator, b->backend, first[0], first[1],
-           least[0], least[1], least[0] + least[1], answer.n_pairs,
-           answer.sum_distance, answer.checksum);
+           least[0], least[1], least[0] + least[1], processor, n_candidates,
+           answer.n_pairs, answer.sum_distance, answer.checksum);
     fflush(stdout);
     oj_matches_free(&matches);
 }
@@ -352,11 +418,8 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     struct oj_token_rules rules = {0};
     int from = atoi(threshold), end = from;
     double start = oj_clock_seconds();
-    if (strcmp(threshold, "all") == 0)
-    {
-        from = 9;
-        end = 2;
-    }
+    if (strchr(threshold, '-') != NULL)
+        end = atoi(strchr(threshold, '-') + 1);
     must(oj_choice_read("--", "tokens", OJ_TOKEN_NAMES, b->tokens,
                         &rules.tokens, &error));
     make_texts(kind, n, &texts);
@@ -371,8 +434,10 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     b->side.texts = &view;
     b->side.n_texts = 1;
     b->relation.op = OJ_OP_SIMILAR;
-    b->relation.k = OJ_EVERY_PAIR;
-    b->relation.unordered_pairs = 1;
+    if (b->relation.k < OJ_EVERY_PAIR)
+        b->relation.exclude_self = 1;
+    else
+        b->relation.unordered_pairs = 1;
     b->relation.n_similar = 1;
     for (; from >= end; from--)
     {
@@ -401,6 +466,37 @@ static void join_walks(struct bench_similar *b, int64_t n, int is_alone)
     oj_flat_buf_free(&buf);
 }
 
+static void join_vectors(struct bench_similar *b, int64_t n,
+                         int64_t n_dimensions, const char *path)
+{
+    struct vector_maker m = {oj_malloc(n, (size_t)n_dimensions * 8),
+                             n_dimensions};
+    struct oj_flat_buf buf = {0};
+    double start = oj_clock_seconds();
+    int n_threads = b->options.n_threads;
+    FILE *file = path[0] != '\0' ? fopen(path, "wb") : NULL;
+    if (m.value == NULL)
+        must(oj_fail_nomem(&error, n, (size_t)n_dimensions * 8));
+    n_threads = n_threads > 0 ? n_threads : oj_cpu_count();
+    must(oj_parallel_try(n_threads, n, 64, put_vector, &m, &error));
+    if (file != NULL)
+    {
+        fwrite(m.value, (size_t)n_dimensions * 8, (size_t)n, file);
+        fclose(file);
+    }
+    for (int64_t i = 0; i < n; i++)
+        must(oj_flat_buf_add_null(&buf, i, &error));
+    printf("made in %.2f s\n", oj_clock_seconds() - start);
+    b->side = oj_flat_buf_view(&buf);
+    b->side.vectors = (struct oj_vectors){n_dimensions, m.value};
+    b->relation.op = OJ_OP_SIMILAR;
+    b->relation.exclude_self = 1;
+    b->relation.vector.is_asked = 1;
+    run(b);
+    oj_flat_buf_free(&buf);
+    oj_free(m.value);
+}
+
 static const char *option(int argc, char **argv, const char *name,
                           const char *usual)
 {
@@ -415,14 +511,14 @@ static const char *option(int argc, char **argv, const char *name,
 int main(int argc, char **argv)
 {
     struct bench_similar b = {.relation = oj_relation_default()};
-    int kind = 0, distance = OJ_DISTANCE_HAUSDORFF_POINTS;
+    int kind = 0, distance = OJ_DISTANCE_HAUSDORFF_POINTS, norm = 0;
     int64_t n;
     while (argc > 1 && kind < N_KINDS && strcmp(kinds[kind], argv[1]) != 0)
         kind++;
     if (argc < 2 || argc % 2 != 0 || kind == N_KINDS)
     {
         fprintf(stderr, "oj_bench_similar "
-                        "songs|publications|titles|trajectories|loners "
+                        "songs|publications|titles|trajectories|loners|vectors "
                         "[--option value]..\n");
         return 1;
     }
@@ -434,6 +530,23 @@ int main(int argc, char **argv)
     b.options.gpus = bench_gpu_list(option(argc, argv, "gpus", "0"));
     n = atoll(option(argc, argv, "n", "0"));
     n = n > 0 ? n : rows_of[kind];
+    b.relation.k =
+        atoll(option(argc, argv, "k",
+                     kind == TRAJECTORIES || kind == LONERS ? "10" : "0"));
+    if (b.relation.k == 0)
+        b.relation.k = OJ_EVERY_PAIR;
+    if (kind == VECTORS)
+    {
+        must(oj_choice_read("--", "norm", "l2|l1|linf|cosine",
+                            option(argc, argv, "norm", "l2"), &norm, &error));
+        b.relation.vector.norm = (enum oj_vector_norm)norm;
+        b.relation.vector.max_difference =
+            atof(option(argc, argv, "difference", "0.1"));
+        n_centres = (uint64_t)atoll(option(argc, argv, "centres", "1000"));
+        join_vectors(&b, n, atoll(option(argc, argv, "dimensions", "64")),
+                     option(argc, argv, "file", ""));
+        return 0;
+    }
     if (kind < TRAJECTORIES)
     {
         join_texts(&b, kind, n, option(argc, argv, "threshold", "5"));
@@ -445,7 +558,6 @@ int main(int argc, char **argv)
                         option(argc, argv, "distance", "hausdorff_points"),
                         &distance, &error));
     b.relation.distance = (enum oj_distance_kind)distance;
-    b.relation.k = atoll(option(argc, argv, "k", "10"));
     if (strcmp(option(argc, argv, "ties", "first"), "all") == 0)
         b.relation.ties = OJ_TIES_ALL;
     b.relation.max_distance = atof(option(argc, argv, "max_distance", "inf"));

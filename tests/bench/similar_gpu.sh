@@ -1,46 +1,99 @@
 #!/usr/bin/env bash
-# Joins by similarity on one GPU, or several: every threshold on texts of the
-# papers' sizes, by our way and at one threshold by the papers'; and the ten
-# most similar of 17,621 trajectories, in bundles and alone, by the GPU and by
-# all threads.
+# Joins by similarity on one GPU, or several: times, and the pairs against those
+# of the CPU by checksum.
 #
-#   tests/bench/similar_gpu.sh [FOLDER] [GPUS] [texts|shapes]
-#       FOLDER: of the programs; GPUS: "0", "0,1", "all"
+#   tests/bench/similar_gpu.sh [FOLDER [GPUS [PART..]]]
+#       FOLDER: of the programs; GPUS: "0", "0,1", "all"; parts:
+#   vectors   a million with some ten neighbours each, 64 and 16 dimensions, all
+#             within a difference and the ten nearest; and without clusters
+#   texts     thresholds on texts of the papers' sizes
+#   best      the three most similar
+#   shapes    the ten most similar of 17,621 trajectories, in bundles and alone
+#   papers    the papers' methods at one threshold
+# The first four are what is run without parts. Exit code: 1 when pairs differ.
 set -euo pipefail
-bench=${1:-build/tests}/oj_bench_similar
+folder=${1:-build/tests}
 gpus=${2:-0}
-export OGRJOIN_CUDA_MODULE=${OGRJOIN_CUDA_MODULE:-${1:-build/tests}/../ogrjoin_cuda.so}
+shift $(($# < 2 ? $# : 2))
+[ $# -gt 0 ] || set -- vectors texts best shapes
+bench=$folder/oj_bench_similar
+export OGRJOIN_CUDA_MODULE=${OGRJOIN_CUDA_MODULE:-$folder/../ogrjoin_cuda.so}
+different=0
 
-texts() {
-    for kind in songs publications titles; do
-        "$bench" "$kind" --threshold all --gpus "$gpus"
-        "$bench" "$kind" --backend cuda_size_blocks --repeat 1 --gpus "$gpus"
-    done
-    "$bench" publications --backend cuda_lists --repeat 1 --gpus "$gpus"
+said='' # by the last run
+run() { # options
+    said=$("$bench" "$@")
+    echo "$said"
+}
+gpu() { # options
+    run "$@" --backend cuda --gpus "$gpus"
+}
+same() { # options
+    local ours theirs
+    gpu "$@"
+    ours=${said##* checksum=}
+    run "$@" --backend cpu --repeat 1
+    theirs=${said##* checksum=}
+    if [ "$ours" = "$theirs" ]; then
+        echo "same pairs: $*"
+    else
+        echo "DIFFERENT PAIRS: $*: $ours and $theirs"
+        different=1
+    fi
 }
 
-# Each at most some seconds: none may keep the others from being measured.
-shapes() {
-    for distance in hausdorff_points hausdorff frechet; do
-        for kind in trajectories loners; do
-            timeout 45 "$bench" "$kind" --distance "$distance" --repeat 2 \
-                --gpus "$gpus" || echo "$kind $distance: ended after 45 s"
-        done
-    done
-    timeout 30 "$bench" trajectories --ties all --k 300 --repeat 1 \
-        --gpus "$gpus" || echo "ties all: ended after 30 s"
-    timeout 60 "$bench" trajectories --max_distance 500 --repeat 1 \
-        --gpus "$gpus" || echo "dwithin: ended after 60 s"
-    for kind in trajectories loners; do
-        timeout 60 "$bench" "$kind" --backend cpu --repeat 1 ||
-            echo "$kind on the CPU: ended after 60 s"
-    done
-}
-
-case ${3:-all} in
-texts | shapes) "$3" ;;
-all)
-    texts
-    shapes
-    ;;
-esac
+for part; do
+    case $part in
+        vectors)
+            million=(vectors --n 1000000)
+            same "${million[@]}" --dimensions 64 --difference 0.0836
+            same "${million[@]}" --dimensions 64 --difference inf --k 10
+            same "${million[@]}" --dimensions 16 --difference 0.055
+            same "${million[@]}" --dimensions 16 --difference inf --k 10
+            same vectors --n 200000 --dimensions 256 --difference 0.09
+            same vectors --n 200000 --dimensions 64 --difference 0.002 \
+                --norm cosine
+            # boxes tell nothing apart: 10^12 pairs by products
+            gpu "${million[@]}" --centres 1000000 --dimensions 64 \
+                --difference inf --k 10 --repeat 2
+            ;;
+        texts)
+            gpu songs --threshold 9-3 --repeat 2
+            for kind in publications titles; do
+                gpu "$kind" --threshold 9-4 --repeat 2
+            done
+            same publications --threshold 5
+            ;;
+        best)
+            same publications --n 20000 --k 3 --threshold 2
+            gpu songs --k 3 --threshold 4
+            ;;
+        shapes)
+            # none may keep the others from being measured
+            for distance in hausdorff_points hausdorff frechet; do
+                for kind in trajectories loners; do
+                    timeout 40 "$bench" "$kind" --distance "$distance" \
+                        --repeat 2 --gpus "$gpus" ||
+                        echo "$kind $distance: ended after 40 s"
+                done
+            done
+            timeout 30 "$bench" trajectories --ties all --k 300 --repeat 1 \
+                --gpus "$gpus" || echo "ties all: ended after 30 s"
+            timeout 60 "$bench" trajectories --backend cpu --repeat 1 ||
+                echo "trajectories on the CPU: ended after 60 s"
+            ;;
+        papers)
+            for kind in songs publications titles; do
+                "$bench" "$kind" --backend cuda_size_blocks --repeat 1 \
+                    --gpus "$gpus"
+            done
+            "$bench" publications --backend cuda_lists --repeat 1 --gpus "$gpus"
+            run vectors --backend cuda_zlists --repeat 1 --gpus "$gpus"
+            ;;
+        *)
+            echo "no such part: $part"
+            exit 2
+            ;;
+    esac
+done
+exit $different

@@ -1,9 +1,9 @@
-"""Times other programs on the vectors that bench_vectors wrote, one core:
+"""Times other programs on the vectors that oj_bench_similar --file wrote, one core:
 
   vector_peers.py FILE DIMENSIONS MOST [K]
 
 scipy's cKDTree in double precision, and FAISS's flat index in single precision.
-Processor seconds; each pair is counted twice, as bench_vectors does.
+Processor seconds; each pair is counted twice, as oj_bench_similar does.
 """
 
 import os

@@ -44,6 +44,8 @@
 /* Functions for both sides take the device's way on the host too: there is one
  * compilation for the two. */
 #define __CUDA_ARCH__ 900
+/* Where instructions are written as such. */
+#define OJ_CUDA_HOST 1
 
 #define __host__
 #define __device__

@@ -75,6 +75,7 @@ struct cudaFuncAttributes
 enum cudaDeviceAttr
 {
     cudaDevAttrMultiProcessorCount,
+    cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrMemoryPoolsSupported
 };
 

@@ -178,6 +178,47 @@ static inline T __shfl_xor_sync(unsigned mask, T value, int bits,
                             (unsigned)bits, (unsigned)width, file, line);
 }
 
+/* --- matrices ------------------------------------------------------------- */
+
+/** The half with these bits. */
+static inline float oj_host_half(uint64_t half)
+{
+    int exponent = (int)(half >> 10 & 31), rest = (int)(half & 1023);
+    float x = exponent == 0 ? ldexpf((float)rest, -24)
+                            : ldexpf((float)(1024 + rest), exponent - 25);
+    return (half & 0x8000) != 0 ? -x : x;
+}
+
+/** mma.m16n8k16 of halves: c, a and b as lanes 4 g + t have them. */
+static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
+                                    unsigned a2, unsigned a3, unsigned b0,
+                                    unsigned b1, OJ_HOST_HERE)
+{
+    unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    uint64_t rows[2] = {a0 | (uint64_t)a1 << 32, a2 | (uint64_t)a3 << 32};
+    uint64_t columns = b0 | (uint64_t)b1 << 32;
+    for (unsigned of = 0; of < 4; of++)
+    {
+        uint64_t row[2], column[2];
+        for (unsigned i = 0; i < 2; i++)
+        {
+            row[i] =
+                __shfl_sync(~0u, rows[i], (int)(4 * g + of), 32, file, line);
+            column[i] = __shfl_sync(~0u, columns, (int)(4 * (2 * t + i) + of),
+                                    32, file, line);
+        }
+        for (unsigned e = 0; e < 4; e++)
+        {
+            for (unsigned k = 0; k < 4; k++)
+            {
+                uint64_t a = row[k / 2] >> (e / 2 * 32 + k % 2 * 16);
+                uint64_t b = column[e % 2] >> (k * 16);
+                c[e] += oj_host_half(a & 0xffff) * oj_host_half(b & 0xffff);
+            }
+        }
+    }
+}
+
 /* --- memory --------------------------------------------------------------- */
 
 static inline void __threadfence(void)

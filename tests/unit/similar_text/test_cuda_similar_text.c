@@ -81,6 +81,8 @@ static void make_job(struct join_trial *t, int most_rows)
     set_texts(t);
     t->relation.similar[0] = (struct oj_text_condition){
         (enum oj_text_measure)pick(4), pick(10), 9 + pick(3)};
+    if (one_in(3))
+        t->relation.k = 1 + pick(one_in(3) ? 40 : 4);
 }
 
 /* An answer, or a clear error where there is little memory. */
@@ -112,7 +114,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     must(trial_ask(t, "cuda", given, how, &ours));
     same_matches("on the GPU", &ours, &truth);
     compare_papers(t, given, &truth);
-    ck_assert(t->relation.k < OJ_EVERY_PAIR || given->gpu_memory > 0 ||
+    ck_assert(t->relation.ties == OJ_TIES_ALL || given->gpu_memory > 0 ||
               strstr(how, "all pairs") != NULL);
     n_pairs_seen += ours.n_pairs;
     for (int64_t i = 0; i < ours.n_entries; i++)
@@ -153,6 +155,7 @@ TEST(all_alike)
         trial_free(&job);
         make_job(&job, 400);
     } while (job.join.n_features < 300 || job.input.n_features < 300);
+    job.relation.k = OJ_EVERY_PAIR;
     job.relation.unordered_pairs = job.relation.exclude_self = 0;
     job.join.on_class = job.input.on_class = NULL;
     job.join.exclude_class = job.input.exclude_class = NULL;
@@ -199,6 +202,7 @@ TEST(left_to_the_cpu)
     random_state = 11;
     make_job(&job, 200);
     job.relation.k = 3;
+    job.relation.ties = OJ_TIES_ALL;
     compare(&job, &options);
     trial_free(&job);
 }
@@ -257,6 +261,10 @@ TEST(real_names)
         compare(&job, &options);
     }
     ck_assert_int_gt(n_pairs_seen, 50);
+    job.relation.unordered_pairs = 0;
+    job.relation.k = 3;
+    job.relation.similar[0].numerator = 0; /* any token in common */
+    compare(&job, &options);
     oj_dictionary_free(dictionary);
     free_column(&names);
     trial_free(&job);

@@ -1,108 +1,8 @@
 /* Kind: property, memory, degenerate. Near vectors: the engine against the
  * plain reference and against brute force, to the last bit. */
-#include "../join_trial.h"
 #include "../memory_trial.h"
-#include "../plain_pairs.h"
 #include "../run_tests.h"
-
-#include <float.h>
-
-static void add_features_of(struct oj_flat_buf *buf, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        must(oj_flat_buf_add_null(buf, i, &error));
-}
-
-/* Kinds of numbers. */
-enum
-{
-    LATTICE, /* many equal, and many differences just at the limit */
-    CLUSTERS,
-    FAR_OUT,   /* clusters, and a few vectors a million times further out */
-    TINY,      /* squares underflow, in single and in double precision */
-    ENORMOUS,  /* near OJ_FLAT_MOST */
-    ONE_POINT, /* all but a few are alike */
-    N_KINDS
-};
-
-static double pick_number(int kind, int64_t centre, int64_t dimension)
-{
-    double at = (double)((centre * 7919 + dimension * 104729) % 1009) / 1009.0;
-    switch (kind)
-    {
-        case LATTICE:
-            return 1 + pick(5);
-        case CLUSTERS:
-            return at + pick(1000) * 1e-4;
-        case FAR_OUT:
-            return (at + pick(1000) * 1e-4) * (one_in(50) ? 1e6 : 1.0);
-        case TINY:
-            return (at + pick(4)) * (one_in(2) ? 1e-165 : 1e-152);
-        case ENORMOUS:
-            return (at + pick(1000) * 1e-3) * 1e149 * (pick(2) ? 1 : -1);
-        default:
-            return one_in(90) ? pick(3) * DBL_EPSILON : 1.0;
-    }
-}
-
-/* A cosine takes no vector whose squared length is below DBL_MIN. */
-static double *pick_vectors_of(int kind, int64_t n, int64_t n_dimensions)
-{
-    double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
-    ck_assert_ptr_nonnull(number);
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t centre = pick(5);
-        double *at = number + i * n_dimensions, sum = 0.0;
-        for (int64_t j = 0; j < n_dimensions; j++)
-        {
-            at[j] = pick_number(kind, centre, j);
-            sum += at[j] * at[j];
-        }
-        if (one_in(15) || (kind != TINY && sum < DBL_MIN))
-            at[0] = (double)NAN;
-    }
-    return number;
-}
-
-static void make_trial(struct join_trial *t, int kind, int64_t n_join,
-                       int64_t n_input, int64_t n_dimensions)
-{
-    memset(t, 0, sizeof *t);
-    add_features_of(&t->join_buf, n_join);
-    add_features_of(&t->input_buf, n_input);
-    trial_view(t);
-    t->relation = oj_relation_default();
-    t->relation.op = OJ_OP_SIMILAR;
-    t->relation.vector.is_asked = 1;
-    t->relation.vector.norm =
-        (enum oj_vector_norm)(kind == TINY ? pick(3) : pick(4));
-    t->relation.vector.max_difference = INFINITY;
-    t->columns.vector[0] = pick_vectors_of(kind, n_join, n_dimensions);
-    t->columns.vector[1] = pick_vectors_of(kind, n_input, n_dimensions);
-    t->join.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[0]};
-    t->input.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[1]};
-}
-
-/* A difference that some pair has exactly, one a step below it, or another. */
-static double pick_limit(const struct join_trial *t)
-{
-    const struct oj_vectors *a = &t->input.vectors, *b = &t->join.vectors;
-    double found = 1.0;
-    for (int i = 0; i < 20 && t->input.n_features * t->join.n_features > 0; i++)
-    {
-        int64_t row = pick((int)t->input.n_features);
-        int64_t feature = pick((int)t->join.n_features);
-        double d;
-        if (!oj_vector_is_there(a, row) || !oj_vector_is_there(b, feature))
-            continue;
-        d = plain_difference(t->relation.vector.norm, oj_vector_at(a, row),
-                             oj_vector_at(b, feature), a->n_dimensions);
-        found = i == 0 || d < found ? d : found;
-    }
-    found = found > 0.0 ? found : 0.0;
-    return one_in(4) ? nextafter(found, 0.0) : found * (one_in(4) ? 1.5 : 1.0);
-}
+#include "vector_trial.h"
 
 static void check_same(const struct oj_matches *a, const struct oj_matches *b)
 {
@@ -167,6 +67,11 @@ TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
         check_same(&fast, &plain);
+        if (t.relation.vector.norm != OJ_NORM_COSINE)
+        {
+            trial_answer(&t, "zlists", 1, &fast);
+            check_same(&fast, &plain);
+        }
         if (t.relation.k == OJ_EVERY_PAIR)
             n_exact += check_all_pairs(&t, &plain);
         n_pairs += plain.n_pairs;
@@ -217,6 +122,36 @@ TEST(large_dimensions)
     }
 }
 
+/* The paper's method, of points of the plane. */
+TEST(points_by_z_lists)
+{
+    int64_t n_pairs = 0;
+    for (int i = 0; i < 60; i++)
+    {
+        struct join_trial t;
+        MATCHES ours = {0}, theirs = {0};
+        random_state = (uint64_t)i + 3;
+        trial_make(&t, pick(200), OJ_PART_POINT, 0, pick(200));
+        t.relation.op = one_in(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
+        t.relation.max_distance = one_in(3) ? (double)INFINITY : pick(40);
+        if (t.relation.op == OJ_OP_DWITHIN)
+            t.relation.max_distance = pick(40);
+        else
+            t.relation.k = 1 + pick(5);
+        if (one_in(2) && t.relation.op == OJ_OP_NEAREST)
+            t.relation.ties = OJ_TIES_ALL;
+        if (oj_flat_is_points(&t.join) && oj_flat_is_points(&t.input))
+        {
+            trial_answer(&t, "cpu", 1, &ours);
+            trial_answer(&t, "zlists", 1, &theirs);
+            check_same(&theirs, &ours);
+            n_pairs += ours.n_pairs;
+        }
+        trial_free(&t);
+    }
+    ck_assert_int_gt(n_pairs, 1000);
+}
+
 TEST(degenerate_sides)
 {
     struct join_trial t;
@@ -248,10 +183,12 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-TEST_LOOP(memory_every_allocation_fails, 0, 2)
+TEST_LOOP(memory_every_allocation_fails, 0, 3)
 {
     struct join_trial t;
-    struct memory_join trial = {.backend = _i == 0 ? "cpu" : "lists"};
+    struct memory_join trial = {.backend = _i == 0   ? "cpu"
+                                           : _i == 1 ? "lists"
+                                                     : "zlists"};
     random_state = 3;
     make_trial(&t, CLUSTERS, 90, 70, 5);
     t.relation.k = 4;

@@ -1,0 +1,132 @@
+/** Vectors in single precision, in a frame that the join side gives: their
+ *  coordinates tell which pairs may be within a difference, for the engines of
+ *  the CPU and of the GPU.
+ *
+ *  A sum in single precision is compared with a limit; what passes is decided
+ *  by oj_vector_difference().  No pair is lost.  n dimensions, u = 2^-24;
+ *  everything else is real.
+ *
+ *  1. Of a pair whose rounded difference is v, the difference of the numbers
+ *     themselves is at most v (1 + (n + 4) 2^-52) + sqrt(n) 2^-536: sums of n
+ *     terms round n + 3 times, squares that underflow lose 2^-1075 each.
+ *     Cosines: v is within (2 n + 8) 2^-52 of 1 - cos, as every sum is within
+ *     n 2^-53 |a| |b|, underflow included; the vectors are divided by their
+ *     lengths, which leaves an error of (n + 4) 2^-53 of each, and then have
+ *     the distance sqrt(2 (1 - cos)).  Let L be that bound times scale.
+ *  2. value = float((x - centre) scale), where scale is a power of two that
+ *     takes the join side into [-1, 1].  Its error is at most u (1 + 2^-20) of
+ *     its size, and below 2^-148 where it is subnormal: at most 2^-23 there,
+ *     and 2^-23 (1 + L) on the input side, as no coordinate of the pair is
+ *     further apart than L.  So each difference of coordinates is wrong by at
+ *     most e = 2^-23 (2 + L), the l2 distance by sqrt(n) e, l1 by n e, linf by
+ *     e.
+ *  3. The sum in single precision of terms >= 0, in any order, of some or all
+ *     dimensions, is at most the true sum times (1 + u)^(n + 2) and 2^-139.
+ *     That of a box, or of two, has no term larger than that of any vector in
+ *     it, since rounding is monotone.
+ *  4. So limit = (L + sqrt(n) e)^2, L + n e or L + e, times 1 + (n + 64) 2^-23,
+ *     plus 2^-130, rounded up: half of the factor pays for 3, the rest for the
+ *     rounding of the limit itself.  Where it is beyond float, all pass.
+ *  5. Input coordinates beyond float are cut to its greatest number: they are
+ *     further than L from the join side, or all pass.
+ */
+#ifndef OJ_VECTOR_FRAME_H
+#define OJ_VECTOR_FRAME_H
+
+#include "oj_vector_measure.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+/** Of a dimension of the join side. */
+struct oj_vector_spread
+{
+    double apart; /**< sum of distances from the first vector */
+    double low, high;
+    int32_t dimension;
+};
+
+OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
+{
+    double at = (x - centre) * scale;
+    at = at < (double)FLT_MAX ? at : (double)FLT_MAX;
+    return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
+}
+
+/** L for differences of at most most. */
+OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
+                             double scale, double most)
+{
+    double n = (double)n_dimensions;
+    if (norm == OJ_NORM_COSINE)
+        most = sqrt(2.0 *
+                    ((most > 0.0 ? most : 0.0) + (2.0 * n + 8.0) * 0x1p-52)) +
+               (n + 5.0) * 0x1p-51;
+    else
+        most = most * (1.0 + (n + 4.0) * 0x1p-52) + sqrt(n) * 0x1p-536;
+    return most * scale;
+}
+
+/** The distance of coordinates whose vectors have the l2 distance reach. */
+OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
+{
+    return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
+}
+
+/** The limit of sums for differences of at most most. */
+OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
+                               double scale, double most)
+{
+    double n = (double)n_dimensions, limit;
+    double reach = oj_vector_reach(norm, n_dimensions, scale, most);
+    double e = 0x1p-23 * (2.0 + reach);
+    if (norm == OJ_NORM_L1 || norm == OJ_NORM_LINF)
+        limit = reach + (norm == OJ_NORM_L1 ? n * e : e);
+    else
+    {
+        limit = oj_vector_reach_l2(n_dimensions, reach);
+        limit *= limit;
+    }
+    limit = limit * (1.0 + (n + 64.0) * 0x1p-23) + 0x1p-130;
+    return limit < (double)FLT_MAX / 2.0
+               ? nextafterf((float)limit, (float)INFINITY)
+               : (float)INFINITY;
+}
+
+/* For the host alone. */
+
+static inline int oj_vector_by_spread(const void *left, const void *right)
+{
+    const struct oj_vector_spread *a = (const struct oj_vector_spread *)left;
+    const struct oj_vector_spread *b = (const struct oj_vector_spread *)right;
+    if (a->apart != b->apart)
+        return a->apart > b->apart ? -1 : 1;
+    return (int)(a->dimension - b->dimension);
+}
+
+/** Puts the n dimensions into order by falling spread: dimension and centre
+ *  [n] of each place; returns the scale. */
+static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
+                                          int64_t n, int32_t *dimension,
+                                          double *centre)
+{
+    enum
+    {
+        LEAST_EXPONENT = -900 /* of what is scaled to 1: scale stays finite */
+    };
+    double most = 0.0;
+    int exponent;
+    qsort(spread, (size_t)n, sizeof *spread, oj_vector_by_spread);
+    for (int64_t p = 0; p < n; p++)
+    {
+        double low = spread[p].low, high = spread[p].high;
+        double middle = low + (high - low) / 2.0;
+        most = fmax(most, fmax(high - middle, middle - low));
+        dimension[p] = spread[p].dimension;
+        centre[p] = middle;
+    }
+    frexp(most, &exponent);
+    return ldexp(1.0, -(exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT));
+}
+
+#endif

@@ -1,0 +1,624 @@
+/* Pairs of near vectors: a block for each tile of rows, which is compared with
+ * the tiles of features whose boxes are near its own; what may be near enough
+ * is measured in double precision.
+ *
+ *  warp    32 rows   sums with 128 features in registers -> queue -> measured
+ *
+ * With k, a warp keeps the k nearest of its rows, and what is not nearer than
+ * the k-th of a row is not measured: limits only fall, so that the order does
+ * not matter to the answer.  The nearest tile of features comes first, then
+ * those whose numbers differ from its number in low bits only.
+ *
+ * Source: products as a filter with a bound: ours (cuda_vector_side.cuh); LSS
+ * (Lieberman, Sankaranarayanan, Samet 2008) for limits from near places
+ * first. */
+#include "cuda_vector_tile.cuh"
+
+enum
+{
+    TILE = OJ_VECTOR_TILE,
+    BOX = OJ_VECTOR_BOX,
+    WARP = 32,
+    N_WARPS = TILE / WARP,
+    QUEUE = 2 * WARP,   /* pairs of a warp that wait to be measured */
+    MOST_NEAREST = 256, /* k */
+    BLOCKS_WANTED = 16  /* a processor, for few rows */
+};
+
+/* Numbers that are multiplied between two looks at the cancel flag. */
+static const double most_at_once = 2e13;
+
+struct cuda_vectors_index
+{
+    struct oj_cuda_index base;
+    struct oj_cuda_vector_frame frame;
+    struct oj_cuda_vector_side side;
+    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
+};
+
+/* Rows against the join side. */
+struct cuda_vector_pairs
+{
+    struct oj_cuda_vector_frame frame;
+    struct oj_cuda_vector_side rows, features;
+    struct oj_pair_rule rule;
+    const int32_t *rank;
+    double max_difference;
+    int k;              /* 0: all within the difference */
+    int64_t first_tile; /* of rows */
+    int64_t slice;      /* tiles of features of a block: a multiple of TILE */
+
+    /* The nearest so far of each place of the rows, in order: [k] each. */
+    double *difference;
+    int32_t *nearest;
+
+    unsigned long long *n_measured;
+    struct oj_cuda_found found;
+};
+
+/* What the threads of a block share. */
+struct cuda_vector_block
+{
+    uint4 rows[OJ_VECTOR_SLAB], features[OJ_VECTOR_SLAB];
+    float size[TILE]; /* of features */
+
+    /* Of rows, each changed by their own warp alone. */
+    double most[TILE]; /* the greatest difference that counts */
+    int n_nearest[TILE];
+    float threshold[TILE];
+    float warp_limit[N_WARPS]; /* of sums of boxes */
+    int n_queue[N_WARPS];
+    int32_t queue_feature[N_WARPS][QUEUE]; /* places */
+    int queue_row[N_WARPS][QUEUE];         /* of the tile */
+
+    unsigned long long nearest; /* distance of a box, its tile */
+    int n_listed[N_WARPS];
+    int32_t tile[TILE]; /* of features that are near enough */
+    float sum[TILE];    /* of their boxes */
+};
+
+/* --- the nearest ---------------------------------------------------------- */
+
+static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
+                                int32_t feature, double other_d, int32_t other)
+{
+    if (d != other_d)
+        return d < other_d;
+    return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
+}
+
+/* A warp: puts a feature where it belongs. */
+static __device__ void keep(const struct cuda_vector_pairs &p,
+                            struct cuda_vector_block *b, int64_t row_tile,
+                            int row, int32_t feature, double difference)
+{
+    double *differences = p.difference + (row_tile * TILE + row) * p.k;
+    int32_t *nearest = p.nearest + (row_tile * TILE + row) * p.k;
+    int lane = threadIdx.x % WARP, n = b->n_nearest[row], before = 0;
+    int end = n < p.k ? n : p.k - 1;
+    for (int i = 0; i < n; i += WARP)
+        before += __popc(__ballot_sync(
+            ~0u,
+            i + lane < n && is_before(p, differences[i + lane],
+                                      nearest[i + lane], difference, feature)));
+    if (before == p.k)
+        return;
+    for (int i = (end - 1) / WARP * WARP; i >= 0 && i + WARP > before;
+         i -= WARP)
+    {
+        int at = i + lane, moves = at >= before && at < end;
+        double d = moves ? differences[at] : 0.0;
+        int32_t f = moves ? nearest[at] : 0;
+        __syncwarp();
+        if (moves)
+        {
+            differences[at + 1] = d;
+            nearest[at + 1] = f;
+        }
+        __syncwarp();
+    }
+    if (lane == 0)
+    {
+        differences[before] = difference;
+        nearest[before] = feature;
+        b->n_nearest[row] = end + 1;
+    }
+    __syncwarp();
+    if (lane == 0 && end + 1 == p.k)
+        b->most[row] = differences[p.k - 1];
+    __syncwarp();
+}
+
+/* The nearest of the rows of a warp are pairs. */
+static __device__ void put_nearest(const struct cuda_vector_pairs &p,
+                                   const struct cuda_vector_block *b,
+                                   int64_t row_tile)
+{
+    int lane = threadIdx.x % WARP, first = threadIdx.x - lane;
+    for (int r = first; r < first + WARP; r++)
+    {
+        int64_t place = row_tile * TILE + r;
+        int n = place < p.rows.n ? b->n_nearest[r] : 0;
+        for (int i = lane; i - lane < n; i += WARP)
+            oj_cuda_found_put(p.found, i < n, i < n ? p.rows.order[place] : 0,
+                              i < n ? p.nearest[place * p.k + i] : 0,
+                              i < n ? p.difference[place * p.k + i] : 0.0);
+    }
+}
+
+/* --- pairs that may count ------------------------------------------------- */
+
+/* A pair a lane, for n of those that wait. */
+static __device__ void measure(const struct cuda_vector_pairs &p,
+                               struct cuda_vector_block *b, int64_t row_tile,
+                               int at, int n)
+{
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int counts = lane < n, r = 0;
+    int32_t row = 0, feature = 0;
+    double difference = 0.0;
+    int64_t d = p.frame.n_dimensions;
+    unsigned which;
+    if (lane == 0 && n > 0)
+        atomicAdd(p.n_measured, (unsigned long long)n);
+    if (counts)
+    {
+        r = b->queue_row[warp][at + lane];
+        row = p.rows.order[row_tile * TILE + r];
+        feature = p.features.order[b->queue_feature[warp][at + lane]];
+        counts = oj_pair_rule_passes(&p.rule, row, feature, 0);
+    }
+    if (counts)
+    {
+        difference = oj_vector_difference(p.frame.norm, p.rows.vector + row * d,
+                                          p.features.vector + feature * d, d);
+        counts = difference <= b->most[r];
+    }
+    if (p.k == 0)
+    {
+        oj_cuda_found_put(p.found, counts, row, feature, difference);
+        return;
+    }
+    which = __ballot_sync(~0u, counts);
+    for (; which != 0; which &= which - 1)
+    {
+        int of = __ffs((int)which) - 1;
+        keep(p, b, row_tile, __shfl_sync(~0u, r, of),
+             __shfl_sync(~0u, feature, of), __shfl_sync(~0u, difference, of));
+    }
+}
+
+/* Sums 32 group to 32 group + 31 of a lane, bit by bit: those that pass. */
+template <int WAY>
+static __device__ __noinline__ void
+put_passing(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
+            int64_t row_tile, int64_t tile, int group, unsigned passes)
+{
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    while (__any_sync(~0u, passes != 0))
+    {
+        int i = 32 * group + (passes != 0 ? __ffs((int)passes) - 1 : 0);
+        int r = oj_vector_row_of<WAY>(i), n = b->n_queue[warp];
+        int64_t place = tile * TILE + oj_vector_feature_of<WAY>(i);
+        int is_there = passes != 0 && place < p.features.n;
+        unsigned which = __ballot_sync(~0u, is_there);
+        passes &= passes - 1;
+        if (is_there)
+        {
+            int at = n + __popc(which & ((1u << lane) - 1));
+            b->queue_feature[warp][at] = (int32_t)place;
+            b->queue_row[warp][at] = r;
+        }
+        n += __popc(which);
+        __syncwarp();
+        if (n >= WARP)
+        {
+            n -= WARP;
+            measure(p, b, row_tile, n, WARP);
+        }
+        __syncwarp();
+        if (lane == 0)
+            b->n_queue[warp] = n;
+        __syncwarp();
+    }
+}
+
+/* --- two tiles ------------------------------------------------------------ */
+
+/* A row of a thread. */
+struct cuda_vector_row
+{
+    double most;  /* for which the limits are known; below 0: there is none */
+    double reach; /* of halves, without rests */
+    float limit;  /* of sums of differences, and of boxes */
+    float size, rest;
+};
+
+static __device__ float threshold_of(const struct cuda_vector_row &row,
+                                     float rest)
+{
+    double reach = row.reach + (double)row.rest + (double)rest;
+    double least = (double)row.size - reach * reach * (1.0 + 0x1p-40) / 2.0;
+    return least > -(double)FLT_MAX / 2.0
+               ? nextafterf((float)least, -(float)INFINITY)
+               : -(float)INFINITY;
+}
+
+/* What counts for the row of the thread from now on. */
+template <int WAY>
+static __device__ void set_limits(const struct cuda_vector_pairs &p,
+                                  struct cuda_vector_block *b, int64_t tile,
+                                  struct cuda_vector_row *row)
+{
+    const struct oj_cuda_vector_frame &f = p.frame;
+    int t = threadIdx.x;
+    float limit;
+    if (row->most >= 0.0 && row->most != b->most[t])
+    {
+        row->most = b->most[t];
+        row->limit =
+            oj_vector_limit_of(f.norm, f.n_dimensions, f.scale, row->most);
+        row->reach = oj_vector_reach_l2(f.n_dimensions,
+                                        oj_vector_reach(f.norm, f.n_dimensions,
+                                                        f.scale, row->most)) *
+                     f.half_scale;
+    }
+    limit = row->limit;
+    for (int step = WARP / 2; step > 0; step /= 2)
+    {
+        float other = __shfl_xor_sync(~0u, limit, step);
+        limit = other > limit ? other : limit;
+    }
+    if (t % WARP == 0)
+        b->warp_limit[t / WARP] = limit;
+    if (WAY != OJ_VECTOR_PRODUCTS)
+        b->threshold[t] = row->limit;
+    else if (row->most < 0.0) /* there is none */
+        b->threshold[t] = (float)INFINITY;
+    else
+        b->threshold[t] =
+            threshold_of(*row, __uint_as_float(p.features.most_rest[tile]));
+    if (WAY == OJ_VECTOR_PRODUCTS)
+        b->size[t] = p.features.size[tile * TILE + t];
+}
+
+/* Which of 32 sums pass. */
+template <int WAY>
+static __device__ __forceinline__ unsigned
+passing(const struct cuda_vector_block *b, const float *sum, int group)
+{
+    unsigned passes = 0;
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+    {
+        int at = 32 * group + i;
+        float threshold = b->threshold[oj_vector_row_of<WAY>(at)];
+        float left = WAY == OJ_VECTOR_PRODUCTS
+                         ? sum[at] - b->size[oj_vector_feature_of<WAY>(at)]
+                         : threshold;
+        int is_in = left >= (WAY == OJ_VECTOR_PRODUCTS ? threshold : sum[at]);
+        passes |= (unsigned)is_in << i;
+    }
+    return passes;
+}
+
+template <int WAY>
+static __device__ __forceinline__ void
+compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
+             int64_t row_tile, int64_t tile, int *has_rows,
+             struct cuda_vector_row *row)
+{
+    int n_slabs = oj_vector_slabs<WAY>(p.frame.n_padded);
+    float sum[TILE];
+    unsigned passes[4];
+#pragma unroll
+    for (int i = 0; i < TILE; i++)
+        sum[i] = 0.0f;
+    for (int s = 0; s < n_slabs; s++)
+    {
+        __syncthreads();
+        if (s == 0)
+            set_limits<WAY>(p, b, tile, row);
+        if (!*has_rows)
+            oj_vector_load<WAY>(p.rows, p.frame.n_padded, row_tile, s, b->rows);
+        *has_rows = n_slabs == 1;
+        oj_vector_load<WAY>(p.features, p.frame.n_padded, tile, s, b->features);
+        __syncthreads();
+        oj_vector_add<WAY>(b->rows, b->features,
+                           oj_vector_width<WAY>(p.frame.n_padded, s), sum);
+    }
+#pragma unroll
+    for (int group = 0; group < 4; group++)
+        passes[group] = passing<WAY>(b, sum, group);
+#pragma unroll
+    for (int group = 0; group < 4; group++)
+        put_passing<WAY>(p, b, row_tile, tile, group, passes[group]);
+}
+
+/* --- which tiles ---------------------------------------------------------- */
+
+/* The least sum of vectors in two boxes. */
+static __device__ float sum_of_boxes(enum oj_vector_norm norm, const float *a,
+                                     const float *b)
+{
+    float sum = 0.0f;
+    for (int c = 0; c < BOX; c++)
+    {
+        float below = a[c] - b[BOX + c], above = b[c] - a[BOX + c];
+        float apart = below > above ? below : above;
+        apart = apart > 0.0f ? apart : 0.0f;
+        if (norm == OJ_NORM_LINF)
+            sum = apart > sum ? apart : sum;
+        else
+            sum += norm == OJ_NORM_L1 ? apart : apart * apart;
+    }
+    return sum;
+}
+
+/* The tile of features whose centre is the nearest. */
+static __device__ int64_t find_nearest(const struct cuda_vector_pairs &p,
+                                       struct cuda_vector_block *b,
+                                       const float *box)
+{
+    unsigned long long least = ~0ull;
+    if (threadIdx.x == 0)
+        b->nearest = least;
+    __syncthreads();
+    for (int64_t tile = threadIdx.x; tile < p.features.n_tiles; tile += TILE)
+    {
+        const float *other = p.features.box + tile * 2 * BOX;
+        unsigned long long key;
+        float sum = 0.0f;
+        for (int c = 0; c < BOX; c++)
+        {
+            float apart = box[c] + box[BOX + c] - other[c] - other[BOX + c];
+            sum += apart * apart;
+        }
+        key = (unsigned long long)__float_as_uint(sum) << 32 |
+              (unsigned long long)tile;
+        least = key < least ? key : least;
+    }
+    atomicMin(&b->nearest, least);
+    __syncthreads();
+    return (int64_t)(b->nearest & 0xffffffffull);
+}
+
+static __device__ float limit_of_all(const struct cuda_vector_block *b)
+{
+    float limit = b->warp_limit[0];
+    for (int i = 1; i < N_WARPS; i++)
+        limit = b->warp_limit[i] > limit ? b->warp_limit[i] : limit;
+    return limit;
+}
+
+/* Lists those of the next tiles that are near enough; how many. */
+static __device__ int list_tiles(const struct cuda_vector_pairs &p,
+                                 struct cuda_vector_block *b, const float *box,
+                                 int64_t tile)
+{
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, at = 0, n = 0;
+    int is_near = tile < p.features.n_tiles;
+    float sum = 0.0f;
+    unsigned which;
+    if (is_near)
+    {
+        sum = sum_of_boxes(p.frame.norm, box, p.features.box + tile * 2 * BOX);
+        is_near = sum <= limit_of_all(b);
+    }
+    which = __ballot_sync(~0u, is_near);
+    __syncthreads(); /* nobody reads the last list */
+    if (lane == 0)
+        b->n_listed[warp] = __popc(which);
+    __syncthreads();
+    for (int i = 0; i < N_WARPS; i++)
+    {
+        at += i < warp ? b->n_listed[i] : 0;
+        n += b->n_listed[i];
+    }
+    at += __popc(which & ((1u << lane) - 1));
+    if (is_near)
+    {
+        b->tile[at] = (int32_t)tile;
+        b->sum[at] = sum;
+    }
+    __syncthreads();
+    return n;
+}
+
+static __device__ struct cuda_vector_row
+open_row(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
+         int64_t row_tile)
+{
+    struct cuda_vector_row row = {-1.0, 0.0, -1.0f, 0.0f, 0.0f};
+    int t = threadIdx.x;
+    int64_t place = row_tile * TILE + t;
+    b->n_nearest[t] = 0;
+    b->most[t] = p.max_difference;
+    if (t < N_WARPS)
+    {
+        b->n_queue[t] = 0;
+        b->warp_limit[t] =
+            oj_vector_limit_of(p.frame.norm, p.frame.n_dimensions,
+                               p.frame.scale, p.max_difference);
+    }
+    __syncthreads();
+    if (place >= p.rows.n)
+        return row;
+    row.most = row.reach = (double)INFINITY;
+    row.limit = (float)INFINITY;
+    if (p.rows.size != NULL)
+    {
+        row.size = p.rows.size[place];
+        row.rest = p.rows.rest[place];
+    }
+    return row;
+}
+
+template <int WAY>
+static __global__ void __launch_bounds__(TILE)
+    search(const __grid_constant__ struct cuda_vector_pairs p)
+{
+    __shared__ struct cuda_vector_block b;
+    int64_t row_tile = p.first_tile + blockIdx.x;
+    int64_t from = blockIdx.y * p.slice, end = from + p.slice, nearest = 0;
+    const float *box = p.rows.box + row_tile * 2 * BOX;
+    int has_rows = 0, warp = threadIdx.x / WARP;
+    struct cuda_vector_row row = open_row(p, &b, row_tile);
+    if (p.k > 0)
+        nearest = find_nearest(p, &b, box);
+    for (; from < end; from += TILE)
+    {
+        int n = list_tiles(p, &b, box, nearest ^ (from + threadIdx.x));
+        for (int i = 0; i < n; i++)
+        {
+            if (b.sum[i] <= limit_of_all(&b))
+                compare_tile<WAY>(p, &b, row_tile, b.tile[i], &has_rows, &row);
+        }
+    }
+    measure(p, &b, row_tile, 0, b.n_queue[warp]);
+    if (p.k > 0)
+        put_nearest(p, &b, row_tile);
+}
+
+typedef void searching(const struct cuda_vector_pairs);
+
+static searching *search_of(const struct oj_cuda_vector_frame *frame)
+{
+    if (frame->is_of_halves)
+        return search<OJ_VECTOR_PRODUCTS>;
+    if (frame->norm == OJ_NORM_L1)
+        return search<OJ_VECTOR_SIZES>;
+    if (frame->norm == OJ_NORM_LINF)
+        return search<OJ_VECTOR_GREATEST>;
+    return search<OJ_VECTOR_SQUARES>;
+}
+
+/* All tiles of rows, run by run. */
+static oj_status search_all(struct oj_cuda_work *work,
+                            struct cuda_vector_pairs *p)
+{
+    int64_t tiles = p->rows.n_tiles, all = TILE, step, slices = 1;
+    double of_tile =
+        (double)p->features.n_tiles * TILE * TILE * (double)p->frame.n_padded;
+    OJ_TRY(work->clear(p->found.n, 1));
+    OJ_TRY(work->clear(p->n_measured, 1));
+    if (tiles == 0 || p->features.n == 0)
+        return OJ_OK;
+    while (all < p->features.n_tiles)
+        all *= 2;
+    if (p->k == 0)
+        slices = work->device->n_processors * BLOCKS_WANTED / tiles + 1;
+    if (slices > all / TILE)
+        slices = all / TILE;
+    p->slice = (all / TILE + slices - 1) / slices * TILE;
+    step = (int64_t)(most_at_once / of_tile) + 1;
+    for (int64_t at = 0; at < tiles; at += step)
+    {
+        dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
+                    oj_blocks(all, p->slice));
+        p->first_tile = at;
+        OJ_TRY(work->run_blocks<TILE>(blocks, search_of(&p->frame), *p));
+        if (step < tiles)
+            OJ_TRY(work->wait());
+        OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
+    }
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static oj_status find_pairs(struct oj_cuda_work *work,
+                            struct cuda_vector_pairs *p,
+                            struct oj_cuda_part *part, struct oj_stats *stats)
+{
+    int64_t n = p->rows.n_rows, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
+    unsigned long long n_measured = 0;
+    if (p->k > 0)
+    {
+        OJ_TRY(work->make(p->rows.n_tiles * TILE * p->k, &p->difference));
+        OJ_TRY(work->make(p->rows.n_tiles * TILE * p->k, &p->nearest));
+    }
+    OJ_TRY(work->make(1, &p->n_measured));
+    OJ_TRY(oj_cuda_part_find(work, n, p->rank, 1, &p->found, room, part,
+                             [&]() { return search_all(work, p); }));
+    OJ_TRY(work->read(p->n_measured, &n_measured));
+    stats->n_candidates += (int64_t)n_measured;
+    return OJ_OK;
+}
+
+static oj_status join_rows(const struct oj_cuda_index *index,
+                           const struct oj_flat *input, int64_t first,
+                           int64_t n, struct oj_cuda_part *part,
+                           struct oj_stats *stats, struct oj_error *err)
+{
+    const struct cuda_vectors_index *self =
+        (const struct cuda_vectors_index *)index;
+    const struct oj_relation *relation = &index->relation;
+    struct oj_cuda_work work(index->device, index->device->stream,
+                             "comparing vectors", err);
+    struct cuda_vector_pairs p = {};
+    oj_status status = OJ_OK;
+    p.frame = self->frame;
+    p.features = self->side;
+    if (self->side.n > 0)
+        status = oj_cuda_vector_side_make(&work, input, first, n, relation,
+                                          &p.frame, &p.rows);
+    p.rows.n_rows = n;
+    p.rank = self->rank;
+    p.max_difference = relation->vector.max_difference;
+    p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
+    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    if (status == OJ_OK)
+        status = find_pairs(&work, &p, part, stats);
+    /* copies of the host's arrays may be on their way */
+    (void)cudaStreamSynchronize(work.stream);
+    return status;
+}
+
+/* --- the family ----------------------------------------------------------- */
+
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return relation->op == OJ_OP_SIMILAR && relation->n_similar == 0 &&
+           !relation->exclude_same_geometry &&
+           (relation->k >= OJ_EVERY_PAIR ||
+            (relation->k <= MOST_NEAREST && relation->ties == OJ_TIES_FIRST));
+}
+
+static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+{
+    struct cuda_vectors_index *self = (struct cuda_vectors_index *)index;
+    const struct oj_flat *flat = index->layer->flat;
+    if (flat->n_features == 0)
+        return OJ_OK;
+    if (flat->vectors.value == NULL)
+        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
+    OJ_TRY(oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
+                                    &index->relation, &self->frame,
+                                    &self->side));
+    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
+                       &self->rank);
+}
+
+static oj_status join_batch(struct oj_gpu_index *index, int family,
+                            const struct oj_flat *input, struct oj_matches *out,
+                            struct oj_stats *stats, struct oj_error *err)
+{
+    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
+}
+
+const struct oj_cuda_family oj_cuda_similar_vectors = {
+    "tiles of vectors",
+    takes,
+    sizeof(struct cuda_vectors_index),
+    build,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    1,
+    join_batch,
+};

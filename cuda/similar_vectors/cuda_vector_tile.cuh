@@ -1,0 +1,187 @@
+/** What the vectors of a tile of rows have with those of a tile of features, in
+ *  single precision: 128 sums a lane, in its registers.
+ *
+ *   a warp: 32 rows x 128 features; slab by slab, of some dimensions:
+ *   differences   slab [dimension][128] floats    a row a lane, all features
+ *   products      slab [128][dimension] halves    as tensor cores have them
+ *
+ *  Products: a row has uint4's of eight halves, four to a run of 32 dimensions.
+ *  Lane 4 g + t takes the one numbered t of rows g and g + 8, and of feature g
+ *  of eight: which of the 16 dimensions of an instruction is which does not
+ *  matter, as long as rows and features agree.  The two runs of a slab change
+ *  places in every second row, so that eight lanes read different banks. */
+#ifndef CUDA_VECTOR_TILE_CUH
+#define CUDA_VECTOR_TILE_CUH
+
+#include "cuda_vector_side.cuh"
+
+enum oj_vector_way
+{
+    OJ_VECTOR_PRODUCTS,
+    OJ_VECTOR_SQUARES, /**< of differences */
+    OJ_VECTOR_SIZES,
+    OJ_VECTOR_GREATEST
+};
+
+enum
+{
+    OJ_VECTOR_SLAB = 1024, /**< uint4's of a tile */
+    OJ_VECTOR_RUNS = 2,    /**< of a slab of halves */
+    OJ_VECTOR_FLOATS = 32  /**< dimensions of a slab of floats */
+};
+
+/** Slabs of all dimensions. */
+template <int WAY>
+static __device__ __forceinline__ int oj_vector_slabs(int n_padded)
+{
+    int step =
+        WAY == OJ_VECTOR_PRODUCTS ? 32 * OJ_VECTOR_RUNS : OJ_VECTOR_FLOATS;
+    return (n_padded + step - 1) / step;
+}
+
+/** Runs of 32 dimensions, or dimensions, of slab number s. */
+template <int WAY>
+static __device__ __forceinline__ int oj_vector_width(int n_padded, int s)
+{
+    int most =
+        WAY == OJ_VECTOR_PRODUCTS ? (int)OJ_VECTOR_RUNS : OJ_VECTOR_FLOATS;
+    int left =
+        (WAY == OJ_VECTOR_PRODUCTS ? n_padded / 32 : n_padded) - s * most;
+    return left < most ? left : most;
+}
+
+/** Slab number s of a tile, by all threads of the block. */
+template <int WAY>
+static __device__ __forceinline__ void
+oj_vector_load(const struct oj_cuda_vector_side &side, int n_padded,
+               int64_t tile, int s, uint4 *slab)
+{
+    int width = oj_vector_width<WAY>(n_padded, s);
+    if constexpr (WAY != OJ_VECTOR_PRODUCTS)
+    {
+        const uint4 *from =
+            (const uint4 *)side.value +
+            (tile * n_padded + s * OJ_VECTOR_FLOATS) * (OJ_VECTOR_TILE / 4);
+        for (int i = threadIdx.x; i < width * (OJ_VECTOR_TILE / 4);
+             i += OJ_VECTOR_TILE)
+            slab[i] = from[i];
+    }
+    else
+    {
+        const uint4 *from = (const uint4 *)side.half +
+                            tile * OJ_VECTOR_TILE * (n_padded / 8) +
+                            s * 4 * OJ_VECTOR_RUNS;
+        for (int i = threadIdx.x; i < OJ_VECTOR_TILE * 4 * width;
+             i += OJ_VECTOR_TILE)
+        {
+            int row = i / (4 * width), at = i % (4 * width);
+            slab[row * 8 + (at ^ (row & 1) << 2)] =
+                from[row * (n_padded / 8) + at];
+        }
+    }
+}
+
+/** Adds the products of 16 x 16 halves with 16 x 8 to c. */
+static __device__ __forceinline__ void
+oj_vector_multiply(float c[4], unsigned a0, unsigned a1, unsigned a2,
+                   unsigned a3, unsigned b0, unsigned b1)
+{
+#ifdef OJ_CUDA_HOST
+    oj_host_multiply(c, a0, a1, a2, a3, b0, b1);
+#elif defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#else
+    c[0] = (float)INFINITY; /* no such device is asked */
+#endif
+}
+
+/** The row of the tile and the feature that sum i of a lane belongs to. */
+template <int WAY> static __device__ __forceinline__ int oj_vector_row_of(int i)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (WAY != OJ_VECTOR_PRODUCTS)
+        return threadIdx.x;
+    return 32 * warp + i / 64 * 16 + i % 4 / 2 * 8 + lane / 4;
+}
+template <int WAY>
+static __device__ __forceinline__ int oj_vector_feature_of(int i)
+{
+    if (WAY != OJ_VECTOR_PRODUCTS)
+        return i;
+    return i / 4 % 16 * 8 + threadIdx.x % 4 * 2 + i % 2;
+}
+
+/* Sums of differences: a row a lane. */
+template <int WAY>
+static __device__ __forceinline__ void
+oj_vector_add_differences(const float *rows, const float4 *features, int width,
+                          float sum[OJ_VECTOR_TILE])
+{
+    for (int d = 0; d < width; d++)
+    {
+        float at = rows[d * OJ_VECTOR_TILE + threadIdx.x];
+        const float4 *from = features + d * OJ_VECTOR_TILE / 4;
+#pragma unroll
+        for (int i = 0; i < OJ_VECTOR_TILE; i++)
+        {
+            float4 four = from[i / 4];
+            float apart = at - (i % 4 == 0   ? four.x
+                                : i % 4 == 1 ? four.y
+                                : i % 4 == 2 ? four.z
+                                             : four.w);
+            float size = apart > 0.0f ? apart : -apart;
+            if (WAY == OJ_VECTOR_SQUARES)
+                sum[i] += apart * apart;
+            else if (WAY == OJ_VECTOR_SIZES)
+                sum[i] += size;
+            else
+                sum[i] = size > sum[i] ? size : sum[i];
+        }
+    }
+}
+
+static __device__ __forceinline__ void
+oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
+                       float sum[OJ_VECTOR_TILE])
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, odd = lane / 4 & 1;
+    for (int run = 0; run < width; run++)
+    {
+        int at = (run ^ odd) * 4 + lane % 4;
+        uint4 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            a[i] = rows[(32 * warp + 8 * i + lane / 4) * 8 + at];
+#pragma unroll
+        for (int n = 0; n < 16; n++)
+        {
+            uint4 b = features[(8 * n + lane / 4) * 8 + at];
+#pragma unroll
+            for (int m = 0; m < 2; m++)
+            {
+                float *to = sum + (m * 16 + n) * 4;
+                uint4 low = a[2 * m], high = a[2 * m + 1];
+                oj_vector_multiply(to, low.x, high.x, low.y, high.y, b.x, b.y);
+                oj_vector_multiply(to, low.z, high.z, low.w, high.w, b.z, b.w);
+            }
+        }
+    }
+}
+
+/** Adds a slab to the sums. */
+template <int WAY>
+static __device__ __forceinline__ void
+oj_vector_add(const uint4 *rows, const uint4 *features, int width,
+              float sum[OJ_VECTOR_TILE])
+{
+    if constexpr (WAY == OJ_VECTOR_PRODUCTS)
+        oj_vector_add_products(rows, features, width, sum);
+    else
+        oj_vector_add_differences<WAY>((const float *)rows,
+                                       (const float4 *)features, width, sum);
+}
+
+#endif
