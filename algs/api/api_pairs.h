@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 
+#define OJ_API_TOO_MANY "the join has more pairs than max_pairs allows"
+
 /** Settings by name; ints, 0: not asked. */
 struct api_pair_settings
 {

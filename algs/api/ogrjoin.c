@@ -7,6 +7,7 @@
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
 #include "arrow_features.h"
+#include "device_joins.h"
 
 #include <errno.h>
 #include <math.h>
@@ -625,6 +626,7 @@ struct ogrjoin_index
     struct api_pair_maker maker;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
     struct layer_sets sets; /* of the join side */
+    struct device_joins devices;
 };
 
 static int asks_ids(const struct oj_relation *relation)
@@ -699,6 +701,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
     api_pair_maker_close(&index->maker);
+    device_joins_free(&index->devices);
     oj_join_close(index->join);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_dictionary_free(index->dictionary[i]);
@@ -717,6 +720,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     atomic_init(&index->n_users, 1);
+    pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
@@ -784,8 +788,7 @@ static oj_status answer(struct ogrjoin_index *index, const struct oj_flat *flat,
     /* engines whose answers cannot outgrow a batch, or of one row, do not look
      */
     if (status == OJ_OK && most > 0 && out->n_pairs > most)
-        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                         "the join has more pairs than max_pairs allows");
+        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
     return status;
 }
 
@@ -835,6 +838,42 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
 {
     struct oj_error why = {OJ_OK, ""};
     return give_error(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+/* --- points on a device ----------------------------------------------------
+ */
+
+static oj_status join_device(struct ogrjoin_index *index,
+                             const struct ogrjoin_device_points *points,
+                             struct ogrjoin_device_pairs *out,
+                             struct oj_error *err)
+{
+    const struct ogrjoin_settings *settings = &index->settings;
+    struct device_join_side side = {&index->flat, oj_join_tie_rank(index->join),
+                                    &settings->relation, &settings->options};
+    if (strcasecmp(settings->backend, oj_auto_backend.name) != 0 &&
+        strcasecmp(settings->backend, "cuda") != 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "points on a device are joined by backend cuda or auto, "
+                       "not %s",
+                       settings->backend);
+    if (index->maker.stage != NULL || settings->pairs.one_to_one ||
+        settings->relation.n_similar > 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "points on a device have pairs and distances, and "
+                       "nothing else is picked or measured");
+    OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
+    atomic_fetch_add(&index->n_users, 1);
+    return OJ_OK;
+}
+
+int ogrjoin_join_device(struct ogrjoin_index *index,
+                        const struct ogrjoin_device_points *points,
+                        struct ogrjoin_device_pairs *out,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(join_device(index, points, out, &why), &why, err);
 }
 
 /* --- validation ------------------------------------------------------------

@@ -886,6 +886,207 @@ static PyObject *validate(PyObject *module, PyObject *args)
         (long long)w.out.left, (long long)w.out.right, w.out.kind);
 }
 
+/* --- arrays on a CUDA device -----------------------------------------------
+ */
+
+#define DEVICE_PAIRS "ogrjoin.device_pairs"
+
+/* What pairs are made of may be read for as long as they may be. */
+struct device_handle
+{
+    struct ogrjoin_device_pairs pairs;
+    PyObject *points;
+};
+
+static void free_device_pairs(struct device_handle *self)
+{
+    Py_BEGIN_ALLOW_THREADS ogrjoin_device_pairs_free(&self->pairs);
+    Py_END_ALLOW_THREADS Py_DECREF(self->points);
+    free(self);
+}
+
+static void drop_device_pairs(PyObject *capsule)
+{
+    free_device_pairs(PyCapsule_GetPointer(capsule, DEVICE_PAIRS));
+}
+
+/* join_device(index, points, n, x, y, stride, stream) -> (owner, device, pairs,
+ * offset, right, measure): addresses, 0: none; points: what keeps x and y. On
+ * the caller's thread, which some streams are of. */
+static PyObject *join_device(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_device_points in = {.size = sizeof in};
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct device_handle *self;
+    struct index_handle *index;
+    PyObject *capsule, *points, *owner;
+    Py_ssize_t n, stride, x, y, stream;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOnnnnn", &capsule, &points, &n, &x, &y,
+                          &stride, &stream) ||
+        (index = PyCapsule_GetPointer(capsule, INDEX)) == NULL)
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    in.n = n;
+    in.x = (const double *)x;
+    in.y = (const double *)y;
+    in.stride = stride;
+    in.stream = (void *)stream;
+    self->pairs.size = sizeof self->pairs;
+    Py_INCREF(points);
+    self->points = points;
+    Py_BEGIN_ALLOW_THREADS err.status =
+        ogrjoin_join_device(index->index, &in, &self->pairs, &err);
+    Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
+    owner = err.status == OGRJOIN_OK
+                ? PyCapsule_New(self, DEVICE_PAIRS, drop_device_pairs)
+                : NULL;
+    if (owner == NULL)
+    {
+        free_device_pairs(self);
+        return NULL;
+    }
+    return Py_BuildValue(
+        "NiLnnn", owner, self->pairs.device, (long long)self->pairs.n_pairs,
+        (Py_ssize_t)self->pairs.offset, (Py_ssize_t)self->pairs.right,
+        (Py_ssize_t)self->pairs.measure);
+}
+
+/* wait_device(owner, stream): the stream has what was given to that of the
+ * pairs before what comes. */
+static PyObject *wait_device(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct device_handle *self;
+    PyObject *capsule;
+    Py_ssize_t stream;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "On", &capsule, &stream) ||
+        (self = PyCapsule_GetPointer(capsule, DEVICE_PAIRS)) == NULL)
+        return NULL;
+    err.status = ogrjoin_device_pairs_wait(&self->pairs, (void *)stream, &err);
+    return none_or_error(&err);
+}
+
+/* DLPack, as its header has it. */
+struct dl_tensor
+{
+    void *data;
+    int32_t device_type, device_id;
+    int32_t n_dimensions;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides; /* in elements; strides NULL: one after another */
+    uint64_t byte_offset;
+};
+
+struct dl_managed
+{
+    struct dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+};
+
+#define DL_NAME "dltensor"
+
+/* from_dlpack(capsule) -> (address, shape, strides in elements, code, bits,
+ * device type, device); the memory is the capsule's, which is not used up. */
+static PyObject *from_dlpack(PyObject *module, PyObject *capsule)
+{
+    const struct dl_managed *managed = PyCapsule_GetPointer(capsule, DL_NAME);
+    const struct dl_tensor *t;
+    int64_t shape[2] = {0, 1}, stride[2] = {1, 1};
+    (void)module;
+    if (managed == NULL)
+        return NULL;
+    t = &managed->tensor;
+    if (t->n_dimensions < 1 || t->n_dimensions > 2 || t->lanes != 1)
+    {
+        PyErr_SetString(PyExc_ValueError, "this is no column of numbers");
+        return NULL;
+    }
+    for (int i = t->n_dimensions; i-- > 0;)
+    {
+        shape[i] = t->shape[i];
+        stride[i] = i + 1 < t->n_dimensions ? shape[i + 1] : 1;
+        if (t->strides != NULL)
+            stride[i] = t->strides[i];
+    }
+    return Py_BuildValue(
+        "n(LL)(LL)iiii", (Py_ssize_t)t->data + (Py_ssize_t)t->byte_offset,
+        (long long)shape[0], (long long)shape[1], (long long)stride[0],
+        (long long)stride[1], (int)t->code, (int)t->bits, (int)t->device_type,
+        (int)t->device_id);
+}
+
+struct shared_array
+{
+    struct dl_managed managed;
+    int64_t length;
+    PyObject *owner;
+};
+
+/* Called by whoever has the array, on any thread. */
+static void drop_shared(struct dl_managed *managed)
+{
+    struct shared_array *self = managed->context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(self->owner);
+    PyGILState_Release(state);
+    free(self);
+}
+
+/* Nobody took it. */
+static void drop_dlpack(PyObject *capsule)
+{
+    struct dl_managed *managed;
+    if (!PyCapsule_IsValid(capsule, DL_NAME))
+        return;
+    managed = PyCapsule_GetPointer(capsule, DL_NAME);
+    managed->deleter(managed);
+}
+
+/* to_dlpack(owner, address, n, code, bits, device): a capsule */
+static PyObject *to_dlpack(PyObject *module, PyObject *args)
+{
+    enum
+    {
+        CUDA = 2 /* kDLCUDA */
+    };
+    struct shared_array *self;
+    struct dl_tensor *t;
+    PyObject *owner, *out;
+    Py_ssize_t at, n;
+    int code, bits, device;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Onniii", &owner, &at, &n, &code, &bits,
+                          &device))
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    t = &self->managed.tensor;
+    t->data = (void *)at;
+    t->device_type = CUDA;
+    t->device_id = device;
+    t->n_dimensions = 1;
+    t->code = (uint8_t)code;
+    t->bits = (uint8_t)bits;
+    t->lanes = 1;
+    t->shape = &self->length;
+    self->length = n;
+    self->managed.context = self;
+    self->managed.deleter = drop_shared;
+    Py_INCREF(owner);
+    self->owner = owner;
+    out = PyCapsule_New(&self->managed, DL_NAME, drop_dlpack);
+    if (out == NULL)
+        drop_shared(&self->managed);
+    return out;
+}
+
 /* --- the module ------------------------------------------------------------
  */
 
@@ -923,6 +1124,10 @@ static PyMethodDef methods[] = {
     {"backend", backend, METH_O, NULL},
     {"join", join, METH_VARARGS, NULL},
     {"validate", validate, METH_VARARGS, NULL},
+    {"join_device", join_device, METH_VARARGS, NULL},
+    {"wait_device", wait_device, METH_VARARGS, NULL},
+    {"from_dlpack", from_dlpack, METH_O, NULL},
+    {"to_dlpack", to_dlpack, METH_VARARGS, NULL},
     {"settings", settings, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core, _crs, _sides
-from ._errors import InvalidError
+from ._errors import InvalidError, UnsupportedError
 
 _WITH_DISTANCE = ("nearest", "dwithin")
 
@@ -231,6 +231,14 @@ class Index:
             raise InvalidError("on takes the values of both sides")
         classes = None if on is None else self._classes(on)
         index = self._index(settings)
+        if _sides.may_be_device(left):
+            from . import _device
+
+            if _device.is_device(left):
+                own = (max_distance, on, id, progress)
+                if texts or any(value is not None for value in own):
+                    raise UnsupportedError("points on a device come without columns")
+                return _device.join(index, left)
         pieces = [(0, left)]
         if progress is not None and not settings.get("one_to_one"):
             pieces = _sides.slices(left, _PROGRESS_ROWS)
