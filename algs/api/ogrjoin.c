@@ -453,10 +453,13 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return give_error(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
-static oj_status finish_layer(struct ogrjoin_layer *layer, int n_threads,
+static oj_status finish_layer(struct ogrjoin_layer *layer,
+                              const struct ogrjoin_settings *settings,
                               struct oj_error *err)
 {
-    OJ_TRY(arrow_features_end(&layer->features, n_threads, err));
+    const int *cancel = settings != NULL ? settings->options.cancel : NULL;
+    OJ_TRY(arrow_features_end(&layer->features, count_threads(settings), cancel,
+                              err));
     layer->flat = layer->features.flat;
     return OJ_OK;
 }
@@ -476,17 +479,14 @@ static oj_status layer_from_array(const struct arrow_layout *layout,
                                   struct oj_error *err)
 {
     struct ogrjoin_layer *layer = new_layer(err);
-    int n_threads = count_threads(settings);
     oj_status status = OJ_ERR_NOMEM;
     if (layer != NULL)
     {
         layer->features.first_fid = first_row;
-        status = arrow_features_add(
-            &layer->features, layout, array, n_threads,
-            settings != NULL ? settings->options.cancel : NULL, err);
+        status = arrow_features_add(&layer->features, layout, array, err);
     }
     if (status == OJ_OK)
-        status = finish_layer(layer, n_threads, err);
+        status = finish_layer(layer, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -568,16 +568,14 @@ static oj_status read_all(struct arrow_source *source,
                           const struct ogrjoin_settings *settings,
                           struct ogrjoin_layer *layer, struct oj_error *err)
 {
-    int n_threads = count_threads(settings);
     for (;;)
     {
         struct ArrowArray array;
         OJ_TRY(next_array(source, &array, err));
         if (array.release == NULL)
-            return finish_layer(layer, n_threads, err);
-        OJ_TRY(arrow_features_add(
-            &layer->features, &source->layout, &array, n_threads,
-            settings != NULL ? settings->options.cancel : NULL, err));
+            return finish_layer(layer, settings, err);
+        OJ_TRY(
+            arrow_features_add(&layer->features, &source->layout, &array, err));
     }
 }
 

@@ -119,9 +119,9 @@ static void read_spoiled(const struct arrow_rows *rows,
         spoil_struct(&array);
     require(arrow_layout_read(&schema.node[0], NULL, &layout, &err) == OJ_OK,
             "a good schema is refused");
-    if (arrow_features_add(&features, &layout, &array, 1, NULL, &err) ==
+    if (arrow_features_add(&features, &layout, &array, &err) ==
             OJ_OK &&
-        arrow_features_end(&features, 1, &err) == OJ_OK)
+        arrow_features_end(&features, 1, NULL, &err) == OJ_OK)
         require(oj_flat_check(&features.flat, &err) == OJ_OK,
                 "the layer is inconsistent");
     require(array.release == NULL, "an array is not released");

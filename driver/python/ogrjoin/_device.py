@@ -50,10 +50,10 @@ def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
         strides = (_ITEM * shape[-1], _ITEM) if len(shape) == 2 else (_ITEM,)
     if any(s % _ITEM for s in strides):
         raise InvalidError("points on a device do not lie in whole numbers")
-    own = tuple(s // _ITEM for s in strides) + (1,)
+    own = [s // _ITEM for s in strides] + [1]
     width = shape[1] if len(shape) == 2 else 1
     stream = told.get("stream") or _LEGACY
-    return _Column(told["data"][0], shape[0], width, own[:2], stream, array)
+    return _Column(told["data"][0], shape[0], width, (own[0], own[1]), stream, array)
 
 
 def _of_dlpack(array: Any) -> _Column:

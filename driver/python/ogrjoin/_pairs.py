@@ -235,8 +235,8 @@ class Index:
             from . import _device
 
             if _device.is_device(left):
-                own = (max_distance, on, id, progress)
-                if texts or any(value is not None for value in own):
+                columns = (max_distance, on, id, progress)
+                if texts or any(value is not None for value in columns):
                     raise UnsupportedError("points on a device come without columns")
                 return _device.join(index, left)
         pieces = [(0, left)]
