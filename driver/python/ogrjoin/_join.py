@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError, UnsupportedError
-from ._pairs import Index, pad
+from ._pairs import Index, Pairs, pad
 
 _NAME, _METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
@@ -387,6 +387,24 @@ def _reproject(table: Any, name: str, crs: Any) -> Any:
     return table.set_column(i, moved.schema.field(0), moved.column(0))
 
 
+# Fewer left rows at a time are joined at less speed.
+_GROUP_ROWS = 1 << 20
+
+
+def _groups(reader: Any, is_whole: bool) -> Iterator[list[Any]]:
+    """Batches that are joined at once."""
+    group: list[Any] = []
+    n_rows = 0
+    for batch in reader:
+        group.append(batch)
+        n_rows += len(batch)
+        if n_rows >= _GROUP_ROWS and not is_whole:
+            yield group
+            group, n_rows = [], 0
+    if group:
+        yield group
+
+
 def join_index(
     index: Index,
     left: Any,
@@ -502,17 +520,20 @@ def _join(
     payload = table.select(keep_right).combine_chunks()
     right_fid = fids[1] and _whole_numbers(_column(table, fids[1], "right"))
 
-    def rows(batch: Any) -> Any:
-        pairs = index.pairs(
-            batch,
+    def find_pairs(group: Any) -> Pairs:
+        return index.pairs(
+            group,
             op,
             column=in_left[0],
             crs="ignore",  # it was checked
-            on=_on(batch, on, 0),
-            id=fids[0] and _whole_numbers(_column(batch, fids[0], "left")),
-            texts=_texts(batch, texts, "left"),
+            on=_on(group, on, 0),
+            id=fids[0] and _whole_numbers(_column(group, fids[0], "left")),
+            texts=_texts(group, texts, "left"),
             **asked,
         )
+
+    def rows(batch: Any, pairs: Pairs, results: list[Any]) -> Any:
+        """Those of a batch, with its pairs and the aggregates of its rows."""
         if not is_all:
             has = np.diff(pairs.offsets) > 0
             at = np.arange(len(has))
@@ -520,9 +541,7 @@ def _join(
                 at = at[has == (how != "anti")]
             kept = pa.array(at)
             columns = [_take(batch.column(n), kept) for n in keep_left]
-            for aggregate in aggregates:
-                columns.append(aggregate.results(pairs._made, len(index)).take(kept))
-            return columns
+            return columns + [column.take(kept) for column in results]
         at, other, distance = pairs.left, pairs.right, pairs.distance
         is_paired[other] = True
         rank: Any = None
@@ -561,13 +580,15 @@ def _join(
         return columns[:first] + [_take(c, taken) for c in payload.columns]
 
     def batches() -> Iterator[Any]:
-        whole: Any = reader
-        if asked.get("one_to_one"):
-            whole = reader.read_all().combine_chunks().to_batches()
-            if len(whole) > 1:  # of 2 GB of texts
-                raise UnsupportedError("one_to_one takes a table in one piece")
-        for batch in whole:
-            yield pa.RecordBatch.from_arrays(rows(batch), schema=schema)
+        for group in _groups(reader, bool(asked.get("one_to_one"))):
+            pairs = find_pairs(pa.Table.from_batches(group))
+            results = [a.results(pairs._made, len(index)) for a in aggregates]
+            first = 0
+            for batch in group:
+                made = [r.slice(first, len(batch)) for r in results]
+                columns = rows(batch, pairs.of_rows(first, len(batch)), made)
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                first += len(batch)
         if has_others:
             yield pa.RecordBatch.from_arrays(others(), schema=schema)
 
@@ -625,8 +646,8 @@ def join(
     The columns are those of left; join_fid, the row number in right;
     join_distance of joins by distance; join_similarity; join_rank of nearest
     with k above 1 or all ties; what else was asked for; and those of right, with
-    the prefix join_ where a name is taken.  Left is read batch by batch while
-    the rows are taken out, and at once for one_to_one.
+    the prefix join_ where a name is taken.  Left is read by a million rows
+    while the rows are taken out, and at once for one_to_one.
     """
     table, reader = _reader(right).read_all(), _reader(left)
     in_right = _geometry_columns(table.schema, right_column)

@@ -51,6 +51,13 @@ class Pairs:
         """[n_left + 1]: row i has the pairs offsets[i] to offsets[i + 1]."""
         return np.searchsorted(self.left, np.arange(self.n_left + 1))
 
+    def of_rows(self, first: int, n: int) -> Pairs:
+        """Those of n left rows from first on, which is 0 there."""
+        a, b = np.searchsorted(self.left, (first, first + n))
+        distance = None if self.distance is None else self.distance[a:b]
+        values = {name: column[a:b] for name, column in self.values.items()}
+        return Pairs(self.left[a:b] - first, self.right[a:b], distance, n, values)
+
     def __repr__(self) -> str:
         return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
 
