@@ -260,10 +260,17 @@ ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] what a setting asked for, NaN where there is none: overlap_area,
- *  overlap_length, overlap_percent, nearest_x, nearest_y, bearing, and with
- *  similar similarity, similarity_2 ...  NULL: not asked for. */
+ *  overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
+ *  bearing, and with similar similarity, similarity_2 ...  NULL: not asked for.
+ */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
+/** Of each pair what both features have in common as ISO WKB, little-endian:
+ *  bytes (*offset)[i] to (*offset)[i + 1] - 1, none where GEOS could not make
+ *  it.  NULL: the setting intersection did not ask for it. */
+OGRJOIN_API const uint8_t *
+ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
+                           const int64_t **offset);
 /** How many pairs, or rows, GEOS could not decide: they are left out. */
 OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);

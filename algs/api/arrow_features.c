@@ -439,7 +439,7 @@ struct extent
     int64_t parts, rings, vertices;
 };
 
-struct piece
+struct arrow_piece
 {
     const struct geometry_column *column;
     int64_t first, end;   /* rows of the column */
@@ -449,7 +449,7 @@ struct piece
 struct reading
 {
     const struct arrow_features *features;
-    struct piece *piece;
+    struct arrow_piece *piece;
     int64_t n_pieces;
     int n_threads;
     const int *cancel;
@@ -471,7 +471,7 @@ static oj_status make_pieces(struct reading *r, struct oj_error *err)
         int64_t n_here = c->n_rows / SLICE_ROWS + 1;
         for (int64_t k = 0; k < n_here; k++)
         {
-            struct piece *p = &r->piece[r->n_pieces++];
+            struct arrow_piece *p = &r->piece[r->n_pieces++];
             memset(p, 0, sizeof *p);
             p->column = c;
             p->first = c->n_rows / n_here * k;
@@ -494,7 +494,7 @@ static oj_status fill_slice(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
     const struct reading *r = user;
-    const struct piece *p = &r->piece[i];
+    const struct arrow_piece *p = &r->piece[i];
     (void)thread;
     OJ_TRY(oj_check_cancel(r->cancel, err));
     for (int64_t row = p->first; row < p->end; row++)
@@ -786,7 +786,7 @@ static oj_status read_shapes(int64_t i, int thread, void *user,
                              struct oj_error *err)
 {
     struct reading *r = user;
-    struct piece *p = &r->piece[i];
+    struct arrow_piece *p = &r->piece[i];
     int64_t before = p->column->first_fid - r->features->first_fid;
     struct plain_wkb w = {.extent = p->extent, .to = r->to, .is_taken = 1};
     (void)thread;

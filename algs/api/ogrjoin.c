@@ -3,6 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
+#include "../../flatten/text/oj_word_map.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
@@ -55,6 +56,7 @@ struct ogrjoin_settings
     struct oj_token_rules rules; /* of texts */
     int measure;                 /* enum oj_text_measure of all conditions */
     int has_k;
+    char *word_map; /* what the file holds, or NULL; not in an index */
 };
 
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
@@ -105,6 +107,12 @@ static const struct oj_parameter own_settings[] = {
      .help = "1: nearest_x and nearest_y, the point of the right feature that "
              "is nearest to the left one (0)",
      VALUE(INT, pairs.nearest_point), .most = 1},
+    {"from_point",
+     .help = "1: from_x and from_y, the point of the left feature that is "
+             "nearest to the right one (0)",
+     VALUE(INT, pairs.from_point), .most = 1},
+    {"intersection", .help = "1: what both features have in common, as WKB (0)",
+     VALUE(INT, pairs.intersection), .most = 1},
     {"bearing",
      .help = "1: direction to that point, degrees clockwise from north (0)",
      VALUE(INT, pairs.bearing), .most = 1},
@@ -126,6 +134,10 @@ static const struct oj_parameter own_settings[] = {
     {"fold", OJ_FOLD_NAMES,
      .help = "which texts count as equal: full (default), case, none",
      VALUE(CHOICE, rules.fold)},
+    {"word_map",
+     .help =
+         "words that stand for others in texts: lines of two, \"st,street\"",
+     VALUE(TEXT, word_map)},
 };
 
 /* An offset in the relation is one in the settings. */
@@ -174,7 +186,20 @@ struct ogrjoin_settings *ogrjoin_settings_new(void)
 
 void ogrjoin_settings_free(struct ogrjoin_settings *settings)
 {
+    if (settings != NULL)
+        oj_free(settings->word_map);
     oj_free(settings);
+}
+
+static oj_status copy_text(char **to, const char *value, struct oj_error *err)
+{
+    size_t size = strlen(value) + 1;
+    char *copy;
+    OJ_NEW(copy, (int64_t)size, err);
+    memcpy(copy, value, size);
+    oj_free(*to);
+    *to = copy;
+    return OJ_OK;
 }
 
 static oj_status set_op(struct ogrjoin_settings *s, const char *value,
@@ -241,6 +266,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             return set_backend(settings, value, err);
         case OJ_PARAMETER_THRESHOLDS:
             return set_thresholds(&settings->relation, value, err);
+        case OJ_PARAMETER_TEXT:
+            return copy_text(at, value, err);
         case OJ_PARAMETER_CHOICE:
             return oj_choice_read("", name, setting->arguments, value, at, err);
         case OJ_PARAMETER_PATTERN: /* means the join that takes it */
@@ -622,6 +649,7 @@ struct ogrjoin_index
     struct oj_flat flat;  /* the join side as it is joined */
     struct oj_join *join; /* taken for each batch */
     struct api_pair_maker maker;
+    struct oj_word_map *word_map;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
     struct layer_sets sets; /* of the join side */
     struct device_joins devices;
@@ -703,6 +731,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     oj_join_close(index->join);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_dictionary_free(index->dictionary[i]);
+    oj_word_map_free(index->word_map);
     free_sets(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
@@ -727,7 +756,13 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
         relation->k = OJ_EVERY_PAIR;
     for (int i = 0; i < relation->n_similar; i++)
         relation->similar[i].measure = (enum oj_text_measure)settings->measure;
+    index->settings.word_map = NULL;
     status = view_layer(join_side, relation, 0, &index->flat, err);
+    if (status == OJ_OK && settings->word_map != NULL)
+        status = oj_word_map_make(
+            settings->word_map, (int64_t)strlen(settings->word_map),
+            (enum oj_fold)settings->rules.fold, &index->word_map, err);
+    index->settings.rules.word_map = index->word_map;
     if (status == OJ_OK)
         status = make_sets(index, join_side, &index->sets, &index->flat, err);
     if (status == OJ_OK)

@@ -25,17 +25,15 @@ struct current_device
     }
 };
 
-/* --- what answers ---------------------------------------------------------- */
+/* --- what answers ----------------------------------------------------------
+ */
 
 /* Families that leave rows of lists to another, which is put together on the
  * host, are not asked. */
-oj_status oj_cuda_index_make_resident(const struct oj_flat *join_side,
-                                      const int32_t *tie_rank,
-                                      const struct oj_relation *relation,
-                                      const struct oj_options *options,
-                                      struct oj_gpu_index **out,
-                                      struct oj_stats *stats,
-                                      struct oj_error *err)
+oj_status oj_cuda_index_make_resident(
+    const struct oj_flat *join_side, const int32_t *tie_rank,
+    const struct oj_relation *relation, const struct oj_options *options,
+    struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err)
 {
     int lists = oj_relation_gives_lists(relation);
     const struct oj_cuda_family *family;
@@ -106,7 +104,8 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
-/* --- joins ----------------------------------------------------------------- */
+/* --- joins -----------------------------------------------------------------
+ */
 
 static oj_status give_lists(const struct oj_gpu_index *index,
                             const struct oj_cuda_index *of,
@@ -130,10 +129,14 @@ static oj_status give_one_each(const struct oj_cuda_index *of,
                                const struct oj_cuda_points *points,
                                struct oj_gpu_pairs *out)
 {
-    struct oj_cuda_array<int32_t> row = {};
-    struct oj_cuda_array<double> measure = {};
-    int has_measure = of->relation.op == OJ_OP_NEAREST ||
-                      of->relation.op == OJ_OP_DWITHIN;
+    struct oj_cuda_array<int32_t> row =
+    {
+    };
+    struct oj_cuda_array<double> measure =
+    {
+    };
+    int has_measure =
+        of->relation.op == OJ_OP_NEAREST || of->relation.op == OJ_OP_DWITHIN;
     oj_status status =
         oj_cuda_make(work->device, work->stream, points->n, &row, work->err);
     if (status == OJ_OK && has_measure)
@@ -195,7 +198,8 @@ void oj_cuda_index_free_resident(struct oj_gpu_index *index,
     *pairs = {};
 }
 
-/* --- memory and streams of callers ----------------------------------------- */
+/* --- memory and streams of callers -----------------------------------------
+ */
 
 oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                             struct oj_error *err)

@@ -680,9 +680,9 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
 {
     static const char *const names[] = {
         "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
-        "nearest_y",    "bearing",        "similarity",      "similarity_2",
-        "similarity_3", "similarity_4",   "similarity_5",    "similarity_6",
-        "similarity_7", "similarity_8"};
+        "nearest_y",    "from_x",         "from_y",          "bearing",
+        "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
+        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {
@@ -701,8 +701,21 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
     return out;
 }
 
+/* (offsets, bytes) of the intersections, or None. */
+static PyObject *make_shapes(PyObject *owner, const struct ogrjoin_pairs *pairs)
+{
+    const int64_t *offset;
+    const uint8_t *bytes = ogrjoin_pairs_intersection(pairs, &offset);
+    int64_t n = ogrjoin_pairs_count(pairs);
+    if (bytes == NULL)
+        return Py_BuildValue("O", Py_None);
+    return Py_BuildValue("NN", new_array(owner, offset, n + 1, 'q'),
+                         new_array(owner, bytes, offset[n], 'B'));
+}
+
 /* join(index, layer) -> (pairs, buffers of left, right, measure, {name: buffer}
- * of other values, how many are undecided) */
+ * of other values, (offsets, bytes) of intersections or None, how many are
+ * undecided) */
 static PyObject *join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -727,10 +740,10 @@ static PyObject *join(PyObject *module, PyObject *args)
     }
     n = ogrjoin_pairs_count(w.pairs);
     return Py_BuildValue(
-        "NNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
+        "NNNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'),
-        make_values(owner, w.pairs),
+        make_values(owner, w.pairs), make_shapes(owner, w.pairs),
         (long long)ogrjoin_pairs_undecided(w.pairs));
 }
 
