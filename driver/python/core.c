@@ -1,6 +1,7 @@
 /* ogrjoin._core: the library's handles as capsules, its arrays as buffers.
  *
- * Limited API of CPython 3.11.  What a user calls is in ogrjoin/, as Python.
+ * Limited API of CPython 3.11; a Python without the GIL has a build of its own.
+ * What a user calls is in ogrjoin/, as Python.
  * No function holds the GIL while the library works, and nothing that the
  * library reads needs it.
  */
@@ -1173,6 +1174,9 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start_module},
+#ifdef Py_GIL_DISABLED
+                                       {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
                                        {0, NULL}};
     static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                                             "_core",
