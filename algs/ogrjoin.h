@@ -260,10 +260,17 @@ ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] what a setting asked for, NaN where there is none: overlap_area,
- *  overlap_length, overlap_percent, nearest_x, nearest_y, bearing, and with
- *  similar similarity, similarity_2 ...  NULL: not asked for. */
+ *  overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
+ *  bearing, and with similar similarity, similarity_2 ...  NULL: not asked for.
+ */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
+/** Of each pair what both features have in common as ISO WKB, little-endian:
+ *  bytes (*offset)[i] to (*offset)[i + 1] - 1, none where GEOS could not make
+ *  it.  NULL: the setting intersection did not ask for it. */
+OGRJOIN_API const uint8_t *
+ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
+                           const int64_t **offset);
 /** How many pairs, or rows, GEOS could not decide: they are left out. */
 OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
@@ -346,6 +353,63 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
                     struct ogrjoin_error *err);
+
+/* --- points that lie on a CUDA device ------------------------------------- */
+
+/** Points in the memory of one device, which is not read by the host. */
+struct ogrjoin_device_points
+{
+    size_t size; /**< sizeof(struct ogrjoin_device_points) */
+    int64_t n;
+    const double *x, *y; /**< [n]; NaN: no geometry. Others are finite and
+                              below 1e150 */
+    int64_t stride;      /**< from one x, and y, to the next; 2: x y x y ... */
+    const int64_t *id;   /**< [n] of exclude_self and unordered, or NULL */
+    void *stream;        /**< cudaStream_t, of that device: the points are read,
+                              and the answer written, in its order. NULL: the
+                              legacy default stream */
+};
+
+/** Their pairs, in memory of the same device, in one of two forms.
+ *
+ *  one for each point (nearest with k 1 and the first of ties, ..)
+ *      right   [5 -1 7]              n_pairs is n, -1: none
+ *  lists
+ *      offset  [0   2 2     5]       of the pairs of each point
+ *      right   [5 8   1 2 9]
+ */
+struct ogrjoin_device_pairs
+{
+    size_t size; /**< sizeof(struct ogrjoin_device_pairs), set by the caller */
+    int device;  /**< as CUDA counts */
+    int64_t n_points, n_pairs;
+    const int64_t *offset; /**< [n_points + 1] or NULL: one for each point */
+    const int32_t *right;  /**< [n_pairs] in the order of ogrjoin_join() */
+    const double *measure; /**< [n_pairs], NaN where there is no pair; NULL: the
+                                join has no measure */
+    void *owner;           /**< the library's */
+};
+
+/** As ogrjoin_join() of points that are where they stay: nothing but the number
+ *  of pairs of lists goes over the bus, once the first join with a device has
+ *  copied the join side there.  Returns when all is given to the stream, for
+ *  lists when their number is known; several threads take turns.
+ *  Errors  OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_ARG: x is no device memory, or
+ *          backend is neither auto nor cuda; OGRJOIN_ERR_UNSUPPORTED: joins
+ *          that the device does not answer, and values other than the measure;
+ *          OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_TOO_MANY */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_device(
+    struct ogrjoin_index *index, const struct ogrjoin_device_points *points,
+    struct ogrjoin_device_pairs *out, struct ogrjoin_error *err);
+
+/** Work that is given to a stream of the same device after this comes after
+ *  all that their own stream has. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_device_pairs_wait(const struct ogrjoin_device_pairs *pairs,
+                          void *stream, struct ogrjoin_error *err);
+
+/** Waits for the whole device first. Accepts zeroed ones. */
+OGRJOIN_API void ogrjoin_device_pairs_free(struct ogrjoin_device_pairs *pairs);
 
 #ifdef __cplusplus
 }

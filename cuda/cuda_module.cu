@@ -115,6 +115,11 @@ static const struct oj_gpu_module module = {
     oj_cuda_quadrant_index,
     oj_cuda_quadrant_join,
     oj_cuda_quadrant_free,
+    oj_cuda_index_make_resident,
+    oj_cuda_index_join_resident,
+    oj_cuda_index_free_resident,
+    oj_cuda_device_of,
+    oj_cuda_order_streams,
 };
 
 extern "C" OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi)

@@ -39,6 +39,7 @@ set(OJ_CUDA_SOURCES
   cuda/index/cuda_row_shares.cu
   cuda/index/cuda_batches.cu
   cuda/index/cuda_pair_sums.cu
+  cuda/index/cuda_resident.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module is nobody's dependency: of what the library has, too, it

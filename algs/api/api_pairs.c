@@ -1,5 +1,6 @@
 #include "api_pairs.h"
 
+#include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../pair_values/oj_one_to_one.h"
@@ -18,7 +19,7 @@
 static int wants_overlap(const struct api_pair_settings *s)
 {
     return s->overlap_area || s->overlap_length || s->overlap_percent ||
-           s->share || s->pick == OJ_PICK_LARGEST_OVERLAP;
+           s->share || s->intersection || s->pick == OJ_PICK_LARGEST_OVERLAP;
 }
 
 static oj_status check_settings(const struct api_pair_settings *s,
@@ -56,7 +57,9 @@ static struct oj_pair_request make_request(const struct api_pair_settings *s,
     want[OJ_PAIR_OVERLAP_PERCENT] = s->overlap_percent != 0;
     want[OJ_PAIR_JOIN_AREA] = s->share != 0;
     want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = s->nearest_point != 0;
+    want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = s->from_point != 0;
     want[OJ_PAIR_BEARING] = s->bearing != 0;
+    request.want_shapes = s->intersection;
     for (int i = 0; i < relation->n_similar; i++)
         want[OJ_PAIR_SIMILARITY + i] = 1;
     return request;
@@ -214,6 +217,34 @@ static oj_status fill_pairs(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
+/* The intersections of the entries with a pair as WKB, one after another. */
+static oj_status write_shapes(const struct oj_matches *matches,
+                              const struct oj_pair_values *values,
+                              struct ogrjoin_pairs *pairs, struct oj_error *err)
+{
+    struct oj_flat flat = oj_flat_buf_view(&values->shapes);
+    int64_t n = 0;
+    OJ_NEW_ZEROED(pairs->shape_offset, pairs->n + 1, err);
+    for (int writes = 0; writes < 2; writes++, n = 0)
+    {
+        if (writes)
+            OJ_NEW(pairs->shape, pairs->shape_offset[pairs->n], err);
+        for (int64_t row = 0; row < matches->n_rows; row++)
+        {
+            int64_t end = oj_matches_end(matches, row);
+            for (int64_t p = oj_matches_first(matches, row); p < end; p++, n++)
+            {
+                int64_t at = pairs->shape_offset[n];
+                int64_t size = oj_wkb_size(&flat, p, 0);
+                pairs->shape_offset[n + 1] = at + size;
+                if (writes && size > 0)
+                    oj_wkb_write(&flat, p, 0, pairs->shape + at);
+            }
+        }
+    }
+    return OJ_OK;
+}
+
 /* values is of this call alone, the stage is not. */
 static oj_status run_stage(struct api_pair_maker *maker,
                            const struct oj_flat *input,
@@ -257,6 +288,9 @@ oj_status api_pairs_make(struct api_pair_maker *maker,
     if (status == OJ_OK)
         status = fill_pairs(maker, oj_pair_values_matches(&values, matches),
                             maker->stage != NULL ? &values : NULL, pairs, err);
+    if (status == OJ_OK && maker->settings.intersection)
+        status = write_shapes(oj_pair_values_matches(&values, matches), &values,
+                              pairs, err);
     oj_pair_values_free(&values);
     oj_matches_free(&chosen);
     return status;
@@ -272,6 +306,8 @@ void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs)
     oj_free(pairs->right);
     oj_free(pairs->measure);
     oj_free(pairs->share);
+    oj_free(pairs->shape_offset);
+    oj_free(pairs->shape);
     ogrjoin_layer_free(pairs->join_side);
     oj_free(pairs);
 }
@@ -313,6 +349,8 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                  {"overlap_percent", OJ_PAIR_OVERLAP_PERCENT},
                  {"nearest_x", OJ_PAIR_NEAREST_X},
                  {"nearest_y", OJ_PAIR_NEAREST_Y},
+                 {"from_x", OJ_PAIR_FROM_X},
+                 {"from_y", OJ_PAIR_FROM_Y},
                  {"bearing", OJ_PAIR_BEARING},
                  {"similarity", OJ_PAIR_SIMILARITY}};
     int condition = 0;
@@ -326,6 +364,13 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
         condition <= pairs->n_similar)
         return pairs->value[OJ_PAIR_SIMILARITY + condition - 1];
     return NULL;
+}
+
+const uint8_t *ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
+                                          const int64_t **offset)
+{
+    *offset = pairs->shape_offset;
+    return pairs->shape;
 }
 
 /* --- aggregates ------------------------------------------------------------

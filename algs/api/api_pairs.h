@@ -15,13 +15,15 @@
 
 #include <pthread.h>
 
+#define OJ_API_TOO_MANY "the join has more pairs than max_pairs allows"
+
 /** Settings by name; ints, 0: not asked. */
 struct api_pair_settings
 {
     int pick; /**< enum oj_pick_rule */
     int one_to_one;
     int overlap_area, overlap_length, overlap_percent;
-    int nearest_point, bearing, share;
+    int nearest_point, from_point, bearing, share, intersection;
 };
 
 #define API_PICK_NAMES                                                         \
@@ -60,6 +62,8 @@ struct ogrjoin_pairs
     double *measure;
     double *value[OJ_N_PAIR_VALUES]; /**< [n], or NULL: not asked for */
     double *share;                   /**< [n] or NULL */
+    int64_t *shape_offset;           /**< [n + 1] of intersections, or NULL */
+    uint8_t *shape;                  /**< their WKB */
     struct ogrjoin_layer *join_side; /**< given back by ogrjoin_pairs_free() */
     const int64_t *join_id;          /**< of it, or NULL: row numbers */
     int64_t n_join;

@@ -423,43 +423,83 @@ static oj_status add_row(const struct geometry_column *c,
                    why.message);
 }
 
-/* --- slices ----------------------------------------------------------------
+/* --- rows in pieces, for threads -------------------------------------------
  */
 
-struct slicing
+/** An array that is kept until the layer is made. */
+struct arrow_held
+{
+    struct ArrowArray array;
+    struct geometry_column column;
+};
+
+/* How much of a layer some rows are, or the rows before. */
+struct extent
+{
+    int64_t parts, rings, vertices;
+};
+
+struct arrow_piece
 {
     const struct geometry_column *column;
-    struct oj_flat_buf *slice;
-    int64_t n_slices;
-    const int *cancel;
+    int64_t first, end;   /* rows of the column */
+    struct extent extent; /* of shapes in plain WKB */
 };
+
+struct reading
+{
+    const struct arrow_features *features;
+    struct arrow_piece *piece;
+    int64_t n_pieces;
+    int n_threads;
+    const int *cancel;
+    struct oj_flat_buf *to; /* the layer, or one of each piece */
+    atomic_int has_others;  /* than a layer takes without a way over bufs */
+    atomic_uint kinds;
+};
+
+static oj_status make_pieces(struct reading *r, struct oj_error *err)
+{
+    const struct arrow_features *features = r->features;
+    int64_t n = 0;
+    for (int64_t i = 0; i < features->n_held; i++)
+        n += features->held[i].column.n_rows / SLICE_ROWS + 1;
+    OJ_NEW(r->piece, n, err);
+    for (int64_t i = 0; i < features->n_held; i++)
+    {
+        const struct geometry_column *c = &features->held[i].column;
+        int64_t n_here = c->n_rows / SLICE_ROWS + 1;
+        for (int64_t k = 0; k < n_here; k++)
+        {
+            struct arrow_piece *p = &r->piece[r->n_pieces++];
+            memset(p, 0, sizeof *p);
+            p->column = c;
+            p->first = c->n_rows / n_here * k;
+            p->end = k + 1 < n_here ? p->first + c->n_rows / n_here : c->n_rows;
+        }
+    }
+    return OJ_OK;
+}
+
+/* body(piece i) on all threads, unless one has said that there are others. */
+static oj_status each_piece(struct reading *r,
+                            oj_status (*body)(int64_t i, int thread, void *user,
+                                              struct oj_error *err),
+                            struct oj_error *err)
+{
+    return oj_parallel_try(r->n_threads, r->n_pieces, 1, body, r, err);
+}
 
 static oj_status fill_slice(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
-    const struct slicing *s = user;
-    int64_t n_rows = s->column->n_rows;
-    int64_t first = n_rows / s->n_slices * i;
-    int64_t end = i + 1 < s->n_slices ? first + n_rows / s->n_slices : n_rows;
+    const struct reading *r = user;
+    const struct arrow_piece *p = &r->piece[i];
     (void)thread;
-    OJ_TRY(oj_check_cancel(s->cancel, err));
-    for (int64_t row = first; row < end; row++)
-        OJ_TRY(add_row(s->column, &s->slice[i], row, err));
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = p->first; row < p->end; row++)
+        OJ_TRY(add_row(p->column, &r->to[i], row, err));
     return OJ_OK;
-}
-
-static oj_status add_slices(struct arrow_features *features,
-                            const struct geometry_column *column, int n_threads,
-                            const int *cancel, struct oj_error *err)
-{
-    struct slicing s = {column, NULL, 0, cancel};
-    int64_t had = features->n_slices;
-    s.n_slices = column->n_rows / SLICE_ROWS + 1;
-    OJ_ROOM(features->slice, had, had + s.n_slices, features->cap_slices, err);
-    s.slice = features->slice + had;
-    memset(s.slice, 0, (size_t)s.n_slices * sizeof *s.slice);
-    features->n_slices += s.n_slices;
-    return oj_parallel_try(n_threads, s.n_slices, 1, fill_slice, &s, err);
 }
 
 /* --- coordinates in place ---------------------------------------------------
@@ -576,13 +616,8 @@ static oj_status view_points(const struct geometry_column *c,
     return OJ_OK;
 }
 
-struct point_reading
-{
-    const struct geometry_column *column;
-    double *x, *y;
-    const int *cancel;
-    atomic_int has_others;
-};
+/* --- WKB in place ----------------------------------------------------------
+ */
 
 /* Nothing is joined by a point whose coordinates are not taken. */
 static void put_point(const uint8_t *xy, double *x, double *y)
@@ -599,160 +634,241 @@ static void put_point(const uint8_t *xy, double *x, double *y)
 static oj_status read_points(int64_t i, int thread, void *user,
                              struct oj_error *err)
 {
-    struct point_reading *p = user;
-    int64_t n = p->column->n_rows, end = (i + 1) * SLICE_ROWS;
+    struct reading *r = user;
+    const struct geometry_column *c = r->piece[i].column;
+    int64_t before = c->first_fid - r->features->first_fid;
     (void)thread;
-    OJ_TRY(oj_check_cancel(p->cancel, err));
-    if (atomic_load(&p->has_others))
-        return OJ_OK;
-    for (int64_t row = i * SLICE_ROWS; row < end && row < n; row++)
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = r->piece[i].first;
+         row < r->piece[i].end && !atomic_load(&r->has_others); row++)
     {
         const uint8_t *bytes = NULL;
         size_t n_bytes;
-        if (is_valid(p->column, row))
+        if (is_valid(c, row))
         {
-            OJ_TRY(find_wkb(p->column, row, &bytes, &n_bytes, err));
+            OJ_TRY(find_wkb(c, row, &bytes, &n_bytes, err));
             bytes = oj_wkb_plain_point(bytes, n_bytes);
             if (bytes == NULL)
-            {
-                atomic_store(&p->has_others, 1);
-                return OJ_OK;
-            }
+                atomic_store(&r->has_others, 1);
         }
-        put_point(bytes, &p->x[row], &p->y[row]);
+        put_point(bytes, &r->to->x[before + row], &r->to->y[before + row]);
     }
     return OJ_OK;
 }
 
 /* WKB that is all of single points, two-dimensional, or NULL. */
-static oj_status read_wkb_points(const struct geometry_column *c,
-                                 struct arrow_features *features, int n_threads,
-                                 const int *cancel, int *fits,
+static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
-    struct oj_flat *flat = &features->flat;
-    struct point_reading p = {.column = c, .cancel = cancel};
-    int64_t n = c->n_rows;
-    OJ_NEW(features->made.x, n, err);
-    OJ_NEW(features->made.y, n, err);
-    p.x = features->made.x;
-    p.y = features->made.y;
-    atomic_init(&p.has_others, 0);
-    OJ_TRY(oj_parallel_try(n_threads, (n + SLICE_ROWS - 1) / SLICE_ROWS, 1,
-                           read_points, &p, err));
-    *fits = !atomic_load(&p.has_others);
+    int64_t n = r->features->n_rows;
+    OJ_NEW(r->to->x, n, err);
+    OJ_NEW(r->to->y, n, err);
+    OJ_TRY(each_piece(r, read_points, err));
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices = n;
     flat->part_kinds = OJ_PART_POINT;
-    flat->x = p.x;
-    flat->y = p.y;
+    flat->x = r->to->x;
+    flat->y = r->to->y;
     return OJ_OK;
 }
 
-static oj_status try_whole(struct arrow_features *features,
-                           const struct geometry_column *c, int n_threads,
-                           const int *cancel, int *fits, struct oj_error *err)
+enum
 {
-    const struct arrow_layout *layout = c->layout;
-    oj_status status = OJ_OK;
-    *fits = 0;
-    if (features->n_rows > 0 || c->n_rows == 0)
-        return OJ_OK;
-    if (layout->storage != ARROW_COORDINATES)
-        status = read_wkb_points(c, features, n_threads, cancel, fits, err);
-    else if (c->n_coordinates > 0 && !layout->is_interleaved &&
-             c->valid == NULL && c->outer_valid == NULL)
-        status = layout->n_lists == 0 ? view_points(c, features, fits)
-                                      : view_lists(c, features, fits, err);
-    if (status != OJ_OK || !*fits)
-    {
-        oj_flat_buf_free(&features->made);
-        memset(&features->flat, 0, sizeof features->flat);
-    }
-    return status;
+    HEAD_BYTES = 5,
+    WKB_LINE = 2,
+    WKB_POLYGON = 3,
+    WKB_MULTI = 3 /* more than the type of a member */
+};
+
+/* Bytes of WKB that are taken as they are: lines and polygons, also multi, as
+ * most programs write them. */
+struct plain_wkb
+{
+    const uint8_t *at, *end;
+    struct extent extent;   /* so far */
+    struct oj_flat_buf *to; /* NULL: it is only counted */
+    int is_taken;           /* 0: a coordinate is not */
+    unsigned kinds;
+};
+
+static int read_u32(struct plain_wkb *w, uint32_t *out)
+{
+    const uint8_t *at = w->at;
+    if (w->end - at < 4)
+        return 0;
+    w->at += 4;
+    *out = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+           (uint32_t)at[3] << 24;
+    return 1;
 }
 
-/* --- arrays ----------------------------------------------------------------
- */
-
-static void release(struct ArrowArray *array)
+static int read_type(struct plain_wkb *w, uint32_t *type)
 {
-    if (array->release != NULL)
-        array->release(array);
-    array->release = NULL;
+    return w->end - w->at >= HEAD_BYTES && *w->at++ == 1 && read_u32(w, type);
 }
 
-/* What was a layer alone is copied, since more comes. */
-static oj_status copy_whole(struct arrow_features *features,
-                            struct oj_error *err)
+static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
 {
-    struct oj_flat_buf *slice;
-    oj_status status = OJ_OK;
-    if (!features->is_whole)
-        return OJ_OK;
-    OJ_ROOM(features->slice, 0, 1, features->cap_slices, err);
-    slice = &features->slice[0];
-    memset(slice, 0, sizeof *slice);
-    features->n_slices = 1;
-    for (int64_t i = 0; status == OJ_OK && i < features->flat.n_features; i++)
-        status = oj_flat_buf_copy(slice, &features->flat, i,
-                                  features->first_fid + i, err);
-    release(&features->in_use);
-    oj_flat_buf_free(&features->made);
-    memset(&features->flat, 0, sizeof features->flat);
-    features->is_whole = 0;
-    return status;
+    double *x = w->to->x + w->extent.vertices;
+    double *y = w->to->y + w->extent.vertices;
+    int is_taken = 1;
+    for (int64_t i = 0; i < n; i++)
+    {
+        x[i] = oj_wkb_double(from + 16 * i);
+        y[i] = oj_wkb_double(from + 16 * i + 8);
+        is_taken &= (fabs(x[i]) <= OJ_FLAT_MOST) & (fabs(y[i]) <= OJ_FLAT_MOST);
+    }
+    w->is_taken &= is_taken;
+    w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
 }
 
-static oj_status add_array(struct arrow_features *features,
-                           const struct arrow_layout *layout,
-                           struct ArrowArray *array, int n_threads,
-                           const int *cancel, struct oj_error *err)
+/* 0: not as a layer has it, with as many vertices as are there. */
+static int read_ring(struct plain_wkb *w, int is_closed)
 {
-    struct geometry_column column;
-    int fits;
-    memset(&column, 0, sizeof column);
-    column.first_fid = features->first_fid + features->n_rows;
-    OJ_TRY(read_column(array, layout, &column, err));
-    if (features->n_rows + column.n_rows > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a layer of more than %d features is not possible",
-                       INT32_MAX);
-    OJ_TRY(try_whole(features, &column, n_threads, cancel, &fits, err));
-    features->is_whole |= fits;
-    if (fits && layout->storage == ARROW_COORDINATES)
+    const uint8_t *last;
+    uint32_t n;
+    if (!read_u32(w, &n) || n < 1u + (unsigned)is_closed ||
+        n > (size_t)(w->end - w->at) / 16)
+        return 0;
+    last = w->at + 16 * (size_t)(n - 1);
+    if (is_closed && (oj_wkb_double(w->at) != oj_wkb_double(last) ||
+                      oj_wkb_double(w->at + 8) != oj_wkb_double(last + 8)))
+        return 0;
+    if (w->to != NULL)
+        put_vertices(w, w->at, n);
+    w->at = last + 16;
+    w->extent.vertices += n;
+    w->extent.rings++;
+    return 1;
+}
+
+static int read_part(struct plain_wkb *w, uint32_t type)
+{
+    unsigned kind = type == WKB_LINE ? OJ_PART_LINE : OJ_PART_POLYGON;
+    uint32_t n_rings = 1;
+    if ((type != WKB_LINE && type != WKB_POLYGON) ||
+        (type == WKB_POLYGON && (!read_u32(w, &n_rings) || n_rings == 0)))
+        return 0;
+    for (uint32_t i = 0; i < n_rings; i++)
     {
-        features->in_use = *array;
-        array->release = NULL;
+        if (!read_ring(w, type == WKB_POLYGON))
+            return 0;
     }
-    if (!fits && column.n_rows > 0)
+    if (w->to != NULL)
     {
-        OJ_TRY(copy_whole(features, err));
-        OJ_TRY(add_slices(features, &column, n_threads, cancel, err));
+        w->to->part_kind[w->extent.parts] = (uint8_t)kind;
+        w->to->ring_offset[w->extent.parts + 1] = w->extent.rings;
     }
-    features->n_rows += column.n_rows;
+    w->kinds |= kind;
+    w->extent.parts++;
+    return 1;
+}
+
+static int read_shape(struct plain_wkb *w)
+{
+    uint32_t type, member, n = 1;
+    if (!read_type(w, &type))
+        return 0;
+    if (type <= WKB_MULTI)
+        return read_part(w, type) && w->at == w->end;
+    if (!read_u32(w, &n) || n == 0)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+    {
+        if (!read_type(w, &member) || member != type - WKB_MULTI ||
+            !read_part(w, member))
+            return 0;
+    }
+    return w->at == w->end;
+}
+
+/* Counts the shapes of a piece, or puts them where its extent says. */
+static oj_status read_shapes(int64_t i, int thread, void *user,
+                             struct oj_error *err)
+{
+    struct reading *r = user;
+    struct arrow_piece *p = &r->piece[i];
+    int64_t before = p->column->first_fid - r->features->first_fid;
+    struct plain_wkb w = {.extent = p->extent, .to = r->to, .is_taken = 1};
+    (void)thread;
+    OJ_TRY(oj_check_cancel(r->cancel, err));
+    for (int64_t row = p->first; row < p->end; row++)
+    {
+        size_t n;
+        if (is_valid(p->column, row))
+        {
+            OJ_TRY(find_wkb(p->column, row, &w.at, &n, err));
+            w.end = w.at + n;
+            if (atomic_load(&r->has_others) || !read_shape(&w))
+            {
+                atomic_store(&r->has_others, 1);
+                return OJ_OK;
+            }
+        }
+        if (w.to != NULL)
+            w.to->part_offset[before + row + 1] = w.extent.parts;
+    }
+    if (!w.is_taken)
+        atomic_store(&r->has_others, 1);
+    p->extent = w.extent;
+    atomic_fetch_or(&r->kinds, w.kinds);
     return OJ_OK;
 }
 
-oj_status arrow_features_add(struct arrow_features *features,
-                             const struct arrow_layout *layout,
-                             struct ArrowArray *array, int n_threads,
-                             const int *cancel, struct oj_error *err)
+/* Extents become what is before each; returns that of all. */
+static struct extent scan_extents(struct reading *r)
 {
-    oj_status status =
-        add_array(features, layout, array, n_threads, cancel, err);
-    release(array);
-    return status;
+    struct extent all = {0, 0, 0};
+    for (int64_t i = 0; i < r->n_pieces; i++)
+    {
+        struct extent here = r->piece[i].extent;
+        r->piece[i].extent = all;
+        all.parts += here.parts;
+        all.rings += here.rings;
+        all.vertices += here.vertices;
+    }
+    return all;
+}
+
+static oj_status make_room(struct oj_flat_buf *to, struct oj_error *err)
+{
+    OJ_NEW(to->x, to->n_vertices, err);
+    OJ_NEW(to->y, to->n_vertices, err);
+    if (!to->long_form)
+        return OJ_OK;
+    OJ_NEW(to->part_offset, to->n_features + 1, err);
+    OJ_NEW(to->part_kind, to->n_parts, err);
+    OJ_NEW(to->ring_offset, to->n_parts + 1, err);
+    OJ_NEW(to->vertex_offset, to->n_rings + 1, err);
+    to->part_offset[0] = to->ring_offset[0] = to->vertex_offset[0] = 0;
+    return OJ_OK;
+}
+
+/* WKB that is all of plain shapes, or NULL. */
+static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
+                                 struct oj_error *err)
+{
+    struct oj_flat_buf *to = r->to;
+    struct extent all;
+    r->to = NULL;
+    OJ_TRY(each_piece(r, read_shapes, err));
+    r->to = to;
+    if (atomic_load(&r->has_others))
+        return OJ_OK;
+    all = scan_extents(r);
+    to->long_form = 1;
+    to->n_features = r->features->n_rows;
+    to->n_parts = all.parts;
+    to->n_rings = all.rings;
+    to->n_vertices = all.vertices;
+    to->part_kinds = atomic_load(&r->kinds);
+    OJ_TRY(make_room(to, err));
+    OJ_TRY(each_piece(r, read_shapes, err));
+    *flat = oj_flat_buf_view(to);
+    return OJ_OK;
 }
 
 /* --- one layer of all slices -----------------------------------------------
  */
-
-struct joined_slices
-{
-    struct oj_flat_buf *slice;
-    struct oj_flat_buf *to;
-    struct oj_flat_buf *first; /* [slices] counts of what is before each */
-};
 
 static void copy_shifted(int64_t *to, const int64_t *from, int64_t n,
                          int64_t shift)
@@ -768,14 +884,19 @@ static void copy_items(void *to, const void *from, int64_t n, size_t size)
         memcpy(to, from, (size_t)n * size);
 }
 
+struct joined_slices
+{
+    struct oj_flat_buf *slice;
+    struct oj_flat_buf *to;
+    struct oj_flat_buf *first; /* [slices] counts of what is before each */
+};
+
 static void copy_slice(int64_t i, int thread, void *user)
 {
     const struct joined_slices *all = user;
     const struct oj_flat_buf *from = &all->slice[i], *at = &all->first[i];
     struct oj_flat_buf *to = all->to;
     (void)thread;
-    copy_items(to->fid + at->n_features, from->fid, from->n_features,
-               sizeof *to->fid);
     copy_items(to->x + at->n_vertices, from->x, from->n_vertices,
                sizeof *to->x);
     copy_items(to->y + at->n_vertices, from->y, from->n_vertices,
@@ -801,82 +922,178 @@ static oj_status to_long_form(struct oj_flat_buf *slice, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make_room(struct oj_flat_buf *to, struct oj_error *err)
+static oj_status join_slices(const struct reading *r, struct oj_flat_buf *slice,
+                             struct oj_flat_buf *first, struct oj_error *err)
 {
-    OJ_NEW(to->fid, to->n_features, err);
-    OJ_NEW(to->x, to->n_vertices, err);
-    OJ_NEW(to->y, to->n_vertices, err);
-    if (!to->long_form)
-        return OJ_OK;
-    OJ_NEW(to->part_offset, to->n_features + 1, err);
-    OJ_NEW(to->part_kind, to->n_parts, err);
-    OJ_NEW(to->ring_offset, to->n_parts + 1, err);
-    OJ_NEW(to->vertex_offset, to->n_rings + 1, err);
-    to->part_offset[0] = to->ring_offset[0] = to->vertex_offset[0] = 0;
-    return OJ_OK;
-}
-
-static oj_status join_slices(struct arrow_features *features,
-                             struct oj_flat_buf *first, int n_threads,
-                             struct oj_error *err)
-{
-    struct oj_flat_buf *to = &features->made;
-    struct joined_slices all = {features->slice, to, first};
-    for (int64_t i = 0; i < features->n_slices; i++)
-        to->long_form |= features->slice[i].long_form;
-    for (int64_t i = 0; i < features->n_slices; i++)
+    struct oj_flat_buf *to = r->to;
+    struct joined_slices all = {slice, to, first};
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        to->long_form |= slice[i].long_form;
+    for (int64_t i = 0; i < r->n_pieces; i++)
     {
-        struct oj_flat_buf *slice = &features->slice[i];
         if (to->long_form)
-            OJ_TRY(to_long_form(slice, err));
+            OJ_TRY(to_long_form(&slice[i], err));
         first[i] = *to;
-        to->n_features += slice->n_features;
-        to->n_parts += slice->n_parts;
-        to->n_rings += slice->n_rings;
-        to->n_vertices += slice->n_vertices;
-        to->part_kinds |= slice->part_kinds;
+        to->n_features += slice[i].n_features;
+        to->n_parts += slice[i].n_parts;
+        to->n_rings += slice[i].n_rings;
+        to->n_vertices += slice[i].n_vertices;
+        to->part_kinds |= slice[i].part_kinds;
     }
     OJ_TRY(make_room(to, err));
-    oj_parallel_for(n_threads, features->n_slices, copy_slice, &all);
+    oj_parallel_for(r->n_threads, r->n_pieces, copy_slice, &all);
     return OJ_OK;
 }
 
-static void free_slices(struct arrow_features *features)
+static oj_status read_slices(struct reading *r, struct oj_flat *flat,
+                             struct oj_error *err)
 {
-    for (int64_t i = 0; i < features->n_slices; i++)
-        oj_flat_buf_free(&features->slice[i]);
-    oj_free(features->slice);
-    features->slice = NULL;
-    features->n_slices = features->cap_slices = 0;
+    struct oj_flat_buf *slice, *first = NULL, *to = r->to;
+    oj_status status;
+    OJ_NEW_ZEROED(slice, r->n_pieces, err);
+    r->to = slice;
+    status = each_piece(r, fill_slice, err);
+    r->to = to;
+    if (status == OJ_OK)
+    {
+        first = oj_malloc(r->n_pieces, sizeof *first);
+        status = first != NULL ? join_slices(r, slice, first, err)
+                               : oj_fail_nomem(err, r->n_pieces, sizeof *first);
+    }
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        oj_flat_buf_free(&slice[i]);
+    oj_free(slice);
+    oj_free(first);
+    if (status == OJ_OK)
+        *flat = oj_flat_buf_view(to);
+    return status;
+}
+
+/* --- arrays ----------------------------------------------------------------
+ */
+
+static void release(struct ArrowArray *array)
+{
+    if (array->release != NULL)
+        array->release(array);
+    array->release = NULL;
+}
+
+static oj_status add_array(struct arrow_features *features,
+                           const struct arrow_layout *layout,
+                           const struct ArrowArray *array, struct oj_error *err)
+{
+    struct arrow_held *held;
+    OJ_ROOM(features->held, features->n_held, features->n_held + 1,
+            features->cap_held, err);
+    held = &features->held[features->n_held];
+    memset(held, 0, sizeof *held);
+    held->column.first_fid = features->first_fid + features->n_rows;
+    OJ_TRY(read_column(array, layout, &held->column, err));
+    if (features->n_rows + held->column.n_rows > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a layer of more than %d features is not possible",
+                       INT32_MAX);
+    features->n_rows += held->column.n_rows;
+    return OJ_OK;
+}
+
+oj_status arrow_features_add(struct arrow_features *features,
+                             const struct arrow_layout *layout,
+                             struct ArrowArray *array, struct oj_error *err)
+{
+    oj_status status = add_array(features, layout, array, err);
+    if (status != OJ_OK || features->held[features->n_held].column.n_rows == 0)
+        release(array);
+    else
+        features->held[features->n_held++].array = *array;
+    array->release = NULL;
+    return status;
+}
+
+static void release_all(struct arrow_features *features)
+{
+    for (int64_t i = 0; i < features->n_held; i++)
+        release(&features->held[i].array);
+    oj_free(features->held);
+    features->held = NULL;
+    features->n_held = features->cap_held = 0;
+}
+
+/* Starts again with another way to read. */
+static void forget(struct reading *r, struct oj_flat *flat)
+{
+    oj_flat_buf_free(r->to);
+    memset(flat, 0, sizeof *flat);
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        memset(&r->piece[i].extent, 0, sizeof r->piece[i].extent);
+    atomic_store(&r->has_others, 0);
+}
+
+static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
+                          struct oj_error *err)
+{
+    OJ_TRY(read_wkb_points(r, flat, err));
+    if (!atomic_load(&r->has_others))
+        return OJ_OK;
+    forget(r, flat);
+    OJ_TRY(read_wkb_shapes(r, flat, err));
+    if (!atomic_load(&r->has_others))
+        return OJ_OK;
+    forget(r, flat);
+    return read_slices(r, flat, err);
+}
+
+/* *fits: coordinates of one array are used where they are. */
+static oj_status view_whole(struct arrow_features *features, int *fits,
+                            struct oj_error *err)
+{
+    const struct geometry_column *c = &features->held[0].column;
+    const struct arrow_layout *layout = c->layout;
+    oj_status status = OJ_OK;
+    *fits = 0;
+    if (features->n_held == 1 && c->n_coordinates > 0 &&
+        !layout->is_interleaved && c->valid == NULL && c->outer_valid == NULL)
+        status = layout->n_lists == 0 ? view_points(c, features, fits)
+                                      : view_lists(c, features, fits, err);
+    if (status != OJ_OK || !*fits)
+    {
+        oj_flat_buf_free(&features->made);
+        memset(&features->flat, 0, sizeof features->flat);
+    }
+    return status;
 }
 
 oj_status arrow_features_end(struct arrow_features *features, int n_threads,
-                             struct oj_error *err)
+                             const int *cancel, struct oj_error *err)
 {
-    struct oj_flat_buf *first;
-    oj_status status = OJ_OK;
-    if (features->is_whole)
-        return OJ_OK;
-    if (features->n_slices == 1)
-    {
-        features->made = features->slice[0];
-        memset(&features->slice[0], 0, sizeof features->slice[0]);
-    }
-    else if (features->n_slices > 1)
-    {
-        OJ_NEW(first, features->n_slices, err);
-        status = join_slices(features, first, n_threads, err);
-        oj_free(first);
-    }
-    free_slices(features);
+    struct reading r = {.features = features,
+                        .n_threads = n_threads,
+                        .cancel = cancel,
+                        .to = &features->made};
+    oj_status status;
+    int fits;
     features->flat = oj_flat_buf_view(&features->made);
+    if (features->n_held == 0)
+        return OJ_OK;
+    OJ_TRY(view_whole(features, &fits, err));
+    if (fits)
+        return OJ_OK;
+    atomic_init(&r.has_others, 0);
+    atomic_init(&r.kinds, 0);
+    status = make_pieces(&r, err);
+    if (status == OJ_OK)
+        status = features->held[0].column.layout->storage == ARROW_COORDINATES
+                     ? read_slices(&r, &features->flat, err)
+                     : read_wkb(&r, &features->flat, err);
+    oj_free(r.piece);
+    release_all(features);
     return status;
 }
 
 void arrow_features_free(struct arrow_features *features)
 {
-    free_slices(features);
     oj_flat_buf_free(&features->made);
-    release(&features->in_use);
+    release_all(features);
     memset(features, 0, sizeof *features);
 }

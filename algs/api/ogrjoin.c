@@ -3,10 +3,13 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../../flatten/text/oj_token_sets.h"
+#include "../../flatten/text/oj_word_map.h"
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
 #include "arrow_features.h"
+#include "arrow_pairs.h"
+#include "device_joins.h"
 
 #include <errno.h>
 #include <math.h>
@@ -54,6 +57,7 @@ struct ogrjoin_settings
     struct oj_token_rules rules; /* of texts */
     int measure;                 /* enum oj_text_measure of all conditions */
     int has_k;
+    char *word_map; /* what the file holds, or NULL; not in an index */
 };
 
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
@@ -104,6 +108,12 @@ static const struct oj_parameter own_settings[] = {
      .help = "1: nearest_x and nearest_y, the point of the right feature that "
              "is nearest to the left one (0)",
      VALUE(INT, pairs.nearest_point), .most = 1},
+    {"from_point",
+     .help = "1: from_x and from_y, the point of the left feature that is "
+             "nearest to the right one (0)",
+     VALUE(INT, pairs.from_point), .most = 1},
+    {"intersection", .help = "1: what both features have in common, as WKB (0)",
+     VALUE(INT, pairs.intersection), .most = 1},
     {"bearing",
      .help = "1: direction to that point, degrees clockwise from north (0)",
      VALUE(INT, pairs.bearing), .most = 1},
@@ -125,6 +135,10 @@ static const struct oj_parameter own_settings[] = {
     {"fold", OJ_FOLD_NAMES,
      .help = "which texts count as equal: full (default), case, none",
      VALUE(CHOICE, rules.fold)},
+    {"word_map",
+     .help =
+         "words that stand for others in texts: lines of two, \"st,street\"",
+     VALUE(TEXT, word_map)},
 };
 
 /* An offset in the relation is one in the settings. */
@@ -173,7 +187,20 @@ struct ogrjoin_settings *ogrjoin_settings_new(void)
 
 void ogrjoin_settings_free(struct ogrjoin_settings *settings)
 {
+    if (settings != NULL)
+        oj_free(settings->word_map);
     oj_free(settings);
+}
+
+static oj_status copy_text(char **to, const char *value, struct oj_error *err)
+{
+    size_t size = strlen(value) + 1;
+    char *copy;
+    OJ_NEW(copy, (int64_t)size, err);
+    memcpy(copy, value, size);
+    oj_free(*to);
+    *to = copy;
+    return OJ_OK;
 }
 
 static oj_status set_op(struct ogrjoin_settings *s, const char *value,
@@ -240,6 +267,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             return set_backend(settings, value, err);
         case OJ_PARAMETER_THRESHOLDS:
             return set_thresholds(&settings->relation, value, err);
+        case OJ_PARAMETER_TEXT:
+            return copy_text(at, value, err);
         case OJ_PARAMETER_CHOICE:
             return oj_choice_read("", name, setting->arguments, value, at, err);
         case OJ_PARAMETER_PATTERN: /* means the join that takes it */
@@ -452,10 +481,13 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return give_error(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
-static oj_status finish_layer(struct ogrjoin_layer *layer, int n_threads,
+static oj_status finish_layer(struct ogrjoin_layer *layer,
+                              const struct ogrjoin_settings *settings,
                               struct oj_error *err)
 {
-    OJ_TRY(arrow_features_end(&layer->features, n_threads, err));
+    const int *cancel = settings != NULL ? settings->options.cancel : NULL;
+    OJ_TRY(arrow_features_end(&layer->features, count_threads(settings), cancel,
+                              err));
     layer->flat = layer->features.flat;
     return OJ_OK;
 }
@@ -475,17 +507,14 @@ static oj_status layer_from_array(const struct arrow_layout *layout,
                                   struct oj_error *err)
 {
     struct ogrjoin_layer *layer = new_layer(err);
-    int n_threads = count_threads(settings);
     oj_status status = OJ_ERR_NOMEM;
     if (layer != NULL)
     {
         layer->features.first_fid = first_row;
-        status = arrow_features_add(
-            &layer->features, layout, array, n_threads,
-            settings != NULL ? settings->options.cancel : NULL, err);
+        status = arrow_features_add(&layer->features, layout, array, err);
     }
     if (status == OJ_OK)
-        status = finish_layer(layer, n_threads, err);
+        status = finish_layer(layer, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -567,16 +596,14 @@ static oj_status read_all(struct arrow_source *source,
                           const struct ogrjoin_settings *settings,
                           struct ogrjoin_layer *layer, struct oj_error *err)
 {
-    int n_threads = count_threads(settings);
     for (;;)
     {
         struct ArrowArray array;
         OJ_TRY(next_array(source, &array, err));
         if (array.release == NULL)
-            return finish_layer(layer, n_threads, err);
-        OJ_TRY(arrow_features_add(
-            &layer->features, &source->layout, &array, n_threads,
-            settings != NULL ? settings->options.cancel : NULL, err));
+            return finish_layer(layer, settings, err);
+        OJ_TRY(
+            arrow_features_add(&layer->features, &source->layout, &array, err));
     }
 }
 
@@ -623,8 +650,10 @@ struct ogrjoin_index
     struct oj_flat flat;  /* the join side as it is joined */
     struct oj_join *join; /* taken for each batch */
     struct api_pair_maker maker;
+    struct oj_word_map *word_map;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
     struct layer_sets sets; /* of the join side */
+    struct device_joins devices;
 };
 
 static int asks_ids(const struct oj_relation *relation)
@@ -699,9 +728,11 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
     api_pair_maker_close(&index->maker);
+    device_joins_free(&index->devices);
     oj_join_close(index->join);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_dictionary_free(index->dictionary[i]);
+    oj_word_map_free(index->word_map);
     free_sets(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
@@ -717,6 +748,7 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);
     atomic_init(&index->n_users, 1);
+    pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
     index->settings = *settings;
@@ -725,7 +757,13 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
         relation->k = OJ_EVERY_PAIR;
     for (int i = 0; i < relation->n_similar; i++)
         relation->similar[i].measure = (enum oj_text_measure)settings->measure;
+    index->settings.word_map = NULL;
     status = view_layer(join_side, relation, 0, &index->flat, err);
+    if (status == OJ_OK && settings->word_map != NULL)
+        status = oj_word_map_make(
+            settings->word_map, (int64_t)strlen(settings->word_map),
+            (enum oj_fold)settings->rules.fold, &index->word_map, err);
+    index->settings.rules.word_map = index->word_map;
     if (status == OJ_OK)
         status = make_sets(index, join_side, &index->sets, &index->flat, err);
     if (status == OJ_OK)
@@ -784,8 +822,7 @@ static oj_status answer(struct ogrjoin_index *index, const struct oj_flat *flat,
     /* engines whose answers cannot outgrow a batch, or of one row, do not look
      */
     if (status == OJ_OK && most > 0 && out->n_pairs > most)
-        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                         "the join has more pairs than max_pairs allows");
+        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
     return status;
 }
 
@@ -835,6 +872,42 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
 {
     struct oj_error why = {OJ_OK, ""};
     return give_error(join_layer(index, input, 0, out, &why), &why, err);
+}
+
+/* --- points on a device ----------------------------------------------------
+ */
+
+static oj_status join_device(struct ogrjoin_index *index,
+                             const struct ogrjoin_device_points *points,
+                             struct ogrjoin_device_pairs *out,
+                             struct oj_error *err)
+{
+    const struct ogrjoin_settings *settings = &index->settings;
+    struct device_join_side side = {&index->flat, oj_join_tie_rank(index->join),
+                                    &settings->relation, &settings->options};
+    if (strcasecmp(settings->backend, oj_auto_backend.name) != 0 &&
+        strcasecmp(settings->backend, "cuda") != 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "points on a device are joined by backend cuda or auto, "
+                       "not %s",
+                       settings->backend);
+    if (index->maker.stage != NULL || settings->pairs.one_to_one ||
+        settings->relation.n_similar > 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "points on a device have pairs and distances, and "
+                       "nothing else is picked or measured");
+    OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
+    atomic_fetch_add(&index->n_users, 1);
+    return OJ_OK;
+}
+
+int ogrjoin_join_device(struct ogrjoin_index *index,
+                        const struct ogrjoin_device_points *points,
+                        struct ogrjoin_device_pairs *out,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    return give_error(join_device(index, points, out, &why), &why, err);
 }
 
 /* --- validation ------------------------------------------------------------
@@ -910,157 +983,13 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
 /* --- pairs as Arrow --------------------------------------------------------
  */
 
-enum
-{
-    MEASURE = 2, /* after left and right */
-    N_COLUMNS
-};
-
-static const char *const column_name[N_COLUMNS] = {"left", "right", "measure"};
-static const char *const column_format[N_COLUMNS] = {"l", "l", "g"};
-
-/* A schema and its columns, in one piece: a consumer that takes a column out
- * needs nothing of it. */
-struct pair_schema
-{
-    struct ArrowSchema column[N_COLUMNS];
-    struct ArrowSchema *child[N_COLUMNS];
-};
-
-static void release_column_schema(struct ArrowSchema *schema)
-{
-    schema->release = NULL;
-}
-
-static void release_schema(struct ArrowSchema *schema)
-{
-    oj_free(schema->private_data);
-    schema->release = NULL;
-}
-
-static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
-{
-    struct pair_schema *all = oj_calloc(1, sizeof *all);
-    if (all == NULL)
-        return oj_fail_nomem(err, 1, sizeof *all);
-    memset(out, 0, sizeof *out);
-    for (int i = 0; i < N_COLUMNS; i++)
-    {
-        all->column[i].format = column_format[i];
-        all->column[i].name = column_name[i];
-        all->column[i].flags = i == MEASURE ? ARROW_FLAG_NULLABLE : 0;
-        all->column[i].release = release_column_schema;
-        all->child[i] = &all->column[i];
-    }
-    out->format = "+s";
-    out->name = "";
-    out->n_children = N_COLUMNS;
-    out->children = all->child;
-    out->release = release_schema;
-    out->private_data = all;
-    return OJ_OK;
-}
-
-/* An array and its columns: freed with the last of the four, since a consumer
- * may take columns out and release the rest. */
-struct pair_array
-{
-    atomic_int n_users;
-    int64_t *left, *right;
-    double *measure;
-    uint8_t *valid; /* bits of measure where it is NULL throughout, or NULL */
-    const void *no_buffer[1];
-    const void *buffer[N_COLUMNS][2];
-    struct ArrowArray column[N_COLUMNS];
-    struct ArrowArray *child[N_COLUMNS];
-};
-
-static void drop_pair_array(struct pair_array *all)
-{
-    if (atomic_fetch_sub(&all->n_users, 1) > 1)
-        return;
-    oj_free(all->left);
-    oj_free(all->right);
-    oj_free(all->measure);
-    oj_free(all->valid);
-    oj_free(all);
-}
-
-static void release_column_array(struct ArrowArray *array)
-{
-    array->release = NULL;
-    drop_pair_array(array->private_data);
-}
-
-static void release_pair_array(struct ArrowArray *array)
-{
-    struct pair_array *all = array->private_data;
-    for (int i = 0; i < N_COLUMNS; i++)
-        release_array(&all->column[i]);
-    array->release = NULL;
-    drop_pair_array(all);
-}
-
-static void fill_array(struct pair_array *all, int64_t n,
-                       struct ArrowArray *out)
-{
-    const void *values[N_COLUMNS] = {all->left, all->right, all->measure};
-    for (int i = 0; i < N_COLUMNS; i++)
-    {
-        struct ArrowArray *column = &all->column[i];
-        all->buffer[i][0] = i == MEASURE ? all->valid : NULL;
-        all->buffer[i][1] = values[i];
-        column->length = n;
-        column->null_count = all->buffer[i][0] != NULL ? n : 0;
-        column->n_buffers = 2;
-        column->buffers = all->buffer[i];
-        column->release = release_column_array;
-        column->private_data = all;
-        all->child[i] = column;
-    }
-    atomic_init(&all->n_users, 1 + N_COLUMNS);
-    memset(out, 0, sizeof *out);
-    out->length = n;
-    out->n_buffers = 1;
-    out->buffers = all->no_buffer;
-    out->n_children = N_COLUMNS;
-    out->children = all->child;
-    out->release = release_pair_array;
-    out->private_data = all;
-}
-
-static oj_status make_array(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
-                            struct oj_error *err)
-{
-    struct pair_array *all = oj_calloc(1, sizeof *all);
-    if (all == NULL)
-        return oj_fail_nomem(err, 1, sizeof *all);
-    if (!pairs->has_measure)
-    {
-        all->valid = oj_calloc(pairs->n / 8 + 1, 1);
-        if (all->valid == NULL)
-        {
-            oj_free(all);
-            return oj_fail_nomem(err, pairs->n / 8 + 1, 1);
-        }
-    }
-    all->left = pairs->left;
-    all->right = pairs->right;
-    all->measure = pairs->measure;
-    fill_array(all, pairs->n, out);
-    pairs->left = pairs->right = NULL;
-    pairs->measure = NULL;
-    pairs->n = 0;
-    return OJ_OK;
-}
-
 static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
                                 struct ArrowSchema *schema,
                                 struct ArrowArray *array, struct oj_error *err)
 {
     oj_status status;
-    OJ_TRY(make_schema(schema, err));
-    status = make_array(pairs, array, err);
+    OJ_TRY(arrow_pairs_schema(schema, err));
+    status = arrow_pairs_take(pairs, array, err);
     if (status != OJ_OK)
         schema->release(schema);
     return status;
@@ -1108,7 +1037,7 @@ static int get_pair_schema(struct ArrowArrayStream *stream,
                            struct ArrowSchema *out)
 {
     struct pair_stream *self = stream->private_data;
-    return errno_of(make_schema(out, &self->error));
+    return errno_of(arrow_pairs_schema(out, &self->error));
 }
 
 static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
@@ -1123,7 +1052,7 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
     if (status == OJ_OK)
         status = join_layer(self->index, layer, self->n_read, &pairs, err);
     if (status == OJ_OK)
-        status = make_array(pairs, out, err);
+        status = arrow_pairs_take(pairs, out, err);
     if (status == OJ_OK)
         self->n_read += layer->flat.n_features;
     ogrjoin_pairs_free(pairs);

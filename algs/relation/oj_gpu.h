@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /** Changes with this header and with every struct that it passes on. */
-#define OJ_GPU_ABI 11u
+#define OJ_GPU_ABI 12u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -35,6 +35,24 @@ struct oj_gpu_device
 struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
+
+/** Points in the memory of one device. x is NaN where there is none. */
+struct oj_gpu_points
+{
+    int64_t n;
+    const double *x, *y; /**< [n] */
+    const int64_t *fid;  /**< [n] for self joins; else NULL */
+    int64_t stride;      /**< from one x, and y, to the next; 0 is 1 */
+};
+
+/** Their pairs, in memory of that device, each [n_pairs]. */
+struct oj_gpu_pairs
+{
+    int64_t n_points, n_pairs;
+    int64_t *offset; /**< [n_points + 1]; NULL: one for each point */
+    int32_t *row;    /**< join row, or -1: none */
+    double *measure; /**< or NULL: none is measured; NaN without a row */
+};
 
 /** The papers' methods for similar texts and vectors. */
 enum oj_gpu_papers
@@ -128,6 +146,29 @@ struct oj_gpu_module
                                struct oj_error *err);
     void (*quadrant_free)(
         struct oj_gpu_quadrant_index *index); /**< accepts NULL */
+
+    /* Points that stay on the first device of options. Work is given to a
+     * stream of the caller's (a cudaStream_t), who waits for it; the size of
+     * lists is waited for. The caller's current device stays. */
+    oj_status (*resident_index)(const struct oj_flat *join_side,
+                                const int32_t *tie_rank,
+                                const struct oj_relation *relation,
+                                const struct oj_options *options,
+                                struct oj_gpu_index **out,
+                                struct oj_stats *stats, struct oj_error *err);
+    oj_status (*resident_join)(struct oj_gpu_index *index,
+                               const struct oj_gpu_points *points, void *stream,
+                               struct oj_gpu_pairs *out, struct oj_error *err);
+    /** Waits for all streams of the device. */
+    void (*resident_free)(struct oj_gpu_index *index,
+                          struct oj_gpu_pairs *pairs);
+
+    /** The device that memory is of; OJ_ERR_ARG: none. */
+    oj_status (*device_of)(const void *memory, int *ordinal,
+                           struct oj_error *err);
+    /** What is given to stream then from now on waits for what first has. */
+    oj_status (*order_streams)(int ordinal, void *first, void *then,
+                               struct oj_error *err);
 };
 
 /** The one symbol of the module; NULL when abi is not its own. */

@@ -151,10 +151,11 @@ enum oj_parameter_kind
     OJ_PARAMETER_PATTERN,  /**< char[10]: a DE-9IM pattern */
 
     /* Of settings of the library alone. */
-    OJ_PARAMETER_INT,       /**< int, from least to most */
-    OJ_PARAMETER_OP,        /**< enum oj_op: a name of the table */
-    OJ_PARAMETER_BACKEND,   /**< char[]: a backend's name, or auto */
-    OJ_PARAMETER_THRESHOLDS /**< n_similar conditions: a list of fractions */
+    OJ_PARAMETER_INT,        /**< int, from least to most */
+    OJ_PARAMETER_OP,         /**< enum oj_op: a name of the table */
+    OJ_PARAMETER_BACKEND,    /**< char[]: a backend's name, or auto */
+    OJ_PARAMETER_THRESHOLDS, /**< n_similar conditions: a list of fractions */
+    OJ_PARAMETER_TEXT        /**< char *: a text of any length */
 };
 
 /** What a join can be told: an option of the command, and a setting of the

@@ -190,13 +190,10 @@ const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
     return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
 }
 
-/* refused: families that are not asked. */
-static oj_status make_index(unsigned refused, const struct oj_flat *join_side,
-                            const int32_t *tie_rank,
-                            const struct oj_relation *relation,
-                            const struct oj_options *options,
-                            struct oj_gpu_index **out, struct oj_stats *stats,
-                            struct oj_error *err)
+oj_status oj_cuda_index_make_without(
+    unsigned refused, const struct oj_flat *join_side, const int32_t *tie_rank,
+    const struct oj_relation *relation, const struct oj_options *options,
+    struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
     struct oj_gpu_index *index;
@@ -233,8 +230,8 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              struct oj_gpu_index **out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    return make_index(OJ_CUDA_PAPERS, join_side, tie_rank, relation, options,
-                      out, stats, err);
+    return oj_cuda_index_make_without(OJ_CUDA_PAPERS, join_side, tie_rank,
+                                      relation, options, out, stats, err);
 }
 
 oj_status oj_cuda_index_make_of_papers(
@@ -243,8 +240,8 @@ oj_status oj_cuda_index_make_of_papers(
     const struct oj_options *options, struct oj_gpu_index **out,
     struct oj_stats *stats, struct oj_error *err)
 {
-    return make_index(~(1u << method), join_side, tie_rank, relation, options,
-                      out, stats, err);
+    return oj_cuda_index_make_without(~(1u << method), join_side, tie_rank,
+                                      relation, options, out, stats, err);
 }
 
 static void free_place(struct oj_cuda_place *place)

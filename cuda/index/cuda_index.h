@@ -86,6 +86,12 @@ int oj_cuda_choose(const struct oj_relation *relation,
 int oj_cuda_chosen(const struct oj_gpu_index *index,
                    const struct oj_flat *input);
 
+/** An index; refused: families that are not asked, bit by bit. */
+OJ_MUST_USE oj_status oj_cuda_index_make_without(
+    unsigned refused, const struct oj_flat *join_side, const int32_t *tie_rank,
+    const struct oj_relation *relation, const struct oj_options *options,
+    struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err);
+
 /** Copies the join side to a place that has no layer. */
 OJ_MUST_USE oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
                                          struct oj_cuda_place *place,

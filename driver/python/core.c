@@ -1,6 +1,7 @@
 /* ogrjoin._core: the library's handles as capsules, its arrays as buffers.
  *
- * Limited API of CPython 3.11.  What a user calls is in ogrjoin/, as Python.
+ * Limited API of CPython 3.11; a Python without the GIL has a build of its own.
+ * What a user calls is in ogrjoin/, as Python.
  * No function holds the GIL while the library works, and nothing that the
  * library reads needs it.
  */
@@ -680,9 +681,9 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
 {
     static const char *const names[] = {
         "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
-        "nearest_y",    "bearing",        "similarity",      "similarity_2",
-        "similarity_3", "similarity_4",   "similarity_5",    "similarity_6",
-        "similarity_7", "similarity_8"};
+        "nearest_y",    "from_x",         "from_y",          "bearing",
+        "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
+        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {
@@ -701,8 +702,21 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
     return out;
 }
 
+/* (offsets, bytes) of the intersections, or None. */
+static PyObject *make_shapes(PyObject *owner, const struct ogrjoin_pairs *pairs)
+{
+    const int64_t *offset;
+    const uint8_t *bytes = ogrjoin_pairs_intersection(pairs, &offset);
+    int64_t n = ogrjoin_pairs_count(pairs);
+    if (bytes == NULL)
+        return Py_BuildValue("O", Py_None);
+    return Py_BuildValue("NN", new_array(owner, offset, n + 1, 'q'),
+                         new_array(owner, bytes, offset[n], 'B'));
+}
+
 /* join(index, layer) -> (pairs, buffers of left, right, measure, {name: buffer}
- * of other values, how many are undecided) */
+ * of other values, (offsets, bytes) of intersections or None, how many are
+ * undecided) */
 static PyObject *join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -727,10 +741,10 @@ static PyObject *join(PyObject *module, PyObject *args)
     }
     n = ogrjoin_pairs_count(w.pairs);
     return Py_BuildValue(
-        "NNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
+        "NNNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'),
-        make_values(owner, w.pairs),
+        make_values(owner, w.pairs), make_shapes(owner, w.pairs),
         (long long)ogrjoin_pairs_undecided(w.pairs));
 }
 
@@ -886,6 +900,207 @@ static PyObject *validate(PyObject *module, PyObject *args)
         (long long)w.out.left, (long long)w.out.right, w.out.kind);
 }
 
+/* --- arrays on a CUDA device -----------------------------------------------
+ */
+
+#define DEVICE_PAIRS "ogrjoin.device_pairs"
+
+/* What pairs are made of may be read for as long as they may be. */
+struct device_handle
+{
+    struct ogrjoin_device_pairs pairs;
+    PyObject *points;
+};
+
+static void free_device_pairs(struct device_handle *self)
+{
+    Py_BEGIN_ALLOW_THREADS ogrjoin_device_pairs_free(&self->pairs);
+    Py_END_ALLOW_THREADS Py_DECREF(self->points);
+    free(self);
+}
+
+static void drop_device_pairs(PyObject *capsule)
+{
+    free_device_pairs(PyCapsule_GetPointer(capsule, DEVICE_PAIRS));
+}
+
+/* join_device(index, points, n, x, y, stride, stream) -> (owner, device, pairs,
+ * offset, right, measure): addresses, 0: none; points: what keeps x and y. On
+ * the caller's thread, which some streams are of. */
+static PyObject *join_device(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_device_points in = {.size = sizeof in};
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct device_handle *self;
+    struct index_handle *index;
+    PyObject *capsule, *points, *owner;
+    Py_ssize_t n, stride, x, y, stream;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOnnnnn", &capsule, &points, &n, &x, &y,
+                          &stride, &stream) ||
+        (index = PyCapsule_GetPointer(capsule, INDEX)) == NULL)
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    in.n = n;
+    in.x = (const double *)x;
+    in.y = (const double *)y;
+    in.stride = stride;
+    in.stream = (void *)stream;
+    self->pairs.size = sizeof self->pairs;
+    Py_INCREF(points);
+    self->points = points;
+    Py_BEGIN_ALLOW_THREADS err.status =
+        ogrjoin_join_device(index->index, &in, &self->pairs, &err);
+    Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
+    owner = err.status == OGRJOIN_OK
+                ? PyCapsule_New(self, DEVICE_PAIRS, drop_device_pairs)
+                : NULL;
+    if (owner == NULL)
+    {
+        free_device_pairs(self);
+        return NULL;
+    }
+    return Py_BuildValue(
+        "NiLnnn", owner, self->pairs.device, (long long)self->pairs.n_pairs,
+        (Py_ssize_t)self->pairs.offset, (Py_ssize_t)self->pairs.right,
+        (Py_ssize_t)self->pairs.measure);
+}
+
+/* wait_device(owner, stream): the stream has what was given to that of the
+ * pairs before what comes. */
+static PyObject *wait_device(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct device_handle *self;
+    PyObject *capsule;
+    Py_ssize_t stream;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "On", &capsule, &stream) ||
+        (self = PyCapsule_GetPointer(capsule, DEVICE_PAIRS)) == NULL)
+        return NULL;
+    err.status = ogrjoin_device_pairs_wait(&self->pairs, (void *)stream, &err);
+    return none_or_error(&err);
+}
+
+/* DLPack, as its header has it. */
+struct dl_tensor
+{
+    void *data;
+    int32_t device_type, device_id;
+    int32_t n_dimensions;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides; /* in elements; strides NULL: one after another */
+    uint64_t byte_offset;
+};
+
+struct dl_managed
+{
+    struct dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+};
+
+#define DL_NAME "dltensor"
+
+/* from_dlpack(capsule) -> (address, shape, strides in elements, code, bits,
+ * device type, device); the memory is the capsule's, which is not used up. */
+static PyObject *from_dlpack(PyObject *module, PyObject *capsule)
+{
+    const struct dl_managed *managed = PyCapsule_GetPointer(capsule, DL_NAME);
+    const struct dl_tensor *t;
+    int64_t shape[2] = {0, 1}, stride[2] = {1, 1};
+    (void)module;
+    if (managed == NULL)
+        return NULL;
+    t = &managed->tensor;
+    if (t->n_dimensions < 1 || t->n_dimensions > 2 || t->lanes != 1)
+    {
+        PyErr_SetString(PyExc_ValueError, "this is no column of numbers");
+        return NULL;
+    }
+    for (int i = t->n_dimensions; i-- > 0;)
+    {
+        shape[i] = t->shape[i];
+        stride[i] = i + 1 < t->n_dimensions ? shape[i + 1] : 1;
+        if (t->strides != NULL)
+            stride[i] = t->strides[i];
+    }
+    return Py_BuildValue(
+        "n(LL)(LL)iiii", (Py_ssize_t)t->data + (Py_ssize_t)t->byte_offset,
+        (long long)shape[0], (long long)shape[1], (long long)stride[0],
+        (long long)stride[1], (int)t->code, (int)t->bits, (int)t->device_type,
+        (int)t->device_id);
+}
+
+struct shared_array
+{
+    struct dl_managed managed;
+    int64_t length;
+    PyObject *owner;
+};
+
+/* Called by whoever has the array, on any thread. */
+static void drop_shared(struct dl_managed *managed)
+{
+    struct shared_array *self = managed->context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(self->owner);
+    PyGILState_Release(state);
+    free(self);
+}
+
+/* Nobody took it. */
+static void drop_dlpack(PyObject *capsule)
+{
+    struct dl_managed *managed;
+    if (!PyCapsule_IsValid(capsule, DL_NAME))
+        return;
+    managed = PyCapsule_GetPointer(capsule, DL_NAME);
+    managed->deleter(managed);
+}
+
+/* to_dlpack(owner, address, n, code, bits, device): a capsule */
+static PyObject *to_dlpack(PyObject *module, PyObject *args)
+{
+    enum
+    {
+        CUDA = 2 /* kDLCUDA */
+    };
+    struct shared_array *self;
+    struct dl_tensor *t;
+    PyObject *owner, *out;
+    Py_ssize_t at, n;
+    int code, bits, device;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Onniii", &owner, &at, &n, &code, &bits,
+                          &device))
+        return NULL;
+    self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    t = &self->managed.tensor;
+    t->data = (void *)at;
+    t->device_type = CUDA;
+    t->device_id = device;
+    t->n_dimensions = 1;
+    t->code = (uint8_t)code;
+    t->bits = (uint8_t)bits;
+    t->lanes = 1;
+    t->shape = &self->length;
+    self->length = n;
+    self->managed.context = self;
+    self->managed.deleter = drop_shared;
+    Py_INCREF(owner);
+    self->owner = owner;
+    out = PyCapsule_New(&self->managed, DL_NAME, drop_dlpack);
+    if (out == NULL)
+        drop_shared(&self->managed);
+    return out;
+}
+
 /* --- the module ------------------------------------------------------------
  */
 
@@ -923,6 +1138,10 @@ static PyMethodDef methods[] = {
     {"backend", backend, METH_O, NULL},
     {"join", join, METH_VARARGS, NULL},
     {"validate", validate, METH_VARARGS, NULL},
+    {"join_device", join_device, METH_VARARGS, NULL},
+    {"wait_device", wait_device, METH_VARARGS, NULL},
+    {"from_dlpack", from_dlpack, METH_O, NULL},
+    {"to_dlpack", to_dlpack, METH_VARARGS, NULL},
     {"settings", settings, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
@@ -955,6 +1174,9 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)start_module},
+#ifdef Py_GIL_DISABLED
+                                       {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
                                        {0, NULL}};
     static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                                             "_core",

@@ -1,13 +1,26 @@
-# The Python module ogrjoin._core, with the library inside: one for CPython 3.11
-# and all later ones (limited API), which shows PyInit__core alone.
+# The Python module ogrjoin._core, with the library inside, which shows
+# PyInit__core alone: one for CPython 3.11 and all later ones (limited API), and
+# for a Python without the GIL, which has no such API before 3.15, one of its own.
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND ${Python_EXECUTABLE} -c
+  "import sysconfig; print(int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), sysconfig.get_config_var('EXT_SUFFIX'), end='')"
+  OUTPUT_VARIABLE oj_python_kind COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE " " ";" oj_python_kind "${oj_python_kind}")
+list(GET oj_python_kind 0 oj_python_is_free)
+list(GET oj_python_kind 1 oj_python_suffix)
 add_library(ogrjoin_python MODULE driver/python/core.c
             $<TARGET_OBJECTS:ogrjoin_core> ${OJ_TREE_REFERENCES})
 set_target_properties(ogrjoin_python PROPERTIES
-  PREFIX "" OUTPUT_NAME _core SUFFIX .abi3.so
+  PREFIX "" OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/ogrjoin)
-target_compile_definitions(ogrjoin_python PRIVATE Py_LIMITED_API=0x030b0000)
+if(oj_python_is_free)
+  set_target_properties(ogrjoin_python PROPERTIES SUFFIX ${oj_python_suffix})
+  target_compile_definitions(ogrjoin_python PRIVATE Py_GIL_DISABLED=1)
+else()
+  set_target_properties(ogrjoin_python PROPERTIES SUFFIX .abi3.so)
+  target_compile_definitions(ogrjoin_python PRIVATE Py_LIMITED_API=0x030b0000)
+endif()
 target_include_directories(ogrjoin_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
 target_link_libraries(ogrjoin_python PRIVATE oj_flags Threads::Threads
                                              PkgConfig::GEOS m ${CMAKE_DL_LIBS})

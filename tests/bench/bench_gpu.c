@@ -60,9 +60,9 @@ static oj_status load(struct resident *r, const struct oj_flat *input,
     return r->on_device->copy(r->index, r->y, input->y, bytes, err);
 }
 
-static struct gpu_points points_of(const struct resident *r)
+static struct oj_gpu_points points_of(const struct resident *r)
 {
-    return (struct gpu_points){r->n, r->x, r->y, r->fid};
+    return (struct oj_gpu_points){r->n, r->x, r->y, r->fid, 1};
 }
 
 /* The sum of both parts, and the first alone. */
@@ -85,7 +85,7 @@ static oj_status run_index(struct resident *r, struct oj_error *err)
 static oj_status run_one(struct resident *r, struct oj_matches *matches,
                          struct oj_error *err)
 {
-    const struct gpu_points points = points_of(r);
+    const struct oj_gpu_points points = points_of(r);
     for (int64_t i = 0; i < r->n_repeats; i++)
         OJ_TRY(r->on_device->join(r->index, &points, r->row, r->measure,
                                   &r->seconds[i], err));
@@ -103,7 +103,7 @@ static oj_status run_one(struct resident *r, struct oj_matches *matches,
 
 static oj_status run_lists(struct resident *r, struct oj_error *err)
 {
-    const struct gpu_points points = points_of(r);
+    const struct oj_gpu_points points = points_of(r);
     int64_t n_pairs = 0;
     for (int64_t i = 0; i < r->n_repeats; i++)
         OJ_TRY(r->on_device->pairs(r->index, &points, &n_pairs, &r->seconds[i],
@@ -117,7 +117,7 @@ static oj_status run_lists(struct resident *r, struct oj_error *err)
  * zero again. */
 static oj_status run_counts(struct resident *r, struct oj_error *err)
 {
-    const struct gpu_points points = points_of(r);
+    const struct oj_gpu_points points = points_of(r);
     const struct oj_sum_request only = {.n_words = 1};
     const int64_t bytes = r->n_join * (int64_t)sizeof(int64_t);
     int64_t *count = oj_calloc(r->n_join, sizeof *count);
@@ -177,7 +177,7 @@ static oj_status sum_values(struct resident *r,
                             const struct bench_values *values,
                             struct oj_aggregates *sums, struct oj_error *err)
 {
-    const struct gpu_points points = points_of(r);
+    const struct oj_gpu_points points = points_of(r);
     struct oj_sum_request request;
     int64_t bytes, *words;
     OJ_TRY(oj_aggregates_ask_sums(sums, values->column, r->n, 0, &request,

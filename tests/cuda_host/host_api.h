@@ -51,7 +51,8 @@ enum cudaMemoryType
 {
     cudaMemoryTypeUnregistered,
     cudaMemoryTypeHost,
-    cudaMemoryTypeDevice
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
 };
 
 struct cudaPointerAttributes
@@ -124,6 +125,7 @@ cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int device);
 cudaError_t cudaDeviceGetAttribute(int *out, enum cudaDeviceAttr what,
@@ -140,6 +142,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);

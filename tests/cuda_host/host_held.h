@@ -27,6 +27,14 @@ __attribute__((visibility("default"))) int64_t oj_host_pinned(void);
 __attribute__((visibility("default"))) int64_t
 oj_host_held(char text[OJ_HOST_HELD_TEXT]);
 
+/** Bytes copied between a device and the host so far. */
+__attribute__((visibility("default"))) int64_t oj_host_copied(void);
+
+/** Memory of the first device that is a caller's, who may read and write it
+ *  while nothing of the device is under way; NULL: none is left. */
+__attribute__((visibility("default"))) void *oj_host_take(int64_t bytes);
+__attribute__((visibility("default"))) void oj_host_give_back(void *memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,7 @@
  * what nobody wrote when it is got, and followed by bytes that must not change.
  * OJ_CUDA_HOST_MEMORY=n: MB of each device. */
 #include "host_fiber.h"
+#include "host_held.h"
 #include "host_state.h"
 
 /* Memory that is kept for the pool though nobody has it counts as used up. */
@@ -29,6 +30,7 @@ struct memory_block
     enum memory_kind kind;
     int device;
     oj_host_pool *pool;
+    int is_callers = 0; /* not the module's: it may be left */
 };
 
 /* Bytes behind each block; the address sanitizer has its own. */
@@ -164,7 +166,8 @@ void must_hold_nothing(int ordinal)
     int n = 0;
     for (const auto &b : blocks())
     {
-        if (b.second.kind != DEVICE || b.second.device != ordinal)
+        if (b.second.kind != DEVICE || b.second.device != ordinal ||
+            b.second.is_callers)
             continue;
         bytes += b.second.bytes;
         n++;
@@ -334,11 +337,19 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
 
 /* --- copies --------------------------------------------------------------- */
 
+static std::atomic<int64_t> n_copied; /* between a device and the host */
+
+int64_t oj_host_copied(void)
+{
+    return n_copied;
+}
+
 static void check_sides(const void *to, const void *from, size_t bytes,
                         enum cudaMemcpyKind kind)
 {
     int to_device = kind_of(to, bytes, "a copy to") == DEVICE;
     int from_device = kind_of(from, bytes, "a copy from") == DEVICE;
+    n_copied += to_device != from_device ? (int64_t)bytes : 0;
     if (kind == cudaMemcpyDefault)
         return;
     if (to_device != (kind == cudaMemcpyHostToDevice ||
@@ -406,4 +417,24 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes,
         return cudaSuccess;
     must_be_device(to, bytes, "filling memory");
     return told(enqueue(stream, [=] { memset(to, value, bytes); }));
+}
+
+/* --- memory of callers ----------------------------------------------------
+ */
+
+void *oj_host_take(int64_t bytes)
+{
+    void *memory = nullptr;
+    if (cudaMalloc(&memory, (size_t)bytes) != cudaSuccess)
+        return nullptr;
+    std::lock_guard<std::mutex> hold(lock);
+    blocks()[(uintptr_t)memory].is_callers = 1;
+    holds(DEVICE_MEMORY, -1);
+    return memory;
+}
+
+void oj_host_give_back(void *memory)
+{
+    holds(DEVICE_MEMORY, 1);
+    (void)cudaFree(memory);
 }

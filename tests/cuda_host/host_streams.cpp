@@ -131,7 +131,8 @@ cudaError_t lost(void)
 
 oj_host_stream *stream_or_default(cudaStream_t stream)
 {
-    return stream != nullptr ? stream : device_at(chosen).stream;
+    const uintptr_t per_thread = 2; /* and 1 the legacy one by name */
+    return (uintptr_t)stream > per_thread ? stream : device_at(chosen).stream;
 }
 
 void drain(oj_host_stream *stream)
@@ -185,7 +186,7 @@ void enqueue_kernel(const launch_shape &shape, std::function<void()> body)
     if (traces)
         fprintf(stderr, "%s<<<(%u, %u), %u>>>\n", shape.kernel, shape.grid.x,
                 shape.grid.y, shape.block.x);
-    if (shape.stream != nullptr && shape.stream->device != ordinal)
+    if (stream_or_default(shape.stream)->device != ordinal)
     {
         told(cudaErrorInvalidResourceHandle);
         return;
@@ -250,6 +251,12 @@ cudaError_t cudaSetDevice(int ordinal)
     if (ordinal < 0 || ordinal >= count_devices())
         return told(cudaErrorInvalidDevice);
     chosen = ordinal;
+    return told(lost());
+}
+
+cudaError_t cudaGetDevice(int *ordinal)
+{
+    *ordinal = chosen;
     return told(lost());
 }
 
@@ -407,6 +414,27 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     uint64_t n = state->n_recorded;
     state->changed.wait(hold, [=] { return state->n_done >= n; });
     return told(lost());
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned flags)
+{
+    std::shared_ptr<oj_host_event::progress> state = event->state;
+    uint64_t n;
+    (void)flags;
+    if (lost() != cudaSuccess)
+        return told(lost());
+    {
+        std::lock_guard<std::mutex> hold(state->lock);
+        n = state->n_recorded;
+    }
+    return enqueue(stream,
+                   [=]
+                   {
+                       std::unique_lock<std::mutex> hold(state->lock);
+                       state->changed.wait(hold,
+                                           [=] { return state->n_done >= n; });
+                   });
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)

@@ -84,36 +84,46 @@ static void spoil_struct(struct ArrowArray *array)
     }
 }
 
-/* Read and released as it was: what the array's owner frees stays true. */
+static void spoil(const struct arrow_rows *rows,
+                  const struct arrow_options *options, struct ArrowArray *array)
+{
+    struct ArrowArray *column = options->is_column ? array->children[1] : array;
+    const int64_t *offset[3];
+    int64_t n[3];
+    if (options->form < FORM_SEPARATED)
+        spoil_wkb(column, options->form, rows->n_rows);
+    else
+        spoil_lists(column, list_levels(rows, offset, n), options->is_large);
+    if (one_in(3))
+        spoil_struct(array);
+}
+
+/* Read and released as they were: what the arrays' owner frees stays true. */
 static void read_spoiled(const struct arrow_rows *rows,
                          const struct arrow_options *options)
 {
     struct arrow_schema schema;
     struct arrow_layout layout;
     struct arrow_features features;
-    struct ArrowArray array;
     struct oj_error err;
-    const int64_t *offset[3];
-    int64_t n[3];
+    oj_status status = OJ_OK;
     memset(&features, 0, sizeof features);
     make_schema(rows, options, &schema);
-    make_array(rows, options, &array);
-    if (options->form < FORM_SEPARATED)
-        spoil_wkb(options->is_column ? array.children[1] : &array,
-                  options->form, rows->n_rows);
-    else
-        spoil_lists(options->is_column ? array.children[1] : &array,
-                    list_levels(rows, offset, n), options->is_large);
-    if (one_in(3))
-        spoil_struct(&array);
     require(arrow_layout_read(&schema.node[0], NULL, &layout, &err) == OJ_OK,
             "a good schema is refused");
-    if (arrow_features_add(&features, &layout, &array, 1, NULL, &err) ==
-            OJ_OK &&
-        arrow_features_end(&features, 1, &err) == OJ_OK)
+    for (int times = 1 + pick(3); status == OJ_OK && times > 0; times--)
+    {
+        struct ArrowArray array;
+        make_array(rows, options, &array);
+        if (!one_in(3))
+            spoil(rows, options, &array);
+        status = arrow_features_add(&features, &layout, &array, &err);
+        require(array.release == NULL, "an array is not released");
+    }
+    if (status == OJ_OK &&
+        arrow_features_end(&features, 1 + pick(2), NULL, &err) == OJ_OK)
         require(oj_flat_check(&features.flat, &err) == OJ_OK,
                 "the layer is inconsistent");
-    require(array.release == NULL, "an array is not released");
     arrow_features_free(&features);
 }
 

@@ -4,6 +4,7 @@
 #include "../../cuda/index/cuda_index.h"
 #include "../../cuda/index/cuda_listing.cuh"
 #include "../../cuda/index/cuda_pair_sums.h"
+#include "../../cuda/index/cuda_resident.h"
 
 static oj_status use_first(struct oj_gpu_index *index, struct oj_error *err)
 {
@@ -38,38 +39,6 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
     return OJ_OK;
 }
 
-/* The number of the family that answers, whose index is ready. */
-static oj_status find_family(const struct oj_gpu_index *index, int *number,
-                             struct oj_error *err)
-{
-    *number = oj_cuda_chosen(index, NULL);
-    if (*number < 0 || index->place[0].of[*number] == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side is not ready on the device");
-    return OJ_OK;
-}
-
-/* Of the columns that joins look at, only FIDs come from callers. */
-static oj_status points_of(const struct oj_gpu_index *index,
-                           const struct gpu_points *points,
-                           struct oj_cuda_points *out, struct oj_error *err)
-{
-    const struct oj_relation *relation = &index->relation;
-    const struct oj_flat *join_side = index->join_side;
-    struct oj_cuda_points here = {};
-    int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
-    if ((asks_fids && points->fid == NULL) || join_side->on_class != NULL ||
-        join_side->exclude_class != NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "this join asks for columns of the points");
-    here.n = points->n;
-    here.x = points->x;
-    here.y = points->y;
-    here.fid = points->fid;
-    *out = here;
-    return OJ_OK;
-}
-
 /* Without its layer an index has no answers: no family is asked any more. */
 static oj_status make_layer_again(struct oj_gpu_index *index,
                                   struct oj_error *err)
@@ -91,9 +60,10 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
 {
     struct oj_cuda_place *place = &index->place[0];
     struct oj_cuda_stopwatch watch;
-    int number = 0;
+    const struct oj_cuda_index *of;
+    int number = oj_cuda_chosen(index, NULL);
     double index_s = 0.0;
-    OJ_TRY(find_family(index, &number, err));
+    OJ_TRY(oj_cuda_resident_index(index, &of, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
     {
@@ -119,21 +89,21 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
  * family's index. Waits for it, also after an error. */
 template <typename Ask>
 static oj_status measure(struct oj_gpu_index *index,
-                         const struct gpu_points *points, double *seconds,
+                         const struct oj_gpu_points *points, double *seconds,
                          struct oj_error *err, Ask ask)
 {
     struct oj_cuda_device *device = &index->place[0].device;
     struct oj_cuda_work work(device, device->stream, "joining", err);
     struct oj_cuda_stopwatch watch;
     struct oj_cuda_points here;
+    const struct oj_cuda_index *of;
     double unwanted = 0.0;
     oj_status status;
-    int number = 0;
-    OJ_TRY(find_family(index, &number, err));
-    OJ_TRY(points_of(index, points, &here, err));
+    OJ_TRY(oj_cuda_resident_index(index, &of, err));
     OJ_TRY(use_first(index, err));
+    OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
     OJ_TRY(watch.start(work.stream, err));
-    status = ask(index->place[0].of[number], &work, &here);
+    status = ask(of, &work, &here);
     if (status != OJ_OK)
     {
         (void)cudaStreamSynchronize(work.stream);
@@ -145,25 +115,18 @@ static oj_status measure(struct oj_gpu_index *index,
 }
 
 static oj_status join(struct oj_gpu_index *index,
-                      const struct gpu_points *points, int32_t *d_row,
+                      const struct oj_gpu_points *points, int32_t *d_row,
                       double *d_measure, double *seconds, struct oj_error *err)
 {
     return measure(
         index, points, seconds, err,
         [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
             const struct oj_cuda_points *here)
-        {
-            if (of->family->join_one == NULL ||
-                oj_relation_gives_lists(&of->relation))
-                return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                               "this join gives lists, not one answer for "
-                               "each point");
-            return of->family->join_one(of, work, here, d_row, d_measure);
-        });
+        { return oj_cuda_resident_answer(of, work, here, d_row, d_measure); });
 }
 
 static oj_status pairs(struct oj_gpu_index *index,
-                       const struct gpu_points *points, int64_t *n_pairs,
+                       const struct oj_gpu_points *points, int64_t *n_pairs,
                        double *seconds, struct oj_error *err)
 {
     struct oj_cuda_device *device = &index->place[0].device;
@@ -186,7 +149,7 @@ static oj_status pairs(struct oj_gpu_index *index,
 /* Copies of the words are made, folded and given back as for a batch; what is
  * only counted is added in place. */
 static oj_status sum(struct oj_gpu_index *index,
-                     const struct gpu_points *points,
+                     const struct oj_gpu_points *points,
                      const struct oj_sum_request *request, int64_t *d_words,
                      double *seconds, struct oj_error *err)
 {

@@ -10,14 +10,6 @@
 extern "C" {
 #endif
 
-/** Arrays in the memory of the index's first device. */
-struct gpu_points
-{
-    int64_t n;
-    const double *x, *y; /**< [n] layer CRS units */
-    const int64_t *fid;  /**< [n] for self joins; else NULL */
-};
-
 /** All on the index's first device. */
 struct gpu_resident
 {
@@ -40,20 +32,20 @@ struct gpu_resident
      *  d_measure may be NULL) as struct oj_matches has them. *seconds: by the
      *  device's clock, here and below. */
     oj_status (*join)(struct oj_gpu_index *index,
-                      const struct gpu_points *points, int32_t *d_row,
+                      const struct oj_gpu_points *points, int32_t *d_row,
                       double *d_measure, double *seconds, struct oj_error *err);
 
     /** Joins that give lists: makes them on the device, as for a batch of all
      *  points, and drops them. */
     oj_status (*pairs)(struct oj_gpu_index *index,
-                       const struct gpu_points *points, int64_t *n_pairs,
+                       const struct oj_gpu_points *points, int64_t *n_pairs,
                        double *seconds, struct oj_error *err);
 
     /** Adds to d_words [join features * words of request] (device memory) what
      *  the module's sum_pairs adds; the columns of request are device memory.
      */
     oj_status (*sum)(struct oj_gpu_index *index,
-                     const struct gpu_points *points,
+                     const struct oj_gpu_points *points,
                      const struct oj_sum_request *request, int64_t *d_words,
                      double *seconds, struct oj_error *err);
 

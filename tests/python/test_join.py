@@ -271,3 +271,51 @@ def test_columns_of_parts():
     assert len(similar) > 100 and similar.min() >= 0.75 and similar.max() == 1
     first = ogrjoin.join(points[500:], lots[10:], **named).read_all()
     assert set(first["lot"].drop_null().to_pylist()) <= set(range(10, 50))
+
+
+def test_small_batches():
+    """Rows of left do not depend on its batches, nor do theirs on ours."""
+    table = pa.table(POINTS.to_arrow())
+    for named in ({}, {"how": "inner"}, {"agg": "count, max(lot)"}, {"how": "anti"}):
+        whole = ogrjoin.join(table, LOTS, **named).read_all()
+        reader = table.to_reader(max_chunksize=7)
+        joined = pa.RecordBatchReader.from_stream(ogrjoin.join(reader, LOTS, **named))
+        batches = list(joined)
+        assert len(batches) == 143
+        assert pa.Table.from_batches(batches).combine_chunks().equals(
+            whole.combine_chunks()
+        )
+
+
+def test_made_geometry():
+    for geometry, kind in (("nearest_point", 0), ("connection", 1)):
+        near = ogrjoin.join(
+            POINTS, LOTS, "nearest", max_distance=0.3, geometry=geometry
+        ).read_all()
+        frame = gpd.GeoDataFrame.from_arrow(near)
+        shapes = frame.geometry
+        found = near["join_fid"].is_valid().to_numpy()
+        assert frame.crs == POINTS.crs and (shapely.get_type_id(shapes[found]) == kind).all()
+        assert shapes[~found].isna().all() and (~found).any()
+        distance = shapely.distance(shapes[found], POINTS.geometry.values[found])
+        if geometry == "nearest_point":
+            assert np.allclose(distance, frame.join_distance[found])
+        else:
+            assert np.allclose(shapes[found].length, frame.join_distance[found])
+    with pytest.raises(ogrjoin.UnsupportedError, match="right alone"):
+        ogrjoin.join(POINTS, LOTS, how="full", geometry="intersection")
+    with pytest.raises(ogrjoin.InvalidError, match="nearest_point"):
+        ogrjoin.join(POINTS, LOTS, geometry="both")
+
+
+def test_missing_crs_and_degrees():
+    with pytest.warns(UserWarning, match="no CRS"):
+        ogrjoin.join(POINTS.set_crs(None, allow_override=True), LOTS)
+    left, right = (f.set_crs(4326, allow_override=True) for f in (POINTS, LOTS))
+    with pytest.raises(ogrjoin.InvalidError, match="degrees"):
+        ogrjoin.join(left, right, "nearest", max_distance=0.3)
+    near = ogrjoin.join(left, right, "nearest", max_distance="0.3deg").read_all()
+    theirs = ogrjoin.join(POINTS, LOTS, "nearest", max_distance=0.3).read_all()
+    assert near["join_fid"].equals(theirs["join_fid"])
+    with pytest.raises(ogrjoin.InvalidError, match="no degrees"):
+        ogrjoin.join(POINTS, LOTS, "nearest", max_distance="0.3deg")

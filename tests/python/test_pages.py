@@ -1,5 +1,6 @@
 """Every example of the pages and of the package's README runs."""
 
+import json
 import os
 import re
 import subprocess
@@ -46,6 +47,14 @@ def test_examples(tmp_path):
     finally:
         os.chdir(before)
     assert n_examples > 4
+
+
+@pytest.mark.parametrize("path", sorted(TOP.glob("docs/*.ipynb")), ids=lambda p: p.name)
+def test_notebook(path):
+    names = {}
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), str(path), "exec"), names)
 
 
 @pytest.mark.skipif(not (TOP / "docs").exists(), reason="the pages are not here")

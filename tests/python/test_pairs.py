@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ogrjoin
+from ogrjoin import _core
 
 rng = np.random.default_rng(3)
 X, Y = rng.random((2, 500)) * 10
@@ -84,6 +85,24 @@ def test_sides_of_arrow():
     assert_mask(ogrjoin.pairs((X, Y), table, right_column="shape"), inside)
     with pytest.raises(ValueError, match="nothing"):
         ogrjoin.pairs((X, Y), table, right_column="nothing")
+
+
+def test_separated_points_are_not_copied():
+    """What is written to their buffers after the layer is made, the join sees."""
+    pa = pytest.importorskip("pyarrow")
+    boxes, inside = squares()
+    x, y = np.full(500, 1e6), np.full(500, 1e6)
+    column = pa.StructArray.from_arrays([pa.array(x), pa.array(y)], ["x", "y"])
+    metadata = {b"ARROW:extension:name": b"geoarrow.point"}
+    field = pa.field("geometry", column.type, metadata=metadata)
+    table = pa.table([column], schema=pa.schema([field]))
+    assert column.field(0).buffers()[1].address == x.ctypes.data
+    layer = _core.from_stream(table.__arrow_c_stream__(), None, {})
+    index = ogrjoin.Index(boxes)._index({"op": "intersects"})
+    assert len(np.frombuffer(_core.join(index, layer)[1], "q")) == 0
+    x[:], y[:] = X, Y
+    left = np.frombuffer(_core.join(index, layer)[1], "q")
+    assert np.array_equal(left, np.nonzero(inside)[0])
 
 
 def test_sides_of_polars_and_duckdb():

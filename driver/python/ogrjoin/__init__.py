@@ -22,10 +22,13 @@ from ._pairs import Index, Pairs, Validation, pairs, validate
 
 if TYPE_CHECKING:
     from . import geopandas
+    from ._device import DeviceArray, DevicePairs
     from ._join import Joined, Scan, join, scan
     from .geopandas import sjoin, sjoin_nearest
 
 __all__ = [
+    "DeviceArray",
+    "DevicePairs",
     "Error",
     "Index",
     "InputError",
@@ -49,6 +52,8 @@ __all__ = [
 ]
 
 _LATER = {
+    "DeviceArray": "_device",
+    "DevicePairs": "_device",
     "Joined": "_join",
     "Scan": "_join",
     "geopandas": "",

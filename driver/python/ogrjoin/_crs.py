@@ -66,26 +66,38 @@ def check(left: Any, right: Any, mode: str, settings: dict[str, Any]) -> None:
                 '(GeoDataFrame.to_crs), or write crs="ignore"'
             )
         by_distance = settings["op"].lower() in ("nearest", "dwithin")
-        if by_distance and not on_sphere and _is_degrees(crs):
+        asks_degrees = str(settings.get("max_distance")).endswith("deg")
+        if by_distance and not (on_sphere or asks_degrees) and _is_degrees(crs):
             raise InvalidError(
-                'distances in degrees: write metric="sphere" for metres, or '
-                'crs="ignore" to join in degrees'
+                'distances in degrees: write metric="sphere" for metres, a '
+                'max_distance as "0.1deg", or crs="ignore" to join in degrees'
             )
     distance = settings.get("max_distance")
-    if isinstance(distance, str):
+    if isinstance(distance, str) and distance.endswith("deg"):
+        if on_sphere or not _is_degrees(crs):
+            raise InvalidError(f'"{distance}" is no distance: the CRS has no degrees')
+        settings["max_distance"] = _number(distance, distance[: -len("deg")])
+    elif isinstance(distance, str):
         settings["max_distance"] = _in_units(distance, None if on_sphere else crs)
+
+
+def _number(text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise InvalidError(
+            f'"{text}" is no distance: 100, "100ft", "1.5km" (m, km, ft, us-ft, mi, deg)'
+        ) from None
 
 
 def _in_units(text: str, crs: Any) -> float:
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz-")
     unit = text[len(number) :].strip()
-    try:
-        value = float(number)
-        return value * _UNITS[unit] / _metres(crs) if unit else value
-    except (KeyError, ValueError):
-        raise InvalidError(
-            f'"{text}" is no distance: 100, "100ft", "1.5km" (m, km, ft, us-ft, mi)'
-        ) from None
+    if unit not in _UNITS:
+        number += unit  # which makes it none
+        unit = ""
+    value = _number(text, number)
+    return value * _UNITS[unit] / _metres(crs) if unit else value
 
 
 def _metres(crs: Any) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from typing import Any, Iterator, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError, UnsupportedError
-from ._pairs import Index, pad
+from ._pairs import Index, Pairs, pad
 
 _NAME, _METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
@@ -387,6 +388,58 @@ def _reproject(table: Any, name: str, crs: Any) -> Any:
     return table.set_column(i, moved.schema.field(0), moved.column(0))
 
 
+class _Made(NamedTuple):
+    """A geometry that is made of a pair: what is asked for, and of which values."""
+
+    settings: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+_MADE = {
+    "nearest_point": _Made(("nearest_point",), ("nearest_x", "nearest_y")),
+    "connection": _Made(
+        ("nearest_point", "from_point"), ("from_x", "from_y", "nearest_x", "nearest_y")
+    ),
+    "intersection": _Made(("intersection",), ("intersection",)),
+}
+
+
+def _made_shapes(values: list[Any]) -> Any:
+    """WKB of x, y points, of x, y, x, y lines, or as it is; NULL for NaN or None."""
+    if len(values) == 1:
+        return pa.array(values[0], pa.binary())
+    head = [("order", "u1"), ("type", "<u4")] + [("n", "<u4")] * (len(values) > 2)
+    numbers = [(f"v{i}", "<f8") for i in range(len(values))]
+    shapes = np.zeros(len(values[0]), dtype=head + numbers)
+    shapes["order"], shapes["type"] = 1, len(values) // 2
+    if len(values) > 2:
+        shapes["n"] = 2
+    for (name, _), column in zip(numbers, values):
+        shapes[name] = column
+    ends = np.arange(len(shapes) + 1, dtype=np.int32) * np.int32(shapes.itemsize)
+    is_there = np.packbits(~np.isnan(values[0]), bitorder="little")
+    buffers = [pa.py_buffer(b) for b in (is_there, ends, shapes)]
+    return pa.Array.from_buffers(pa.binary(), len(shapes), buffers)
+
+
+# Fewer left rows at a time are joined at less speed.
+_GROUP_ROWS = 1 << 20
+
+
+def _groups(reader: Any, is_whole: bool) -> Iterator[list[Any]]:
+    """Batches that are joined at once."""
+    group: list[Any] = []
+    n_rows = 0
+    for batch in reader:
+        group.append(batch)
+        n_rows += len(batch)
+        if n_rows >= _GROUP_ROWS and not is_whole:
+            yield group
+            group, n_rows = [], 0
+    if group:
+        yield group
+
+
 def join_index(
     index: Index,
     left: Any,
@@ -432,13 +485,20 @@ def _join(
         )
     has_others = how in ("right", "full")
     how = {"right": "inner", "full": "left"}.get(how, how)
-    if geometry not in ("input", "join"):
-        raise UnsupportedError(f'geometry is input or join, not "{geometry}"')
+    if geometry not in ("input", "join", *_MADE):
+        raise InvalidError(
+            "geometry is input, join, nearest_point, connection or intersection, "
+            f'not "{geometry}"'
+        )
     for word in (overlap or "").split(",") if overlap else ():
         if f"overlap_{word.strip()}" not in _OVERLAPS:
             raise InvalidError(f'overlap is area, length, percent, not "{word}"')
         asked[f"overlap_{word.strip()}"] = 1
-    _crs.check(_crs.of_side(reader), index._crs, crs, {**asked, "op": op})
+    left_crs = _crs.of_side(reader)
+    _crs.check(left_crs, index._crs, crs, {**asked, "op": op})
+    if crs == "check" and (left_crs is None) != (index._crs is None):
+        message = "one side has no CRS: it is taken to be the other's"
+        warnings.warn(message, UserWarning, stacklevel=3)
     in_left = _geometry_columns(reader.schema, left_column)
     in_right = _geometry_columns(table.schema, index._column)
     if not in_left:
@@ -448,13 +508,13 @@ def _join(
         asked["share"] = 1
     is_one = how in ("semi", "anti")
     is_all = not (is_one or aggregates)
-    dropped = in_right if geometry == "input" else in_left
-    keep_left = [
-        n for n in reader.schema.names if geometry == "input" or n not in dropped
-    ]
-    keep_right = [
-        n for n in table.schema.names if geometry == "join" or n not in dropped
-    ]
+    is_made = is_all and geometry in _MADE
+    if is_made and has_others:
+        raise UnsupportedError(f"geometry {geometry} has no rows of right alone")
+    dropped = {"input": [], "join": in_left}.get(geometry, in_left[1:])
+    keep_left = [n for n in reader.schema.names if n not in dropped]
+    dropped = [] if geometry == "join" else in_right
+    keep_right = [n for n in table.schema.names if n not in dropped]
     keep_right = [n for n in keep_right if n != fids[1]]  # that is join_fid
     if not is_all:
         keep_left, keep_right = reader.schema.names, []
@@ -472,6 +532,12 @@ def _join(
     )
 
     fields = [reader.schema.field(n) for n in keep_left]
+    if is_made:
+        told = json.dumps({} if left_crs is None else {"crs": left_crs}).encode()
+        metadata = {_NAME: b"geoarrow.wkb", _METADATA: told}
+        fields[keep_left.index(in_left[0])] = pa.field(
+            in_left[0], pa.binary(), metadata=metadata
+        )
     if has_others:
         fields = [field.with_nullable(True) for field in fields]
     is_paired = np.zeros(len(table), dtype=bool)
@@ -498,21 +564,26 @@ def _join(
             fields.append(field.with_nullable(True))
     for aggregate in aggregates:
         fields.append(pa.field(aggregate.name, aggregate.result_type))
+    if is_made:
+        asked.update(dict.fromkeys(_MADE[geometry].settings, 1))
     schema = pa.schema(fields)
     payload = table.select(keep_right).combine_chunks()
     right_fid = fids[1] and _whole_numbers(_column(table, fids[1], "right"))
 
-    def rows(batch: Any) -> Any:
-        pairs = index.pairs(
-            batch,
+    def find_pairs(group: Any) -> Pairs:
+        return index.pairs(
+            group,
             op,
             column=in_left[0],
             crs="ignore",  # it was checked
-            on=_on(batch, on, 0),
-            id=fids[0] and _whole_numbers(_column(batch, fids[0], "left")),
-            texts=_texts(batch, texts, "left"),
+            on=_on(group, on, 0),
+            id=fids[0] and _whole_numbers(_column(group, fids[0], "left")),
+            texts=_texts(group, texts, "left"),
             **asked,
         )
+
+    def rows(batch: Any, pairs: Pairs, results: list[Any]) -> Any:
+        """Those of a batch, with its pairs and the aggregates of its rows."""
         if not is_all:
             has = np.diff(pairs.offsets) > 0
             at = np.arange(len(has))
@@ -520,9 +591,7 @@ def _join(
                 at = at[has == (how != "anti")]
             kept = pa.array(at)
             columns = [_take(batch.column(n), kept) for n in keep_left]
-            for aggregate in aggregates:
-                columns.append(aggregate.results(pairs._made, len(index)).take(kept))
-            return columns
+            return columns + [column.take(kept) for column in results]
         at, other, distance = pairs.left, pairs.right, pairs.distance
         is_paired[other] = True
         rank: Any = None
@@ -530,6 +599,9 @@ def _join(
             rank = np.arange(len(at)) - pairs.offsets[at] + 1
         found = [pairs.values[name] for name in (*similar, *values)]
         found += [pairs.values["bearing"]] if asked.get("bearing") else []
+        if is_made:
+            at_shapes = len(found)
+            found += [pairs.values[name] for name in _MADE[geometry].values]
         if how == "left":
             at, other, distance, rank, *found = pad(
                 pairs.left, len(batch), other, distance, rank, *found
@@ -537,7 +609,14 @@ def _join(
         none = other < 0
         taken = pa.array(other, mask=none)
         rows_taken = pa.array(at)
-        columns = [_take(batch.column(n), rows_taken) for n in keep_left]
+        columns = [
+            _made_shapes(found[at_shapes:])
+            if is_made and name == in_left[0]
+            else _take(batch.column(name), rows_taken)
+            for name in keep_left
+        ]
+        if is_made:
+            del found[at_shapes:]
         columns.append(taken if right_fid is None else pa.array(right_fid).take(taken))
         if has_distance:
             columns.append(pa.array(distance, mask=none))
@@ -561,17 +640,19 @@ def _join(
         return columns[:first] + [_take(c, taken) for c in payload.columns]
 
     def batches() -> Iterator[Any]:
-        whole: Any = reader
-        if asked.get("one_to_one"):
-            whole = reader.read_all().combine_chunks().to_batches()
-            if len(whole) > 1:  # of 2 GB of texts
-                raise UnsupportedError("one_to_one takes a table in one piece")
-        for batch in whole:
-            yield pa.RecordBatch.from_arrays(rows(batch), schema=schema)
+        for group in _groups(reader, bool(asked.get("one_to_one"))):
+            pairs = find_pairs(pa.Table.from_batches(group))
+            results = [a.results(pairs._made, len(index)) for a in aggregates]
+            first = 0
+            for batch in group:
+                made = [r.slice(first, len(batch)) for r in results]
+                columns = rows(batch, pairs.of_rows(first, len(batch)), made)
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                first += len(batch)
         if has_others:
             yield pa.RecordBatch.from_arrays(others(), schema=schema)
 
-    shown = (in_left if geometry == "input" or is_one else in_right)[0]
+    shown = (in_right if geometry == "join" and not is_one else in_left)[0]
     return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
 
 
@@ -617,16 +698,19 @@ def join(
                   columns with + are put together
     fid           column that numbers the rows, of both sides or (left, right):
                   join_fid, order of ties, exclude_self
-    geometry      input, or join: that of the right side
-    crs           "check": two CRS are an error; "reproject": right is brought to
+    word_map      with similar: {"st": "street"}, or a file of such lines
+    geometry      input; join: that of the right side; nearest_point: its point
+                  nearest to the left one; connection: the line to that;
+                  intersection: what both have in common
+    crs           "check": two CRS are an error, and none is the other's; "reproject": right is brought to
                   left's, by pyproj; "ignore"
     others        as in ogrjoin.pairs(): one_to_one=True, bearing=True ...
 
     The columns are those of left; join_fid, the row number in right;
     join_distance of joins by distance; join_similarity; join_rank of nearest
     with k above 1 or all ties; what else was asked for; and those of right, with
-    the prefix join_ where a name is taken.  Left is read batch by batch while
-    the rows are taken out, and at once for one_to_one.
+    the prefix join_ where a name is taken.  Left is read by a million rows
+    while the rows are taken out, and at once for one_to_one.
     """
     table, reader = _reader(right).read_all(), _reader(left)
     in_right = _geometry_columns(table.schema, right_column)

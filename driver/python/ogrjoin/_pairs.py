@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core, _crs, _sides
-from ._errors import InvalidError
+from ._errors import InvalidError, UnsupportedError
 
 _WITH_DISTANCE = ("nearest", "dwithin")
 
@@ -21,8 +21,8 @@ class Pairs:
     left, right  row numbers, int64
     distance     float64, or None where op measures nothing
     values       {name: float64} of what was asked for: overlap_area,
-                 overlap_length, overlap_percent, nearest_x, nearest_y, bearing,
-                 similarity, similarity_2 ...
+                 overlap_length, overlap_percent, nearest_x, nearest_y, from_x,
+                 from_y, bearing, similarity, similarity_2 ...; intersection: WKB
     """
 
     __slots__ = ("left", "right", "distance", "n_left", "values", "_made")
@@ -51,6 +51,13 @@ class Pairs:
         """[n_left + 1]: row i has the pairs offsets[i] to offsets[i + 1]."""
         return np.searchsorted(self.left, np.arange(self.n_left + 1))
 
+    def of_rows(self, first: int, n: int) -> Pairs:
+        """Those of n left rows from first on, which is 0 there."""
+        a, b = np.searchsorted(self.left, (first, first + n))
+        distance = None if self.distance is None else self.distance[a:b]
+        values = {name: column[a:b] for name, column in self.values.items()}
+        return Pairs(self.left[a:b] - first, self.right[a:b], distance, n, values)
+
     def __repr__(self) -> str:
         return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
 
@@ -64,7 +71,7 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
     padded: list[Any] = [np.repeat(np.arange(n_left), rows)]
     for column in columns:
         if column is not None:
-            none = np.nan if column.dtype.kind == "f" else -1
+            none: Any = {"f": np.nan, "O": None}.get(column.dtype.kind, -1)
             filled = np.full(len(has_pair), none, dtype=column.dtype)
             filled[has_pair] = column
             column = filled
@@ -103,6 +110,22 @@ def text_buffers(texts: Any) -> tuple[Any, Any]:
         return offset, data if data is not None else b""
     pieces = [b"" if t is None or t != t else str(t).encode() for t in texts]
     return _sides.offsets([len(p) for p in pieces]), b"".join(pieces)
+
+
+def word_map_text(words: Any) -> str:
+    """Of {word: what stands for it}, or of a file of such lines."""
+    if hasattr(words, "items"):
+        return "".join(f'"{a}","{b}"\n' for a, b in words.items())
+    with open(words, encoding="utf-8") as file:
+        return file.read()
+
+
+def _shapes(made: tuple[Any, Any]) -> Any:
+    """Bytes of each pair, None without."""
+    offsets, data = np.frombuffer(made[0], "q"), bytes(made[1])
+    shapes = np.empty(len(offsets) - 1, dtype=object)
+    shapes[:] = [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:])]
+    return shapes
 
 
 def _set(
@@ -221,6 +244,8 @@ class Index:
         settings["op"] = op
         if isinstance(max_distance, str):
             settings["max_distance"] = max_distance
+        if settings.get("word_map") is not None:
+            settings["word_map"] = word_map_text(settings["word_map"])
         _crs.check(_crs.of_side(left), self._crs, crs, settings)
         max_distance = settings.get("max_distance", max_distance)
         if np.ndim(max_distance) > 0:
@@ -231,6 +256,14 @@ class Index:
             raise InvalidError("on takes the values of both sides")
         classes = None if on is None else self._classes(on)
         index = self._index(settings)
+        if _sides.may_be_device(left):
+            from . import _device
+
+            if _device.is_device(left):
+                columns = (max_distance, on, id, progress)
+                if texts or any(value is not None for value in columns):
+                    raise UnsupportedError("points on a device come without columns")
+                return _device.join(index, left)
         pieces = [(0, left)]
         if progress is not None and not settings.get("one_to_one"):
             pieces = _sides.slices(left, _PROGRESS_ROWS)
@@ -244,9 +277,11 @@ class Index:
                     None if c is None else c[rows] for c in (id, max_distance, classes)
                 ]
                 _set(layer, own[0], own[1], own[2], None, [t[rows] for t in texts])
-            handle, *arrays, values, undecided = _core.join(index, layer)
+            handle, *arrays, values, shapes, undecided = _core.join(index, layer)
             a, b, measure = map(np.frombuffer, arrays, "qqd")
             named = {k: np.frombuffer(v, "d") for k, v in values.items()}
+            if shapes is not None:
+                named["intersection"] = _shapes(shapes)
             made.append((a + first if first else a, b, measure, *named.values()))
             n_undecided += undecided
             n = first + _core.count(layer)
@@ -368,7 +403,8 @@ def pairs(
               relate, bbox, similar
     settings  those of the C library, by name: max_distance (dwithin: of each
               left row, too), k, ties, metric, relate, exclude_self, pick,
-              one_to_one, overlap_area, bearing, similar ...;
+              one_to_one, overlap_area, bearing, similar, word_map (a dict, or a
+              file of lines "st,street") ...;
               ogrjoin.settings() lists them
     columns   the one with the geometries, where Arrow does not tell
     on        values of the left and of the right rows: only pairs of equal ones

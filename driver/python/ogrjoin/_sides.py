@@ -118,6 +118,14 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     return _core.from_wkb(wkb.tolist(), settings)
 
 
+def may_be_device(side: Any) -> bool:
+    """Is this, or the first of (x, y), an array of other than numpy's memory?"""
+    one = side[0] if isinstance(side, tuple) and len(side) == 2 else side
+    return not isinstance(one, np.ndarray) and (
+        hasattr(one, "__dlpack_device__") or hasattr(one, "__cuda_array_interface__")
+    )
+
+
 def slices(side: Any, n_rows: int) -> Any:
     """(first row, rows) of side in pieces, where it can be cut, or all of it."""
     array = shapely_array(side)

@@ -99,12 +99,11 @@ static void read_features(const struct arrow_rows *rows,
     {
         struct ArrowArray array;
         make_array(rows, options, &array);
-        ck_assert_msg(arrow_features_add(out, &layout, &array, 2, NULL, &err) ==
-                          OJ_OK,
+        ck_assert_msg(arrow_features_add(out, &layout, &array, &err) == OJ_OK,
                       "%s", err.message);
         ck_assert_ptr_null(array.release);
     }
-    ck_assert_int_eq(arrow_features_end(out, 2, &err), OJ_OK);
+    ck_assert_int_eq(arrow_features_end(out, 2, NULL, &err), OJ_OK);
 }
 
 static void compare_features(struct arrow_rows *rows,
@@ -175,7 +174,7 @@ TEST(in_place)
         options.skip = pick(rows.n_rows);
         read_features(&rows, &options, 1, &features);
         if (rows.vertex[rows.ring[rows.part[rows.n_rows]]] > 0)
-            ck_assert_ptr_nonnull(features.in_use.release);
+            ck_assert_ptr_nonnull(features.held);
         arrow_features_free(&features);
         compare_features(&rows, &options, 1);
     }

@@ -375,7 +375,7 @@ static void *on_device(struct oj_gpu_index *index, const void *host, int64_t n,
 }
 
 static void check_one(struct oj_gpu_index *index,
-                      const struct gpu_points *points,
+                      const struct oj_gpu_points *points,
                       const struct oj_matches *truth)
 {
     MATCHES ours = {0};
@@ -395,7 +395,7 @@ static void check_one(struct oj_gpu_index *index,
 
 static void check_counts(struct oj_gpu_index *index,
                          const struct join_trial *job,
-                         const struct gpu_points *points,
+                         const struct oj_gpu_points *points,
                          const struct oj_matches *truth)
 {
     int64_t n = job->join.n_features;
@@ -429,7 +429,7 @@ TEST(resident)
     {
         const struct oj_options options = {.n_threads = 2};
         struct oj_stats stats = {0};
-        struct gpu_points points;
+        struct oj_gpu_points points = {0};
         MATCHES truth = {0};
         struct oj_gpu_index *index;
         struct join_trial job;

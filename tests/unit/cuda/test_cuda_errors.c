@@ -226,7 +226,7 @@ static void same(const struct oj_matches *a, const struct oj_matches *b)
 static void lose_device(const struct failing_join *s)
 {
     const struct oj_options options = {.n_threads = 1};
-    struct gpu_points points = {1000, NULL, NULL, NULL};
+    struct oj_gpu_points points = {.n = 1000};
     struct oj_stats stats = {0};
     struct oj_gpu_index *index;
     void *memory;

@@ -1,0 +1,179 @@
+"""Points that lie on a CUDA device, and pairs that stay there.
+
+In: objects with __cuda_array_interface__ (CuPy, Numba) or DLPack (PyTorch, JAX):
+(x, y), or an array of two columns, of float64.  Out: DeviceArray, which has both.
+No library of CUDA is imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import _core
+from ._errors import InvalidError, UnsupportedError
+from ._pairs import Pairs
+
+_LEGACY = 1  # the stream that all others wait for, as both protocols name it
+_DLPACK_CUDA = (2, 13)  # device memory, managed memory
+_ITEM = 8
+
+
+class _Column(NamedTuple):
+    address: int
+    n: int
+    width: int  # 1 or 2 numbers in a row
+    strides: tuple[int, int]  # in numbers
+    stream: int
+    owner: Any
+
+
+def _interface(array: Any) -> Any:
+    return getattr(array, "__cuda_array_interface__", None)
+
+
+def is_device(array: Any) -> bool:
+    """Is this memory of a CUDA device?"""
+    if isinstance(array, tuple):
+        return len(array) == 2 and all(map(is_device, array))
+    if not hasattr(array, "__dlpack_device__"):
+        return _interface(array) is not None
+    return array.__dlpack_device__()[0] in _DLPACK_CUDA
+
+
+def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
+    shape, strides = tuple(told["shape"]), told.get("strides")
+    if told["typestr"] != "<f8" or told.get("mask") is not None:
+        raise InvalidError("points on a device are float64: .astype('float64')")
+    if not 1 <= len(shape) <= 2:
+        raise InvalidError("points on a device have one or two columns")
+    if strides is None:
+        strides = (_ITEM * shape[-1], _ITEM) if len(shape) == 2 else (_ITEM,)
+    if any(s % _ITEM for s in strides):
+        raise InvalidError("points on a device do not lie in whole numbers")
+    own = [s // _ITEM for s in strides] + [1]
+    width = shape[1] if len(shape) == 2 else 1
+    stream = told.get("stream") or _LEGACY
+    return _Column(told["data"][0], shape[0], width, (own[0], own[1]), stream, array)
+
+
+def _of_dlpack(array: Any) -> _Column:
+    capsule = array.__dlpack__(stream=_LEGACY)
+    address, shape, strides, code, bits, _, _ = _core.from_dlpack(capsule)
+    if (code, bits) != (2, 64):
+        raise InvalidError("points on a device are float64: .double()")
+    return _Column(address, shape[0], shape[1], strides, _LEGACY, capsule)
+
+
+def _column(array: Any) -> _Column:
+    """By the protocol that tells the caller's stream, or else keeps it."""
+    told = _interface(array)
+    if told is not None and (told.get("stream") or not hasattr(array, "__dlpack__")):
+        return _of_interface(array, told)
+    return _of_dlpack(array)
+
+
+class DeviceArray:
+    """A column on a CUDA device: cupy.asarray(), torch.from_dlpack() and others
+    take it as it is. Its memory lives as long as anything refers to it."""
+
+    __slots__ = ("_owner", "_address", "_n", "_stream", "_device", "_typestr")
+
+    def __init__(
+        self, owner: Any, address: int, n: int, stream: int, device: int, typestr: str
+    ) -> None:
+        self._owner = owner
+        self._address = address
+        self._n = n
+        self._stream = stream
+        self._device = device
+        self._typestr = typestr
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __repr__(self) -> str:
+        return f"<ogrjoin.DeviceArray: {self._n} {self._typestr}, GPU {self._device}>"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": (self._n,),
+            "typestr": self._typestr,
+            "data": (self._address, False),
+            "strides": None,
+            "version": 3,
+            "stream": self._stream,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _DLPACK_CUDA[0], self._device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("the array stays where it is")
+        if stream != -1:
+            _core.wait_device(self._owner, stream or _LEGACY)
+        code = 2 if self._typestr[1] == "f" else 0
+        bits = 8 * int(self._typestr[2])
+        return _core.to_dlpack(
+            self._owner, self._address, self._n, code, bits, self._device
+        )
+
+
+class DevicePairs(Pairs):
+    """Pairs of points on a CUDA device, there and in order of the points' stream.
+
+    right     int32: of each point its row of the right side, or -1; or where
+              offsets are not None, those of point i from offsets[i] to
+              offsets[i + 1]
+    distance  float64, NaN without a pair, or None where op measures nothing
+    left      None
+    """
+
+    __slots__ = ("_offsets",)
+
+    def __init__(self, right: Any, distance: Any, offsets: Any, n_left: int) -> None:
+        super().__init__(None, right, distance, n_left, {})
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    @property
+    def offsets(self) -> Any:
+        return self._offsets
+
+
+def join(index: Any, side: Any) -> DevicePairs:
+    """side: is_device(); index: of _core"""
+    columns = [_column(c) for c in (side if isinstance(side, tuple) else (side,))]
+    x, y = columns[0], columns[-1]
+    if len(columns) == 1:
+        if x.width != 2:
+            raise InvalidError("an array of points on a device has two columns")
+        y = x._replace(address=x.address + _ITEM * x.strides[1])
+    elif (x.n, x.width, x.strides[0]) != (y.n, y.width, y.strides[0]) or x.width != 1:
+        raise InvalidError("x and y are not two columns of the same length and strides")
+    if x.stream != y.stream:
+        raise UnsupportedError("x and y are of two streams")
+    stride = x.strides[0] if x.n > 1 else 1
+    owner, device, n_pairs, offset, right, distance = _core.join_device(
+        index, [c.owner for c in columns], x.n, x.address, y.address, stride, x.stream
+    )
+
+    def array(address: int, n: int, typestr: str) -> DeviceArray:
+        return DeviceArray(owner, address, n, x.stream, device, typestr)
+
+    return DevicePairs(
+        array(right, n_pairs, "<i4"),
+        array(distance, n_pairs, "<f8") if distance else None,
+        array(offset, x.n + 1, "<i8") if offset else None,
+        x.n,
+    )
