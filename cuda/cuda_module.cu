@@ -2,16 +2,17 @@
 
 #include <stdio.h>
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int module_takes(const struct oj_relation *relation,
+                        const struct oj_flat *join_side,
+                        const struct oj_flat *input)
 {
     return oj_cuda_choose(relation, join_side, input, OJ_CUDA_PAPERS) >= 0;
 }
 
-static const char *method(const struct oj_gpu_index *index,
-                          const struct oj_relation *relation,
-                          const struct oj_flat *join_side,
-                          const struct oj_flat *input)
+static const char *name_method(const struct oj_gpu_index *index,
+                               const struct oj_relation *relation,
+                               const struct oj_flat *join_side,
+                               const struct oj_flat *input)
 {
     int family = index != NULL ? oj_cuda_chosen(index, input)
                                : oj_cuda_choose(relation, join_side, input,
@@ -19,7 +20,7 @@ static const char *method(const struct oj_gpu_index *index,
     return family >= 0 ? oj_cuda_family_at(family)->name : "none";
 }
 
-static oj_status count(int *n, struct oj_error *err)
+static oj_status count_devices(int *n, struct oj_error *err)
 {
     int seen = 0, driver = 0;
     cudaError_t error = cudaGetDeviceCount(&seen);
@@ -78,12 +79,12 @@ static void look_at(struct oj_gpu_device *device)
              cudaGetErrorString(error));
 }
 
-static oj_status describe(int ordinal, struct oj_gpu_device *out,
-                          struct oj_error *err)
+static oj_status describe_device(int ordinal, struct oj_gpu_device *out,
+                                 struct oj_error *err)
 {
     struct oj_gpu_device device = {};
     int n = 0;
-    OJ_TRY(count(&n, err));
+    OJ_TRY(count_devices(&n, err));
     if (ordinal < 0 || ordinal >= n)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;
@@ -99,10 +100,10 @@ static const struct oj_gpu_module module = {
     OJ_GPU_ABI,
     "CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(
         __CUDACC_VER_MINOR__) ", " OJ_CUDA_ARCHITECTURES,
-    count,
-    describe,
-    takes,
-    method,
+    count_devices,
+    describe_device,
+    module_takes,
+    name_method,
     oj_cuda_index_make,
     oj_cuda_index_make_of_papers,
     oj_cuda_index_join,

@@ -62,7 +62,7 @@ static oj_status check_config(int argc, char **argv, struct oj_error *err)
     return OJ_OK;
 }
 
-static int asks(int argc, char **argv, const char *word)
+static int has_word(int argc, char **argv, const char *word)
 {
     for (int i = 1; i < argc; i++)
     {
@@ -162,9 +162,10 @@ int main(int argc, char **argv)
         status = check_config(argc, argv, &err);
     if (status != OJ_OK)
         return end_early(status, &err);
-    if (asks(argc, argv, "--devices"))
+    if (has_word(argc, argv, "--devices"))
         return end_early(print_devices(argc, argv, &err), &err);
-    if (asks(argc, argv, "--version") || asks(argc, argv, "--utility_version"))
+    if (has_word(argc, argv, "--version") ||
+        has_word(argc, argv, "--utility_version"))
     {
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
         return OJ_EXIT_COMPLETE;

@@ -248,7 +248,7 @@ static int take_words(struct oj_aggregates *a, int n)
     return at;
 }
 
-static void keep(struct oj_aggregates *a, int *at, int n)
+static void place_words(struct oj_aggregates *a, int *at, int n)
 {
     if (*at < 0)
         *at = take_words(a, n);
@@ -266,14 +266,14 @@ static void plan_state(struct oj_aggregates *a, int i)
         return;
     type = a->plan.types[what->column];
     column = &a->columns[what->column];
-    keep(a, &column->n, 1);
+    place_words(a, &column->n, 1);
     a->n_single += is_single(what->kind);
     if ((of & SUMMED) && type == OJ_AGG_INTEGER)
-        keep(a, &column->long_sum, WORDS_OF(s128));
+        place_words(a, &column->long_sum, WORDS_OF(s128));
     else if (of & (SUMMED | SQUARED))
-        keep(a, &column->sum, sum_words);
+        place_words(a, &column->sum, sum_words);
     if (of & SQUARED)
-        keep(a, &column->squares, sum_words);
+        place_words(a, &column->squares, sum_words);
     if (of & SINGLE)
         a->state[i] = take_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
                                         ? sum_words
@@ -307,7 +307,7 @@ static oj_status check_plan(const struct oj_aggregate_plan *plan,
     return OJ_OK;
 }
 
-static oj_status allocate(struct oj_aggregates *a, struct oj_error *err)
+static oj_status allocate_states(struct oj_aggregates *a, struct oj_error *err)
 {
     int n = a->plan.n_aggregates, n_columns = a->plan.n_columns;
     a->state = oj_malloc(n, sizeof *a->state);
@@ -320,10 +320,10 @@ static oj_status allocate(struct oj_aggregates *a, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status make(struct oj_aggregates *a, struct oj_error *err)
+static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 {
     OJ_TRY(check_plan(&a->plan, err));
-    OJ_TRY(allocate(a, err));
+    OJ_TRY(allocate_states(a, err));
     a->words = 1; /* the pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
         plan_state(a, i);
@@ -341,7 +341,7 @@ oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
     if (a == NULL)
         return oj_fail_nomem(err, 1, sizeof *a);
     a->plan = *plan;
-    status = make(a, err);
+    status = make_aggregates(a, err);
     if (status == OJ_OK)
         *out = a;
     else
@@ -624,9 +624,9 @@ static oj_status check_memory(struct oj_aggregates *a, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status hold(struct oj_aggregates *a,
-                      const struct oj_aggregate_pairs *pairs, int64_t p,
-                      struct oj_error *err)
+static oj_status hold_pair_values(struct oj_aggregates *a,
+                                  const struct oj_aggregate_pairs *pairs,
+                                  int64_t p, struct oj_error *err)
 {
     const int32_t at = pairs->at[p];
     for (int i = 0; i < a->n_stores; i++)
@@ -653,7 +653,8 @@ static oj_status hold(struct oj_aggregates *a,
     return --a->n_to_check > 0 ? OJ_OK : check_memory(a, err);
 }
 
-static inline void fetch(const struct oj_aggregates *a, int64_t row)
+static inline void prefetch_row_state(const struct oj_aggregates *a,
+                                      int64_t row)
 {
     const uint64_t *state = row_state(a, row);
     __builtin_prefetch(state, 1);
@@ -668,12 +669,12 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
     const int n_columns = a->plan.n_columns;
     const int n_aggregates = a->n_single > 0 ? a->plan.n_aggregates : 0;
     for (int64_t p = 0; p < AHEAD && p < n; p++)
-        fetch(a, row[p]);
+        prefetch_row_state(a, row[p]);
     for (int64_t p = 0; p < n; p++)
     {
         uint64_t *state = row_state(a, row[p]);
         if (p + AHEAD < n)
-            fetch(a, row[p + AHEAD]);
+            prefetch_row_state(a, row[p + AHEAD]);
         for (int i = 0; i < n_aggregates; i++)
         {
             if (is_single(a->plan.aggregates[i].kind))
@@ -684,7 +685,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
             OJ_TRY(
                 add_value(a, state, c, &pairs->columns[c], pairs->at[p], err));
         if (a->n_stores > 0)
-            OJ_TRY(hold(a, pairs, p, err));
+            OJ_TRY(hold_pair_values(a, pairs, p, err));
     }
     return OJ_OK;
 }
@@ -726,7 +727,7 @@ struct reach
     _Atomic uint64_t integers; /* or'ed: x, or ~x where x < 0 */
 };
 
-static void lower(_Atomic int *least, int value)
+static void lower_atomically(_Atomic int *least, int value)
 {
     int old = atomic_load(least);
     while (value < old && !atomic_compare_exchange_weak(least, &old, value))
@@ -757,8 +758,8 @@ static void look_at_reals(struct reach *reach, int64_t first, int64_t end)
         low = low_bit < low ? low_bit : low;
         minus_high = -high_bit < minus_high ? -high_bit : minus_high;
     }
-    lower(&reach->low, low);
-    lower(&reach->minus_high, minus_high);
+    lower_atomically(&reach->low, low);
+    lower_atomically(&reach->minus_high, minus_high);
 }
 
 static void look_at_rows(int64_t first, int64_t end, void *user)
@@ -959,8 +960,8 @@ int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
 
 /* ---- held values -------------------------------------------------------- */
 
-static oj_status append(struct text *text, const char *bytes, int64_t n,
-                        struct oj_error *err)
+static oj_status append_text(struct text *text, const char *bytes, int64_t n,
+                             struct oj_error *err)
 {
     OJ_ROOM(text->bytes, text->n, text->n + n + 1, text->capacity, err);
     if (n > 0)
@@ -970,7 +971,7 @@ static oj_status append(struct text *text, const char *bytes, int64_t n,
 }
 
 /* The value under the cursor if it is of store->row, else NULL. */
-static const struct oj_held_value *peek(const struct store *store)
+static const struct oj_held_value *peek_row_value(const struct store *store)
 {
     const struct oj_held_value *value = oj_held_peek(store->held);
     return value != NULL && value->row == store->row ? value : NULL;
@@ -982,7 +983,7 @@ static oj_status read_numbers(struct store *store, int64_t n_values,
     const struct oj_held_value *value;
     int64_t i = 0, n_equal = 0, n_most = 0;
     uint64_t last = 0;
-    for (; (value = peek(store)) != NULL; i++)
+    for (; (value = peek_row_value(store)) != NULL; i++)
     {
         uint64_t number = value->number;
         if (i == 0 || number != last)
@@ -1012,7 +1013,7 @@ static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
     int64_t n_equal = 0, n_most = 0;
     for (;;)
     {
-        const struct oj_held_value *value = peek(store);
+        const struct oj_held_value *value = peek_row_value(store);
         if (value == NULL || n_equal == 0 ||
             oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
                              other->n) != 0)
@@ -1028,7 +1029,7 @@ static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
                 return OJ_OK;
             store->n_unique++;
             n_equal = other->n = 0;
-            OJ_TRY(append(other, value->bytes, value->n_bytes, err));
+            OJ_TRY(append_text(other, value->bytes, value->n_bytes, err));
         }
         n_equal++;
         OJ_TRY(oj_held_skip(store->held, err));
@@ -1041,15 +1042,15 @@ static oj_status read_joined(struct store *store, struct oj_error *err)
     struct text *text = &store->text;
     int64_t n_separator = (int64_t)strlen(store->separator);
     text->n = 0;
-    for (int64_t i = 0; (value = peek(store)) != NULL; i++)
+    for (int64_t i = 0; (value = peek_row_value(store)) != NULL; i++)
     {
         if (i > 0)
-            OJ_TRY(append(text, store->separator, n_separator, err));
+            OJ_TRY(append_text(text, store->separator, n_separator, err));
         if (text->n + value->n_bytes + n_separator >= INT_MAX)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "the concatenated values of one row are longer "
                            "than 2 GB");
-        OJ_TRY(append(text, value->bytes, value->n_bytes, err));
+        OJ_TRY(append_text(text, value->bytes, value->n_bytes, err));
         OJ_TRY(oj_held_skip(store->held, err));
     }
     return OJ_OK;

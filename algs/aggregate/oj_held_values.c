@@ -154,8 +154,9 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
 }
 
 /* < 0, 0, > 0: the place of a before, like or after b. */
-static int compare(enum oj_held_order order, const struct oj_held_value *a,
-                   const struct oj_held_value *b)
+static int compare_held_values(enum oj_held_order order,
+                               const struct oj_held_value *a,
+                               const struct oj_held_value *b)
 {
     if (a->row != b->row)
         return a->row < b->row ? -1 : 1;
@@ -180,10 +181,10 @@ static inline int comes_before(const struct oj_held *held,
         return a->at < b->at;
     u = read_value(held, a->row, words_at(held, a));
     v = read_value(held, b->row, words_at(held, b));
-    return compare(held->order, &u, &v) < 0;
+    return compare_held_values(held->order, &u, &v) < 0;
 }
 
-static inline void swap(struct entry *a, struct entry *b)
+static inline void swap_entries(struct entry *a, struct entry *b)
 {
     struct entry c = *a;
     *a = *b;
@@ -206,25 +207,25 @@ static void sort_three(const struct oj_held *held, struct entry *a,
                        struct entry *b, struct entry *c)
 {
     if (comes_before(held, b, a))
-        swap(a, b);
+        swap_entries(a, b);
     if (comes_before(held, c, b))
-        swap(b, c);
+        swap_entries(b, c);
     if (comes_before(held, b, a))
-        swap(a, b);
+        swap_entries(a, b);
 }
 
 /* Quicksort, in place.  One of the three that the pivot is chosen of is drawn,
  * so that no order of values is a bad one.  Equal values are spread over both
  * halves, so that many of them do no harm. */
-static void sort(const struct oj_held *held, struct entry *e, int64_t n,
-                 uint64_t *drawn)
+static void sort_entries(const struct oj_held *held, struct entry *e, int64_t n,
+                         uint64_t *drawn)
 {
     while (n > FEW)
     {
         int64_t i = 0, k = n - 1;
         struct entry pivot;
         *drawn = *drawn * UINT64_C(6364136223846793005) + 1;
-        swap(&e[n / 2], &e[(int64_t)(*drawn >> 32) % n]);
+        swap_entries(&e[n / 2], &e[(int64_t)(*drawn >> 32) % n]);
         sort_three(held, &e[0], &e[n / 2], &e[n - 1]);
         pivot = e[n / 2];
         while (i <= k)
@@ -234,18 +235,18 @@ static void sort(const struct oj_held *held, struct entry *e, int64_t n,
             while (comes_before(held, &pivot, &e[k]))
                 k--;
             if (i <= k)
-                swap(&e[i++], &e[k--]);
+                swap_entries(&e[i++], &e[k--]);
         }
         /* the shorter half by a call, so that the stack stays low */
         if (k + 1 < n - i)
         {
-            sort(held, e, k + 1, drawn);
+            sort_entries(held, e, k + 1, drawn);
             e += i;
             n -= i;
         }
         else
         {
-            sort(held, e + i, n - i, drawn);
+            sort_entries(held, e + i, n - i, drawn);
             n = k + 1;
         }
     }
@@ -255,7 +256,7 @@ static void sort(const struct oj_held *held, struct entry *e, int64_t n,
 static void sort_all(struct oj_held *held)
 {
     uint64_t drawn = 1;
-    sort(held, held->entry, held->n, &drawn);
+    sort_entries(held, held->entry, held->n, &drawn);
 }
 
 /* ---- runs --------------------------------------------------------------- */
@@ -310,8 +311,9 @@ static oj_status add_run(struct oj_held *held, int level, struct run **out,
 }
 
 /* Values come in order. */
-static oj_status put(struct run *run, int64_t row, const uint64_t *word,
-                     int64_t n, struct oj_error *err)
+static oj_status write_value_to_run(struct run *run, int64_t row,
+                                    const uint64_t *word, int64_t n,
+                                    struct oj_error *err)
 {
     if (fwrite(&row, WORD, 1, run->file) != 1 ||
         fwrite(word, WORD, (size_t)n, run->file) != (size_t)n)
@@ -333,8 +335,8 @@ static oj_status read_words(struct run *run, int64_t n, struct oj_error *err)
 }
 
 /* The next value of a run; *is_there: 0 after the last. */
-static oj_status advance(const struct oj_held *held, struct run *run,
-                         int *is_there, struct oj_error *err)
+static oj_status read_next_of_run(const struct oj_held *held, struct run *run,
+                                  int *is_there, struct oj_error *err)
 {
     int64_t row;
     *is_there = fread(&row, WORD, 1, run->file) == 1;
@@ -358,10 +360,12 @@ static void sift_down(const struct oj_held *held, struct run **heap, int64_t n,
     for (int64_t child; (child = 2 * i + 1) < n; i = child)
     {
         struct run *moved = heap[i];
-        if (child + 1 < n && compare(held->order, &heap[child + 1]->value,
-                                     &heap[child]->value) < 0)
+        if (child + 1 < n &&
+            compare_held_values(held->order, &heap[child + 1]->value,
+                                &heap[child]->value) < 0)
             child++;
-        if (compare(held->order, &heap[child]->value, &moved->value) >= 0)
+        if (compare_held_values(held->order, &heap[child]->value,
+                                &moved->value) >= 0)
             return;
         heap[i] = heap[child];
         heap[child] = moved;
@@ -373,7 +377,7 @@ static oj_status advance_top(const struct oj_held *held, struct run **heap,
                              int64_t *n, struct oj_error *err)
 {
     int is_there;
-    OJ_TRY(advance(held, heap[0], &is_there, err));
+    OJ_TRY(read_next_of_run(held, heap[0], &is_there, err));
     if (!is_there)
     {
         close_run(heap[0]);
@@ -393,7 +397,7 @@ static oj_status begin_merge(const struct oj_held *held, struct run **heap,
         int is_there;
         if (fseeko(heap[i]->file, 0, SEEK_SET) != 0)
             return fail_file("keeping", err);
-        OJ_TRY(advance(held, heap[i], &is_there, err));
+        OJ_TRY(read_next_of_run(held, heap[i], &is_there, err));
     }
     for (int64_t i = n / 2 - 1; i >= 0; i--)
         sift_down(held, heap, n, i);
@@ -413,8 +417,8 @@ static oj_status merge_alike(struct oj_held *held, struct oj_error *err)
     OJ_TRY(begin_merge(held, heap, n, err));
     while (n > 0)
     {
-        OJ_TRY(put(longer, heap[0]->value.row, heap[0]->word, heap[0]->n_words,
-                   err));
+        OJ_TRY(write_value_to_run(longer, heap[0]->value.row, heap[0]->word,
+                                  heap[0]->n_words, err));
         OJ_TRY(advance_top(held, heap, &n, err));
     }
     held->n_runs = first + 1;
@@ -452,7 +456,7 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
         int64_t n = head_words(held);
         if (held->order != OJ_HELD_BY_NUMBER)
             n += words_of((int64_t)word[n - 1]);
-        OJ_TRY(put(run, entry->row, word, n, err));
+        OJ_TRY(write_value_to_run(run, entry->row, word, n, err));
     }
     drop_memory(held);
     return merge_alike(held, err);

@@ -491,10 +491,11 @@ static oj_status check_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-static oj_status aggregate(const struct ogrjoin_pairs *pairs, const char *name,
-                           const char *separator,
-                           const struct ogrjoin_values *values,
-                           struct ogrjoin_results *out, struct oj_error *err)
+static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
+                                 const char *name, const char *separator,
+                                 const struct ogrjoin_values *values,
+                                 struct ogrjoin_results *out,
+                                 struct oj_error *err)
 {
     const struct oj_aggregate_function *function;
     enum oj_aggregate_type type = OJ_AGG_INTEGER;
@@ -547,7 +548,7 @@ int ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs,
     struct oj_error why = {OJ_OK, ""};
     struct ogrjoin_results results = {.size = sizeof results};
     oj_status status =
-        aggregate(pairs, function, separator, values, &results, &why);
+        aggregate_pairs(pairs, function, separator, values, &results, &why);
     if (status == OJ_OK)
         *out = results;
     else

@@ -276,8 +276,8 @@ static oj_status read_column(const struct ArrowArray *array,
  */
 
 /* Elements of list number i that element at of it has. */
-static int64_t range(const struct geometry_column *c, int i, int64_t at,
-                     int64_t *end)
+static int64_t range_in_list(const struct geometry_column *c, int i, int64_t at,
+                             int64_t *end)
 {
     const struct arrow_list *list = &c->list[i];
     *end = offset_at(list->offset, list->is_large, list->first + at + 1);
@@ -308,12 +308,12 @@ static oj_status add_part(const struct geometry_column *c,
     int64_t first = at, end = at + 1;
     OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
     if (c->layout->kind != OJ_PART_POINT)
-        first = range(c, i, at, &end);
+        first = range_in_list(c, i, at, &end);
     if (c->layout->kind != OJ_PART_POLYGON)
         return add_ring(c, buf, first, end, err);
     for (int64_t ring = first; ring < end; ring++)
     {
-        int64_t ring_end, ring_first = range(c, i + 1, ring, &ring_end);
+        int64_t ring_end, ring_first = range_in_list(c, i + 1, ring, &ring_end);
         OJ_TRY(add_ring(c, buf, ring_first, ring_end, err));
     }
     return OJ_OK;
@@ -326,7 +326,7 @@ static oj_status add_parts(const struct geometry_column *c,
     int64_t first, end;
     if (!c->layout->is_multi)
         return add_part(c, buf, 0, at, err);
-    first = range(c, 0, at, &end);
+    first = range_in_list(c, 0, at, &end);
     for (int64_t part = first; part < end; part++)
         OJ_TRY(add_part(c, buf, 1, part, err));
     return OJ_OK;
@@ -337,7 +337,7 @@ static oj_status add_coordinates(const struct geometry_column *c,
                                  int64_t fid, struct oj_error *err)
 {
     int64_t at = c->skipped + row, end = at + 1;
-    int64_t first = c->layout->is_multi ? range(c, 0, at, &end) : at;
+    int64_t first = c->layout->is_multi ? range_in_list(c, 0, at, &end) : at;
     oj_status status;
     if (c->layout->kind == OJ_PART_POINT && end == first + 1)
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
@@ -520,7 +520,7 @@ static int are_plain_rings(const struct geometry_column *c, int i,
 {
     for (int64_t at = first; at < end; at++)
     {
-        int64_t b, a = range(c, i, at, &b);
+        int64_t b, a = range_in_list(c, i, at, &b);
         if (b == a)
             return 0;
         if (c->layout->kind == OJ_PART_POLYGON &&
@@ -972,7 +972,7 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
 /* --- arrays ----------------------------------------------------------------
  */
 
-static void release(struct ArrowArray *array)
+static void release_array(struct ArrowArray *array)
 {
     if (array->release != NULL)
         array->release(array);
@@ -1004,7 +1004,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 {
     oj_status status = add_array(features, layout, array, err);
     if (status != OJ_OK || features->held[features->n_held].column.n_rows == 0)
-        release(array);
+        release_array(array);
     else
         features->held[features->n_held++].array = *array;
     array->release = NULL;
@@ -1014,7 +1014,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 static void release_all(struct arrow_features *features)
 {
     for (int64_t i = 0; i < features->n_held; i++)
-        release(&features->held[i].array);
+        release_array(&features->held[i].array);
     oj_free(features->held);
     features->held = NULL;
     features->n_held = features->cap_held = 0;

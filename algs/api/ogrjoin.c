@@ -810,8 +810,9 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 /* --- pairs -----------------------------------------------------------------
  */
 
-static oj_status answer(struct ogrjoin_index *index, const struct oj_flat *flat,
-                        struct oj_matches *out, struct oj_error *err)
+static oj_status answer_layer(struct ogrjoin_index *index,
+                              const struct oj_flat *flat,
+                              struct oj_matches *out, struct oj_error *err)
 {
     int64_t most = index->settings.options.max_batch_pairs;
     struct oj_join *join;
@@ -850,7 +851,7 @@ static oj_status join_layer(struct ogrjoin_index *index,
         return oj_fail_nomem(err, 1, sizeof *pairs);
     status = view_input(index, input, first, &sets, &flat, err);
     if (status == OJ_OK)
-        status = answer(index, &flat, &matches, err);
+        status = answer_layer(index, &flat, &matches, err);
     if (status == OJ_OK)
         status =
             api_pairs_make(&index->maker, &flat, &matches, first, pairs, err);
@@ -935,9 +936,11 @@ static void put_validation(const struct oj_validation *v,
     out->kind = first != NULL ? oj_difference_kind_name(first->kind) : NULL;
 }
 
-static oj_status validate(struct ogrjoin_index *index,
-                          struct ogrjoin_layer *input, const char *reference,
-                          struct ogrjoin_validation *out, struct oj_error *err)
+static oj_status validate_layer(struct ogrjoin_index *index,
+                                struct ogrjoin_layer *input,
+                                const char *reference,
+                                struct ogrjoin_validation *out,
+                                struct oj_error *err)
 {
     const struct oj_relation *relation = &index->settings.relation;
     struct oj_matches ours = {0}, theirs = {0};
@@ -957,7 +960,7 @@ static oj_status validate(struct ogrjoin_index *index,
         status = oj_join_open(&index->flat, relation, reference,
                               &index->settings.options, &other, err);
     if (status == OJ_OK)
-        status = answer(index, &flat, &ours, err);
+        status = answer_layer(index, &flat, &ours, err);
     if (status == OJ_OK)
         status = oj_join_batch(other, &flat, &theirs, err);
     if (status == OJ_OK)
@@ -977,7 +980,8 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                      struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(validate(index, input, reference, out, &why), &why, err);
+    return give_error(validate_layer(index, input, reference, out, &why), &why,
+                      err);
 }
 
 /* --- pairs as Arrow --------------------------------------------------------

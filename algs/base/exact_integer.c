@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* value = mantissa * 2^exponent, mantissa < 2^53 */
-static uint64_t split(double value, int *exponent)
+static uint64_t split_double(double value, int *exponent)
 {
     double fraction = frexp(fabs(value), exponent);
     *exponent -= 53;
@@ -16,7 +16,7 @@ static uint64_t split(double value, int *exponent)
 int oj_integer_exponent(double value)
 {
     int exponent;
-    uint64_t mantissa = split(value, &exponent);
+    uint64_t mantissa = split_double(value, &exponent);
     if (mantissa == 0)
         return INT_MAX;
     for (; (mantissa & 1) == 0; mantissa >>= 1)
@@ -25,7 +25,7 @@ int oj_integer_exponent(double value)
 }
 
 /* Forgets zeros at the top. */
-static void trim(struct oj_integer *out)
+static void trim_top_zeros(struct oj_integer *out)
 {
     while (out->n > 0 && out->limb[out->n - 1] == 0)
         out->n--;
@@ -36,7 +36,7 @@ static void trim(struct oj_integer *out)
 void oj_integer_set(struct oj_integer *out, double value, int exponent)
 {
     int own, zeros;
-    uint64_t mantissa = split(value, &own);
+    uint64_t mantissa = split_double(value, &own);
     out->sign = (value > 0.0) - (value < 0.0);
     out->n = 0;
     if (mantissa == 0)
@@ -55,7 +55,7 @@ void oj_integer_set(struct oj_integer *out, double value, int exponent)
     mantissa = mantissa >> (32 - zeros); /* 32 - zeros: 1 to 32 */
     out->limb[out->n++] = (uint32_t)mantissa;
     out->limb[out->n++] = (uint32_t)(mantissa >> 32);
-    trim(out);
+    trim_top_zeros(out);
 }
 
 void oj_integer_set_small(struct oj_integer *out, int32_t value)
@@ -149,7 +149,7 @@ static void add_signed(struct oj_integer *out, const struct oj_integer *a,
         subtract_sizes(out, b, a);
     }
     out->sign = sign;
-    trim(out);
+    trim_top_zeros(out);
 }
 
 void oj_integer_add(struct oj_integer *out, const struct oj_integer *a,
@@ -186,7 +186,7 @@ void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
         }
         out->limb[i + b->n] = (uint32_t)carry;
     }
-    trim(out);
+    trim_top_zeros(out);
 }
 
 void oj_integer_difference(struct oj_integer *out, double to, double from,
@@ -226,7 +226,7 @@ void oj_integer_negate(struct oj_integer *out)
 
 /* |a| as mantissa * 2^exponent, from its three highest limbs: off by less than
  * 2^-51 of itself. a is not 0. */
-static double top(const struct oj_integer *a, int *exponent)
+static double top_limbs(const struct oj_integer *a, int *exponent)
 {
     double value = 0.0;
     int last = a->n > 3 ? a->n - 3 : 0;
@@ -244,6 +244,6 @@ void oj_integer_ratio(const struct oj_integer *a, const struct oj_integer *b,
     *exponent = 0;
     if (a->sign == 0)
         return;
-    *mantissa = a->sign * top(a, &a_exponent) / top(b, &b_exponent);
+    *mantissa = a->sign * top_limbs(a, &a_exponent) / top_limbs(b, &b_exponent);
     *exponent = a_exponent - b_exponent;
 }

@@ -82,7 +82,7 @@ static int take_sign(uint64_t *limb, int n)
     return 1;
 }
 
-static oj_status widen(struct oj_exact_sum *sum, struct oj_error *err)
+static oj_status widen_sum(struct oj_exact_sum *sum, struct oj_error *err)
 {
     uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
     int negative;
@@ -118,7 +118,7 @@ static oj_status add_scaled(struct oj_exact_sum *sum, u128 m, int e,
         sum->scale = e - ROOM_BELOW;
     }
     if (!sum->is_wide && !is_in_window(sum, m, e))
-        OJ_TRY(widen(sum, err));
+        OJ_TRY(widen_sum(sum, err));
     if (e < sum->scale) /* by bits that are 0 */
     {
         m >>= sum->scale - e;
@@ -131,8 +131,8 @@ static oj_status add_scaled(struct oj_exact_sum *sum, u128 m, int e,
 }
 
 /* |x| = m * 2^e.  0 when x is zero or not finite, which is noted. */
-static int split(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
-                 int *negative)
+static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
+                        int *negative)
 {
     uint64_t bits;
     int exponent;
@@ -158,7 +158,7 @@ oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
 {
     uint64_t m;
     int e, negative;
-    if (!split(sum, x, &m, &e, &negative))
+    if (!split_double(sum, x, &m, &e, &negative))
         return OJ_OK;
     return add_scaled(sum, m, e, negative, err);
 }
@@ -168,12 +168,12 @@ oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum, double x,
 {
     uint64_t m;
     int e, negative;
-    if (!split(sum, x, &m, &e, &negative))
+    if (!split_double(sum, x, &m, &e, &negative))
         return OJ_OK;
     return add_scaled(sum, (u128)m * m, 2 * e, 0, err);
 }
 
-static uint64_t magnitude(int64_t x)
+static uint64_t magnitude_of(int64_t x)
 {
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
@@ -181,13 +181,13 @@ static uint64_t magnitude(int64_t x)
 oj_status oj_exact_sum_add_integer(struct oj_exact_sum *sum, int64_t x,
                                    struct oj_error *err)
 {
-    return x != 0 ? add_scaled(sum, magnitude(x), 0, x < 0, err) : OJ_OK;
+    return x != 0 ? add_scaled(sum, magnitude_of(x), 0, x < 0, err) : OJ_OK;
 }
 
 oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
                                           struct oj_error *err)
 {
-    u128 m = magnitude(x);
+    u128 m = magnitude_of(x);
     return x != 0 ? add_scaled(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
@@ -227,7 +227,7 @@ oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
     for (int i = 0; i < n; i++)
     {
         if (limb[i] != 0)
-            OJ_TRY(add_scaled(sum, magnitude(limb[i]), scale + 32 * i,
+            OJ_TRY(add_scaled(sum, magnitude_of(limb[i]), scale + 32 * i,
                               limb[i] < 0, err));
     }
     return OJ_OK;

@@ -18,8 +18,8 @@ static oj_status make_arrays(struct oj_points *points, int64_t n,
     return oj_fail_nomem(err, n, 2 * sizeof(double) + sizeof(int32_t));
 }
 
-static void add(struct oj_points *points, const struct oj_flat *input,
-                int64_t vertex, int64_t row)
+static void add_point(struct oj_points *points, const struct oj_flat *input,
+                      int64_t vertex, int64_t row)
 {
     points->x[points->n] = input->x[vertex];
     points->y[points->n] = input->y[vertex];
@@ -42,14 +42,14 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
         if (oj_flat_is_points(input))
         {
             if (!isnan(input->x[row]))
-                add(&points, input, row, row);
+                add_point(&points, input, row, row);
             continue;
         }
         /* points have one ring of one vertex each */
         for (int64_t part = input->part_offset[row];
              part < input->part_offset[row + 1]; part++)
-            add(&points, input, input->vertex_offset[input->ring_offset[part]],
-                row);
+            add_point(&points, input,
+                      input->vertex_offset[input->ring_offset[part]], row);
     }
     *out = points;
     return OJ_OK;
@@ -70,8 +70,9 @@ static uint64_t morton_code(double x, double y, const struct oj_box *frame)
                        oj_morton_column32(y, frame->y0, frame->y1));
 }
 
-static oj_status permute(struct oj_points *points, const struct oj_keyed *order,
-                         struct oj_error *err)
+static oj_status permute_points(struct oj_points *points,
+                                const struct oj_keyed *order,
+                                struct oj_error *err)
 {
     struct oj_points sorted;
     OJ_TRY(make_arrays(&sorted, points->n, err));
@@ -107,8 +108,8 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
         key[i].key = morton_code(points->x[i], points->y[i], &frame);
         key[i].value = i;
     }
-    status =
-        permute(points, oj_radix_sort(key, key + points->n, points->n), err);
+    status = permute_points(
+        points, oj_radix_sort(key, key + points->n, points->n), err);
     oj_free(key);
     return status;
 }
@@ -138,8 +139,8 @@ static oj_status add_quadrant(const struct splitting *splitting, int64_t first,
 
 /* Splits the points of one square (codes alike but for low_bits bits) that is
  * too large. */
-static oj_status split(const struct splitting *splitting, int64_t first,
-                       int64_t end, int low_bits, struct oj_error *err)
+static oj_status split_square(const struct splitting *splitting, int64_t first,
+                              int64_t end, int low_bits, struct oj_error *err)
 {
     while (first < end)
     {
@@ -152,7 +153,7 @@ static oj_status split(const struct splitting *splitting, int64_t first,
         if (low_bits == 0 || next - first <= splitting->size)
             OJ_TRY(add_quadrant(splitting, first, next, err));
         else
-            OJ_TRY(split(splitting, first, next, low_bits - 2, err));
+            OJ_TRY(split_square(splitting, first, next, low_bits - 2, err));
         first = next;
     }
     return OJ_OK;
@@ -168,7 +169,8 @@ oj_status oj_quadrants_make(const struct oj_points *points, int64_t size,
     if (points->n > 0 && points->n <= size)
         status = add_quadrant(&splitting, 0, points->n, err);
     else
-        status = split(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);
+        status =
+            split_square(&splitting, 0, points->n, OJ_QUADRANT_CODE_BITS, err);
     if (status != OJ_OK)
     {
         oj_quadrants_free(&quadrants);

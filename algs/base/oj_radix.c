@@ -3,7 +3,7 @@
 #define DIGIT_BITS 8
 #define N_DIGITS 256
 
-static int digit(uint64_t key, int shift)
+static int digit_of_key(uint64_t key, int shift)
 {
     return (int)(key >> shift & (N_DIGITS - 1));
 }
@@ -18,10 +18,10 @@ struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
     {
         int64_t place[N_DIGITS] = {0}, sum = 0;
         struct oj_keyed *other;
-        if (digit(differing, shift) == 0)
+        if (digit_of_key(differing, shift) == 0)
             continue; /* all alike in this byte */
         for (int64_t i = 0; i < n; i++)
-            place[digit(a[i].key, shift)]++;
+            place[digit_of_key(a[i].key, shift)]++;
         for (int d = 0; d < N_DIGITS; d++)
         {
             int64_t first = sum;
@@ -29,7 +29,7 @@ struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
             place[d] = first;
         }
         for (int64_t i = 0; i < n; i++)
-            scratch[place[digit(a[i].key, shift)]++] = a[i];
+            scratch[place[digit_of_key(a[i].key, shift)]++] = a[i];
         other = a;
         a = scratch;
         scratch = other;

@@ -38,15 +38,17 @@ struct distance_index
     struct oj_pair_scratch *scratch; /* [n_threads] */
 };
 
-static struct distance_index *own(struct oj_distance_index *shared)
+static struct distance_index *
+distance_index_of(struct oj_distance_index *shared)
 {
     return (struct distance_index *)(void *)shared;
 }
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_planar_distances(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -172,7 +174,7 @@ static int64_t tree_bytes(const struct distance_index *self)
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct distance_index *self = own(shared);
+    struct distance_index *self = distance_index_of(shared);
     OJ_TRY(oj_features_build(&self->features, shared->join_side,
                              shared->relation.distance_to == OJ_TO_INTERIOR,
                              shared->options.n_threads, err));
@@ -302,7 +304,7 @@ OJ_CLONES static oj_status search_row(struct oj_distance_index *shared,
                                       struct oj_distance_worker *worker,
                                       int64_t row, struct oj_error *err)
 {
-    struct distance_index *self = own(shared);
+    struct distance_index *self = distance_index_of(shared);
     struct oj_box box = oj_features_box(&self->input, row);
     struct distance_row_search s = {self,   worker, row,      box.x0,
                                     box.y0, 0.0f,   INT32_MAX};
@@ -315,7 +317,7 @@ OJ_CLONES static oj_status search_row(struct oj_distance_index *shared,
 static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct distance_index *self = own(shared);
+    struct distance_index *self = distance_index_of(shared);
     int n_threads = shared->options.n_threads;
     OJ_NEW_ZEROED(self->scratch, n_threads, err);
     for (int t = 0; t < n_threads; t++)
@@ -329,7 +331,7 @@ static oj_status start_batch(struct oj_distance_index *shared,
 
 static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    struct distance_index *self = own(shared);
+    struct distance_index *self = distance_index_of(shared);
     oj_features_free(&self->input);
     for (int t = 0; self->scratch != NULL && t < shared->options.n_threads; t++)
         stats->n_candidates += self->scratch[t].n_refined;
@@ -342,8 +344,10 @@ static const struct oj_distance_space plane = {.build = build_index,
                                                .search = search_row,
                                                .end = end_batch};
 
-static oj_status build(struct oj_index *index, const struct oj_index_args *args,
-                       struct oj_stats *stats, struct oj_error *err)
+static oj_status build_distance_index(struct oj_index *index,
+                                      const struct oj_index_args *args,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     return oj_distance_build(&plane, args, index, stats, err);
 }
@@ -352,9 +356,9 @@ static const struct oj_engine_cost points_cost = {
     .vertex_s = 30e-9, .row_s = 900e-9, .place_s = 500e-9};
 
 const struct oj_engine oj_cpu_distance = {"distances between features",
-                                          takes,
+                                          takes_planar_distances,
                                           sizeof(struct distance_index),
-                                          build,
+                                          build_distance_index,
                                           oj_distance_join,
                                           free_side,
                                           oj_distance_batches_free,

@@ -308,8 +308,8 @@ static void list_tree_items(const struct oj_features *features, int64_t first,
 
 /* --- inside --------------------------------------------------------------- */
 
-static enum oj_location locate(const struct oj_features *features, int64_t ring,
-                               double x, double y)
+static enum oj_location locate_in_ring(const struct oj_features *features,
+                                       int64_t ring, double x, double y)
 {
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->ring_box[ring];
@@ -331,7 +331,7 @@ static int part_holds(const struct oj_features *features, int64_t part,
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
     {
-        enum oj_location location = locate(features, ring, x, y);
+        enum oj_location location = locate_in_ring(features, ring, x, y);
         if (location == OJ_ON_BOUNDARY)
             return 1;
         odd ^= location == OJ_INSIDE;
@@ -387,7 +387,7 @@ static double box_distance2(const struct oj_box *a, const struct oj_box *b)
     return oj_box_gap2(2, (const double *)a, (const double *)b);
 }
 
-static void found(struct pair_distance_search *s, double distance)
+static void keep_if_less(struct pair_distance_search *s, double distance)
 {
     if (!(distance < s->least))
         return;
@@ -415,8 +415,9 @@ static void measure_lists(struct pair_distance_search *s,
         if (a->ax[i] == a->bx[i] && a->ay[i] == a->by[i])
         {
             for (int j = 0; j < b->n; j++)
-                found(s, oj_segment_distance(a->ax[i], a->ay[i], b->ax[j],
-                                             b->ay[j], b->bx[j], b->by[j]));
+                keep_if_less(s,
+                             oj_segment_distance(a->ax[i], a->ay[i], b->ax[j],
+                                                 b->ay[j], b->bx[j], b->by[j]));
             continue;
         }
         for (int j = 0; j < b->n; j++)
@@ -424,9 +425,9 @@ static void measure_lists(struct pair_distance_search *s,
             struct oj_box other = box_of_segment(b, j);
             if (box_distance2(&box, &other) > s->cut2)
                 continue;
-            found(s, oj_segment_pair_distance(a->ax[i], a->ay[i], a->bx[i],
-                                              a->by[i], b->ax[j], b->ay[j],
-                                              b->bx[j], b->by[j]));
+            keep_if_less(s, oj_segment_pair_distance(
+                                a->ax[i], a->ay[i], a->bx[i], a->by[i],
+                                b->ax[j], b->ay[j], b->bx[j], b->by[j]));
             if (s->least == 0.0)
                 return;
         }
@@ -458,8 +459,9 @@ static void list_leaf(const struct oj_features *features,
 
 /* Measures what lies below two boxes, at level -1 a list without a tree; the
  * depth is that of both trees. */
-static void descend(struct pair_distance_search *s, struct oj_box_child at_a,
-                    struct oj_box_child at_b)
+static void measure_below_boxes(struct pair_distance_search *s,
+                                struct oj_box_child at_a,
+                                struct oj_box_child at_b)
 {
     struct oj_pair_scratch *scratch = s->scratch;
     const struct oj_box *box_a = box_at(s->a, s->tree_a, &scratch->first, at_a);
@@ -491,7 +493,8 @@ static void descend(struct pair_distance_search *s, struct oj_box_child at_a,
         (const double *)(into_a ? s->a : s->b)->node, into_a ? at_a : at_b,
         (const double *)(into_a ? box_b : box_a), s->cut2, 1, children, 0);
     while (n-- > 0 && children[n].d2 <= s->cut2 && s->least > 0.0)
-        descend(s, into_a ? children[n] : at_a, into_a ? at_b : children[n]);
+        measure_below_boxes(s, into_a ? children[n] : at_a,
+                            into_a ? at_b : children[n]);
 }
 
 static const struct oj_own_tree *own_tree(const struct oj_features *features,
@@ -562,6 +565,6 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
         at_b.level = s.tree_b->levels.n_levels - 1;
     else
         list_feature(b, feature_b, &scratch->second);
-    descend(&s, at_a, at_b);
+    measure_below_boxes(&s, at_a, at_b);
     return s.least;
 }

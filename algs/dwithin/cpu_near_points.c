@@ -385,8 +385,9 @@ static void scatter_pairs(struct near_points_batch *b,
 }
 
 /* Now and then: too many pairs, or cancelled. */
-static oj_status look(const struct near_points_batch *b,
-                      struct near_points_worker *worker, struct oj_error *err)
+static oj_status check_limits(const struct near_points_batch *b,
+                              struct near_points_worker *worker,
+                              struct oj_error *err)
 {
     const struct oj_options *options = &b->self->options;
     worker->n_seen += worker->hood.n;
@@ -412,7 +413,7 @@ static oj_status visit_point(struct near_points_batch *b,
     q.y = y;
     apply_mark(&b->marks, row, id, &q);
     OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
-    OJ_TRY(look(b, worker, err));
+    OJ_TRY(check_limits(b, worker, err));
     if (b->visit == VISIT_FILL)
         return fill_pairs(b, worker, &q, row, err);
     if (b->visit == VISIT_ASK)
@@ -434,7 +435,7 @@ static int64_t row_at(const struct near_points_batch *b, int64_t i)
 }
 
 /* Answers lie far apart: has the places of the rows to come fetched. */
-static void fetch(const struct near_points_batch *b, int64_t i)
+static void prefetch_answer(const struct near_points_batch *b, int64_t i)
 {
     const struct oj_matches *out = b->out;
     int64_t later = row_at(b, i + AHEAD);
@@ -466,7 +467,7 @@ static oj_status visit_points(int64_t task, int thread, void *user,
     {
         double x, y;
         if (i + AHEAD < n)
-            fetch(b, i);
+            prefetch_answer(b, i);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(visit_point(b, &self->worker[thread], x, y, row_at(b, i),
@@ -499,8 +500,9 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_near_points(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
 {
     return relation->op == OJ_OP_DWITHIN &&
            relation->metric == OJ_METRIC_PLANAR &&
@@ -550,9 +552,9 @@ static oj_status invert_tie_rank(struct close_points_index *self,
     return OJ_OK;
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_near_points(struct oj_index *wrapped,
+                                   const struct oj_index_args *args,
+                                   struct oj_stats *stats, struct oj_error *err)
 {
     struct close_points_index *self = (void *)wrapped;
     double start = oj_clock_seconds();
@@ -720,9 +722,10 @@ static oj_status join_batch(struct near_points_batch *b, struct oj_stats *stats,
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_near_points(struct oj_index *wrapped,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out,
+                                  struct oj_stats *stats, struct oj_error *err)
 {
     struct close_points_index *self = (void *)wrapped;
     struct near_points_batch b;
@@ -751,11 +754,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
                                                   .row_s = 250e-9};
 
-const struct oj_engine oj_cpu_near_points = {"points near points",
-                                             takes,
-                                             sizeof(struct close_points_index),
-                                             build,
-                                             join,
-                                             free_side,
-                                             free_batches,
-                                             &points_cost};
+const struct oj_engine oj_cpu_near_points = {
+    "points near points", takes_near_points, sizeof(struct close_points_index),
+    build_near_points,    join_near_points,  free_side,
+    free_batches,         &points_cost};

@@ -118,8 +118,8 @@ const char *oj_version(void)
 }
 
 /* For the caller, who may want no text. */
-static oj_status report(const struct oj_join *join, oj_status status,
-                        struct oj_error *err)
+static oj_status report_error(const struct oj_join *join, oj_status status,
+                              struct oj_error *err)
 {
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "%s", join->error.message);
@@ -170,7 +170,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 /* --- the CPU -------------------------------------------------------------- */
 
 /* The place of the first engine that takes such a batch, or -1. */
-static int choose(const struct oj_join *join, const struct oj_flat *input)
+static int choose_engine(const struct oj_join *join,
+                         const struct oj_flat *input)
 {
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
@@ -190,8 +191,8 @@ static int choose_expected(const struct oj_join *join)
     struct oj_flat expected = {.part_kinds = join->args.options.input_kinds,
                                .part_offset = none};
     if (expected.part_kinds == 0 || expected.part_kinds == OJ_PART_POINT)
-        return choose(join, NULL);
-    return choose(join, &expected);
+        return choose_engine(join, NULL);
+    return choose_engine(join, &expected);
 }
 
 static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
@@ -235,7 +236,7 @@ static void drop_cpu(struct oj_join *join)
 static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                              struct oj_matches *out, struct oj_error *err)
 {
-    int i = choose(join, input);
+    int i = choose_engine(join, input);
     OJ_TRY(make_on_cpu(join, err));
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -351,7 +352,7 @@ static void open_screen(struct oj_join *join)
 
 /* --- the module ----------------------------------------------------------- */
 
-static int takes(const struct oj_join *join, const struct oj_flat *input)
+static int module_takes(const struct oj_join *join, const struct oj_flat *input)
 {
     return !join->is_refused &&
            join->module->takes(&join->args.relation, &join->join_side, input);
@@ -375,8 +376,8 @@ static void drop_on_gpu(struct oj_join *join)
 }
 
 /* No batch goes to the module any more. advice: against want of memory. */
-static oj_status refuse(struct oj_join *join, oj_status status,
-                        const char *advice, struct oj_error *err)
+static oj_status refuse_module(struct oj_join *join, oj_status status,
+                               const char *advice, struct oj_error *err)
 {
     if (status == OJ_ERR_NOMEM)
         oj_gpu_advise(err, advice);
@@ -404,7 +405,7 @@ static oj_status make_on_gpu(struct oj_join *join, struct oj_error *err)
                                  &join->args.relation, &join->args.options,
                                  &join->on_gpu, &join->stats, err);
     if (cannot_hold(status))
-        return refuse(join, status, OJ_GPU_ADVICE_TILES, err);
+        return refuse_module(join, status, OJ_GPU_ADVICE_TILES, err);
     if (status == OJ_OK)
     {
         atomic_store(&is_started, 1);
@@ -420,13 +421,13 @@ static oj_status need_on_gpu(struct oj_join *join, const struct oj_flat *input,
                              int *is_taken, struct oj_error *err)
 {
     struct oj_pair_filter filter;
-    *is_taken = takes(join, input);
+    *is_taken = module_takes(join, input);
     if (!*is_taken)
         return OJ_OK;
     OJ_TRY(oj_pair_filter_make(&join->args.relation, input, &join->join_side,
                                &filter, err));
     OJ_TRY(make_on_gpu(join, err));
-    *is_taken = takes(join, input);
+    *is_taken = module_takes(join, input);
     return OJ_OK;
 }
 
@@ -448,7 +449,8 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
-    OJ_TRY((may_be_points(join) || takes_any_kind(join)) && takes(join, NULL)
+    OJ_TRY((may_be_points(join) || takes_any_kind(join)) &&
+                   module_takes(join, NULL)
                ? make_on_gpu(join, err)
                : turn_to_cpu(join, NOT_TAKEN, err));
     join->uses_gpu = 1;
@@ -481,7 +483,7 @@ static oj_status join_with_gpu(struct oj_join *join,
             note_method(join);
         if (!cannot_hold(status))
             return status;
-        OJ_TRY(refuse(join, status, OJ_GPU_ADVICE_BATCH, err));
+        OJ_TRY(refuse_module(join, status, OJ_GPU_ADVICE_BATCH, err));
     }
     else
         OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
@@ -527,7 +529,7 @@ static double n_vertices(const struct oj_flat *flat)
 static const struct oj_engine_cost *cost_of(const struct oj_join *join,
                                             const struct oj_flat *batch)
 {
-    int i = batch != NULL ? choose(join, batch) : choose_expected(join);
+    int i = batch != NULL ? choose_engine(join, batch) : choose_expected(join);
     return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
 }
 
@@ -665,7 +667,7 @@ static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
 
 /* When the join side is known. Of lines and polygons the first batch says
  * more. */
-static oj_status settle(struct oj_join *join, struct oj_error *err)
+static oj_status settle_processor(struct oj_join *join, struct oj_error *err)
 {
     join->is_settled[0] = join->is_settled[1] = !has_choice(join);
     if (join->backend->device_use == OJ_DEVICE)
@@ -749,7 +751,7 @@ static oj_status index_join_side(struct oj_join *join,
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
     join->args.join_side = &join->join_side;
     join->args.tie_rank = join->tie_rank;
-    return settle(join, err);
+    return settle_processor(join, err);
 }
 
 static void set_relation(struct oj_join *join,
@@ -805,7 +807,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     status = index_join_side(join, join_side, &join->error);
     if (status != OJ_OK)
     {
-        status = report(join, status, err);
+        status = report_error(join, status, err);
         oj_join_close(join);
         return status;
     }
@@ -1027,7 +1029,7 @@ static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
 oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
                         struct oj_matches *out, struct oj_error *err)
 {
-    return report(join, join_batch(join, input, out, &join->error), err);
+    return report_error(join, join_batch(join, input, out, &join->error), err);
 }
 
 /* --- counts and sums in place of pairs ------------------------------------ */
@@ -1112,14 +1114,14 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
                               int64_t *count, int64_t *n_pairs,
                               struct oj_error *err)
 {
-    return report(join, count_pairs(join, input, count, n_pairs, &join->error),
-                  err);
+    return report_error(
+        join, count_pairs(join, input, count, n_pairs, &join->error), err);
 }
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
     return join->uses_gpu && !join->is_ranked && !has_left_out(join, input) &&
-           !join->sums_refused && takes(join, input) &&
+           !join->sums_refused && module_takes(join, input) &&
            is_worth_it(join, input, join->n_sum_words);
 }
 
@@ -1148,7 +1150,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
                             struct oj_aggregates *aggregates, int64_t *n_pairs,
                             struct oj_error *err)
 {
-    return report(
+    return report_error(
         join,
         sum_columns(join, input, columns, aggregates, n_pairs, &join->error),
         err);
@@ -1187,10 +1189,10 @@ const char *oj_join_method(const struct oj_join *join,
     int i;
     if (join->backend->is_reference)
         return join->backend->description;
-    if (join->uses_gpu && takes(join, input))
+    if (join->uses_gpu && module_takes(join, input))
         return join->module->method(join->on_gpu, &join->args.relation,
                                     &join->join_side, input);
-    i = choose(join, input);
+    i = choose_engine(join, input);
     if (i < 0)
         return "none";
     engine = join->backend->engines[i];

@@ -51,8 +51,8 @@ struct oj_pipeline
 };
 
 /* Later errors are consequences of the first. */
-static void stop(struct oj_pipeline *p, oj_status status,
-                 const struct oj_error *error)
+static void stop_pipeline(struct oj_pipeline *p, oj_status status,
+                          const struct oj_error *error)
 {
     pthread_mutex_lock(&p->mutex);
     if (p->status == OJ_OK)
@@ -65,9 +65,9 @@ static void stop(struct oj_pipeline *p, oj_status status,
 }
 
 /* Waits until *ready(p) or nothing can come any more; 1: go on. */
-static int await(struct oj_pipeline *p,
-                 int (*ready)(const struct oj_pipeline *),
-                 int (*ended)(const struct oj_pipeline *))
+static int await_condition(struct oj_pipeline *p,
+                           int (*ready)(const struct oj_pipeline *),
+                           int (*ended)(const struct oj_pipeline *))
 {
     int go;
     pthread_mutex_lock(&p->mutex);
@@ -78,7 +78,7 @@ static int await(struct oj_pipeline *p,
     return go;
 }
 
-static void advance(struct oj_pipeline *p, int64_t *counter)
+static void advance_counter(struct oj_pipeline *p, int64_t *counter)
 {
     pthread_mutex_lock(&p->mutex);
     *counter += 1;
@@ -106,7 +106,7 @@ static int may_write(const struct oj_pipeline *p)
     return p->n_written < p->n_joined;
 }
 
-static int never(const struct oj_pipeline *p)
+static int never_ends(const struct oj_pipeline *p)
 {
     (void)p;
     return 0;
@@ -124,7 +124,7 @@ static int all_written(const struct oj_pipeline *p)
 
 static void read_all(struct oj_pipeline *p)
 {
-    for (int64_t batch = 0; await(p, may_read, never); batch++)
+    for (int64_t batch = 0; await_condition(p, may_read, never_ends); batch++)
     {
         int s = (int)(batch % OJ_PIPELINE_SLOTS);
         struct oj_error error = {OJ_OK, ""};
@@ -135,15 +135,15 @@ static void read_all(struct oj_pipeline *p)
         p->counts.read_s += oj_clock_seconds() - start;
         if (status != OJ_OK)
         {
-            stop(p, status, &error);
+            stop_pipeline(p, status, &error);
             break;
         }
         if (p->batches[s].n_features == 0)
         {
-            advance(p, &p->read_ended);
+            advance_counter(p, &p->read_ended);
             break;
         }
-        advance(p, &p->n_read);
+        advance_counter(p, &p->n_read);
     }
 }
 
@@ -200,7 +200,7 @@ static oj_status join_batch(struct oj_pipeline *p, int slot,
         struct joined_part *answer;
         double start;
         oj_status status;
-        if (!await(p, may_answer, never))
+        if (!await_condition(p, may_answer, never_ends))
             return OJ_OK; /* stopped elsewhere */
         answer = &p->answers[p->n_joined % OJ_PIPELINE_SLOTS];
         start = oj_clock_seconds();
@@ -208,26 +208,26 @@ static oj_status join_batch(struct oj_pipeline *p, int slot,
         p->counts.join_s += oj_clock_seconds() - start;
         OJ_TRY(status);
         first += n;
-        advance(p, &p->n_joined);
+        advance_counter(p, &p->n_joined);
     }
     return OJ_OK;
 }
 
 static void join_all(struct oj_pipeline *p)
 {
-    while (await(p, may_join, all_joined))
+    while (await_condition(p, may_join, all_joined))
     {
         struct oj_error error = {OJ_OK, ""};
         oj_status status = join_batch(
             p, (int)(p->n_batches_joined % OJ_PIPELINE_SLOTS), &error);
         if (status != OJ_OK)
         {
-            stop(p, status, &error);
+            stop_pipeline(p, status, &error);
             break;
         }
         p->n_batches_joined++;
     }
-    advance(p, &p->join_ended);
+    advance_counter(p, &p->join_ended);
 }
 
 static void *run_stages(struct oj_pipeline *p,
@@ -303,8 +303,8 @@ static oj_status let_go(struct oj_pipeline *p, struct oj_error *err)
         p->work.progress(counts->n_rows, p->work.user) != 0)
         return oj_fail_cancelled(err);
     if (answer->ends_batch)
-        advance(p, &p->n_released);
-    advance(p, &p->n_written);
+        advance_counter(p, &p->n_released);
+    advance_counter(p, &p->n_written);
     return OJ_OK;
 }
 
@@ -371,7 +371,7 @@ static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
     int has_reader = pthread_create(&p->reader, NULL, reader_main, p) == 0;
     if (has_reader && pthread_create(&p->joiner, NULL, join_main, p) == 0)
         return OJ_OK;
-    stop(p, OJ_ERR_NOMEM, &error);
+    stop_pipeline(p, OJ_ERR_NOMEM, &error);
     if (has_reader)
         pthread_join(p->reader, NULL);
     return oj_fail(err, OJ_ERR_NOMEM, "%s", error.message);
@@ -409,7 +409,7 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
         return status;
     if (status != OJ_OK && err != NULL)
         error = *err;
-    stop(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
+    stop_pipeline(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
     pthread_join(p->joiner, NULL);
     pthread_join(p->reader, NULL);
     if (counts != NULL)

@@ -43,6 +43,11 @@ static oj_status leave_out_others(struct oj_overlapping_points *self,
     }
     self->flat = *flat;
     self->flat.overlaps = self->others;
+    /* its columns are asked of the pairs that are found */
+    self->flat.max_distance = NULL;
+    self->flat.on_class = self->flat.exclude_class = NULL;
+    self->flat.n_texts = 0;
+    self->flat.vectors = (struct oj_vectors){0};
     return OJ_OK;
 }
 

@@ -62,7 +62,7 @@ static int is_dot(const struct exact_segment *s)
     return s->ax == s->bx && s->ay == s->by;
 }
 
-static void lower(int *exponent, double value)
+static void lower_exponent(int *exponent, double value)
 {
     int own = oj_integer_exponent(value);
     *exponent = own < *exponent ? own : *exponent;
@@ -75,10 +75,10 @@ static void add_segment(struct exact_pair *pair, const struct oj_flat *flat,
     const struct exact_segment s = {flat->x[from] + 0.0, flat->y[from] + 0.0,
                                     flat->x[to] + 0.0, flat->y[to] + 0.0,
                                     pair->n_parts - 1};
-    lower(&pair->exponent, s.ax);
-    lower(&pair->exponent, s.ay);
-    lower(&pair->exponent, s.bx);
-    lower(&pair->exponent, s.by);
+    lower_exponent(&pair->exponent, s.ax);
+    lower_exponent(&pair->exponent, s.ay);
+    lower_exponent(&pair->exponent, s.bx);
+    lower_exponent(&pair->exponent, s.by);
     pair->segment[pair->n_segments++] = s;
 }
 
@@ -135,8 +135,9 @@ static void read_feature(struct exact_pair *pair, const struct oj_flat *flat,
 
 /* Room for the parts and segments of a feature: a ring of v vertices gives v -
  * 1 segments or one dot. */
-static void count(const struct oj_flat *flat, int64_t feature, int64_t *n_parts,
-                  int64_t *n_segments)
+static void count_parts_and_segments(const struct oj_flat *flat,
+                                     int64_t feature, int64_t *n_parts,
+                                     int64_t *n_segments)
 {
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
@@ -153,8 +154,8 @@ static oj_status read_pair(struct exact_pair *pair, const struct oj_flat *input,
                            int64_t feature, struct oj_error *err)
 {
     int64_t n_parts = 0, n_segments = 0;
-    count(input, row, &n_parts, &n_segments);
-    count(join_side, feature, &n_parts, &n_segments);
+    count_parts_and_segments(input, row, &n_parts, &n_segments);
+    count_parts_and_segments(join_side, feature, &n_parts, &n_segments);
     OJ_NEW(pair->part, n_parts, err);
     OJ_NEW(pair->segment, n_segments, err);
     OJ_NEW(pair->run, n_segments / RUN + 1, err);
@@ -238,9 +239,9 @@ static void side_of_vertex(struct oj_integer *out,
 }
 
 /* out = b * a_side - a * b_side */
-static void between(struct oj_integer *out, double a, double b,
-                    const struct oj_integer *a_side,
-                    const struct oj_integer *b_side, int exponent)
+static void weighted_difference(struct oj_integer *out, double a, double b,
+                                const struct oj_integer *a_side,
+                                const struct oj_integer *b_side, int exponent)
 {
     struct oj_integer whole_a, whole_b;
     oj_integer_set(&whole_a, a, exponent);
@@ -266,8 +267,8 @@ static void make_place(const struct exact_place *place, struct oj_integer *x,
     side_of_vertex(&a_side, place->first, s->ax, s->ay, exponent);
     side_of_vertex(&b_side, place->first, s->bx, s->by, exponent);
     oj_integer_subtract(w, &a_side, &b_side);
-    between(x, s->ax, s->bx, &a_side, &b_side, exponent);
-    between(y, s->ay, s->by, &a_side, &b_side, exponent);
+    weighted_difference(x, s->ax, s->bx, &a_side, &b_side, exponent);
+    weighted_difference(y, s->ay, s->by, &a_side, &b_side, exponent);
     if (w->sign > 0)
         return;
     oj_integer_negate(x);
@@ -276,8 +277,8 @@ static void make_place(const struct exact_place *place, struct oj_integer *x,
 }
 
 /* Narrows bounds to those of x / w * 2^exponent. */
-static void narrow(double *low, double *high, const struct oj_integer *x,
-                   const struct oj_integer *w, int exponent)
+static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
+                          const struct oj_integer *w, int exponent)
 {
     double mantissa, value, error;
     int own;
@@ -302,8 +303,8 @@ static struct exact_place place_of_crossing(const struct exact_segment *first,
                                 exponent};
     struct oj_integer x, y, w;
     make_place(&place, &x, &y, &w);
-    narrow(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
-    narrow(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
+    narrow_bounds(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
+    narrow_bounds(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
     return place;
 }
 
@@ -873,8 +874,8 @@ static void add_nodes(struct exact_arrangement *a, struct oj_matrix *matrix)
     }
 }
 
-static oj_status fill(struct exact_arrangement *a, struct oj_matrix *matrix,
-                      struct oj_error *err)
+static oj_status fill_matrix(struct exact_arrangement *a,
+                             struct oj_matrix *matrix, struct oj_error *err)
 {
     OJ_TRY(cut_all(a, err));
     OJ_TRY(number_nodes(a, err));
@@ -899,7 +900,7 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
     memset(&a, 0, sizeof a);
     status = read_pair(&a.pair, input, row, join_side, feature, err);
     if (status == OJ_OK)
-        status = fill(&a, &matrix, err);
+        status = fill_matrix(&a, &matrix, err);
     free_arrangement(&a);
     if (status == OJ_OK)
         *out = matrix;
@@ -948,8 +949,8 @@ static int is_zero(const struct nearness *n)
 }
 
 /* Takes a distance that is less than the least so far. */
-static void take(struct nearness *n, const struct oj_integer *above,
-                 const struct oj_integer *below)
+static void take_nearer(struct nearness *n, const struct oj_integer *above,
+                        const struct oj_integer *below)
 {
     struct oj_integer left, right;
     double mantissa;
@@ -979,7 +980,7 @@ static void take_zero(struct nearness *n)
     struct oj_integer nothing, one;
     oj_integer_set_small(&nothing, 0);
     oj_integer_set_small(&one, 1);
-    take(n, &nothing, &one);
+    take_nearer(n, &nothing, &one);
 }
 
 /* The coordinates of to - from. */
@@ -1028,12 +1029,12 @@ static void measure_point(struct nearness *n, double x, double y,
         dot_product(&above, &to_point, &to_point);
         oj_integer_set_small(&below, 1);
     }
-    take(n, &above, &below);
+    take_nearer(n, &above, &below);
 }
 
 /* Where two segments do not cross inside both, they are as far as some end. */
-static void measure(struct nearness *n, const struct exact_segment *s,
-                    const struct exact_segment *t)
+static void measure_segments(struct nearness *n, const struct exact_segment *s,
+                             const struct exact_segment *t)
 {
     struct oj_box a = box_of(s), b = box_of(t);
     int exponent = n->pair.exponent;
@@ -1070,7 +1071,7 @@ static oj_status find_least(struct nearness *n, struct oj_error *err)
         int64_t at = pair->n_of_input, j;
         while ((j = next_near(pair, &near, &at, pair->n_segments)) >= 0)
         {
-            measure(n, &pair->segment[i], &pair->segment[j]);
+            measure_segments(n, &pair->segment[i], &pair->segment[j]);
             near = oj_box_around(&box, n->bound);
         }
     }
@@ -1078,10 +1079,11 @@ static oj_status find_least(struct nearness *n, struct oj_error *err)
 }
 
 /* *order: the distance of the features, compared with (a + b) / 2. */
-static oj_status compare(const struct oj_flat *input, int64_t row,
-                         const struct oj_flat *join_side, int64_t feature,
-                         enum oj_distance_to distance_to, double a, double b,
-                         int *order, struct oj_error *err)
+static oj_status compare_distance(const struct oj_flat *input, int64_t row,
+                                  const struct oj_flat *join_side,
+                                  int64_t feature,
+                                  enum oj_distance_to distance_to, double a,
+                                  double b, int *order, struct oj_error *err)
 {
     struct oj_matrix matrix = oj_matrix_empty();
     struct nearness n;
@@ -1089,8 +1091,8 @@ static oj_status compare(const struct oj_flat *input, int64_t row,
     oj_status status;
     memset(&n.pair, 0, sizeof n.pair);
     status = read_pair(&n.pair, input, row, join_side, feature, err);
-    lower(&n.pair.exponent, a);
-    lower(&n.pair.exponent, b);
+    lower_exponent(&n.pair.exponent, a);
+    lower_exponent(&n.pair.exponent, b);
     if (status == OJ_OK)
         status = find_least(&n, err);
     if (status == OJ_OK && distance_to == OJ_TO_INTERIOR && !is_zero(&n))
@@ -1121,8 +1123,8 @@ oj_status oj_exact_compare_distance(const struct oj_flat *input, int64_t row,
                                     double limit, int *order,
                                     struct oj_error *err)
 {
-    return compare(input, row, join_side, feature, distance_to, limit, limit,
-                   order, err);
+    return compare_distance(input, row, join_side, feature, distance_to, limit,
+                            limit, order, err);
 }
 
 oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
@@ -1132,8 +1134,8 @@ oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
 {
     int order = 0;
     if (a != b)
-        OJ_TRY(compare(input, row, join_side, feature, distance_to, a, b,
-                       &order, err));
+        OJ_TRY(compare_distance(input, row, join_side, feature, distance_to, a,
+                                b, &order, err));
     *is_nearer = a < b ? order <= 0 : order >= 0;
     return OJ_OK;
 }

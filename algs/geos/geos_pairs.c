@@ -72,7 +72,7 @@ struct oj_geos_pairs
 
 /* GEOS's refusals are NULL, or 2, -1; every one that is not for lack of memory
  * has a text. */
-static enum oj_geos_verdict refusal(const struct oj_geos_pairs *pairs)
+static enum oj_geos_verdict refusal_of_geos(const struct oj_geos_pairs *pairs)
 {
     const char *text = pairs->handle.message;
     return text[0] == '\0' || strstr(text, OJ_TEXT_NO_MEMORY) != NULL
@@ -166,8 +166,8 @@ static void add_member(struct geos_members *members, GEOSGeometry *member)
 
 /* The collection of them, or the polygon with them as holes; GEOS takes what it
  * is given, also when it fails. */
-static GEOSGeometry *collect(struct geos_members *members, int type,
-                             GEOSGeometry *shell)
+static GEOSGeometry *make_collection(struct geos_members *members, int type,
+                                     GEOSGeometry *shell)
 {
     GEOSGeometry *whole = NULL;
     unsigned n = (unsigned)members->n;
@@ -194,7 +194,7 @@ static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
     holes = begin_members(geos, end - ring - 1);
     while (holes.list != NULL && ++ring < end)
         add_member(&holes, make_ring(geos, flat, ring));
-    return collect(&holes, GEOS_POLYGON, shell);
+    return make_collection(&holes, GEOS_POLYGON, shell);
 }
 
 static GEOSGeometry *make_part(GEOSContextHandle_t geos,
@@ -263,7 +263,7 @@ static GEOSGeometry *make_kinds(const struct geos_side *side, int64_t feature,
 {
     unsigned found;
     struct geos_members members = list_parts(side, feature, kinds, &found);
-    return collect(&members, collection_type(found), NULL);
+    return make_collection(&members, collection_type(found), NULL);
 }
 
 /* The vertices of a feature that has parts. */
@@ -276,7 +276,7 @@ static GEOSGeometry *make_vertices(const struct geos_side *side,
     members = begin_members(side->geos, end - v);
     for (; v < end && members.list != NULL; v++)
         add_member(&members, make_point(side->geos, side->flat, v));
-    return collect(&members, GEOS_MULTIPOINT, NULL);
+    return make_collection(&members, GEOS_MULTIPOINT, NULL);
 }
 
 /* A whole feature that has parts: its only part, or all of them. */
@@ -291,7 +291,7 @@ static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
         return make_vertices(side, feature);
     members = list_parts(side, feature, ~0u, &found);
     if (members.list == NULL || members.n > 1)
-        return collect(&members, collection_type(found), NULL);
+        return make_collection(&members, collection_type(found), NULL);
     only = members.list[0];
     oj_free(members.list);
     return only;
@@ -307,7 +307,7 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
     for (int64_t i = 0; i < n && members.list != NULL; i++)
         add_member(&members,
                    make_part(side->geos, side->flat, first + part[i]));
-    return collect(&members, GEOS_MULTIPOLYGON, NULL);
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
 /* The rings of polygon parts first to end - 1, each as a polygon of its own: of
@@ -326,7 +326,7 @@ static GEOSGeometry *make_rings(const struct geos_side *side, int64_t first,
                                                  side->geos, shell, NULL, 0)
                                            : NULL);
     }
-    return collect(&members, GEOS_MULTIPOLYGON, NULL);
+    return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
 /* ---- features that are kept ---------------------------------------------- */
@@ -347,7 +347,7 @@ static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
     return one->prepared;
 }
 
-static void drop(struct geos_side *side, struct kept *kept)
+static void drop_kept(struct geos_side *side, struct kept *kept)
 {
     if (kept->feature < 0)
         return;
@@ -364,7 +364,7 @@ static void drop(struct geos_side *side, struct kept *kept)
 static void drop_all(struct geos_side *side)
 {
     for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
-        drop(side, &side->kept[i]);
+        drop_kept(side, &side->kept[i]);
     side->n_vertices = 0;
 }
 
@@ -406,7 +406,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
         return NULL;
     oj_flat_vertices(side->flat, feature, &first, &end);
     side->n_vertices += end - first - kept->n_vertices;
-    drop(side, kept);
+    drop_kept(side, kept);
     if (!side->keep_all && side->n_vertices > MOST_VERTICES)
     {
         drop_all(side);
@@ -514,7 +514,8 @@ static int parts_are_valid(const struct geos_side *side,
 }
 
 /* GEOS's union of a collection, which it takes; NULL for NULL. */
-static GEOSGeometry *unite(GEOSContextHandle_t geos, GEOSGeometry *all)
+static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
+                                      GEOSGeometry *all)
 {
     GEOSGeometry *united = all != NULL ? GEOSUnaryUnion_r(geos, all) : NULL;
     GEOSGeom_destroy_r(geos, all);
@@ -530,15 +531,16 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     if (kept->kinds == OJ_PART_POLYGON)
     {
         oj_free(members.list);
-        return unite(side->geos,
-                     make_kinds(side, kept->feature, OJ_PART_POLYGON));
+        return unite_collection(
+            side->geos, make_kinds(side, kept->feature, OJ_PART_POLYGON));
     }
     if (members.list != NULL)
-        add_member(&members, unite(side->geos, make_kinds(side, kept->feature,
-                                                          OJ_PART_POLYGON)));
+        add_member(&members,
+                   unite_collection(side->geos, make_kinds(side, kept->feature,
+                                                           OJ_PART_POLYGON)));
     if (members.list != NULL)
         add_member(&members, make_kinds(side, kept->feature, others));
-    return collect(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+    return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
 /* The feature as the union of its parts: kept's geometry where its polygon
@@ -584,7 +586,7 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
     *a = get_feature(&pairs->input, row);
     if (*a != NULL)
         *b = get_feature(&pairs->join_side, feature);
-    return *a != NULL && *b != NULL ? OJ_GEOS_YES : refusal(pairs);
+    return *a != NULL && *b != NULL ? OJ_GEOS_YES : refusal_of_geos(pairs);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -698,7 +700,7 @@ static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
         is_inside =
             GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
     if (meets > 1 || is_inside > 1)
-        return refusal(pairs);
+        return refusal_of_geos(pairs);
     *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
     return OJ_GEOS_YES;
 }
@@ -733,8 +735,8 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     if (n > MOST_BESIDE)
         return locate_by(pairs, prepare_whole(side, kept), point, where);
     /* without the nodes that other parts would bring, which are rounded */
-    beside.geometry =
-        unite(side->geos, make_polygons(side, kept->feature, part, n));
+    beside.geometry = unite_collection(
+        side->geos, make_polygons(side, kept->feature, part, n));
     located =
         locate_by(pairs, prepare_geometry(side->geos, &beside), point, where);
     drop_prepared(side->geos, &beside);
@@ -782,7 +784,7 @@ static enum oj_geos_verdict ask_points(struct asked_polygon *asked,
     struct oj_geos_pairs *pairs = asked->pairs;
     struct oj_matrix matrix = {"FFFFFF212"};
     if (!list_locators(asked))
-        return refusal(pairs);
+        return refusal_of_geos(pairs);
     asked->tells_boundary = relation->op != OJ_OP_INTERSECTS &&
                             relation->op != OJ_OP_DISJOINT &&
                             relation->op != OJ_OP_COVEREDBY;
@@ -791,8 +793,9 @@ static enum oj_geos_verdict ask_points(struct asked_polygon *asked,
         const GEOSGeometry *point =
             GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
         enum oj_location where = OJ_OUTSIDE;
-        enum oj_geos_verdict located =
-            point != NULL ? locate_point(asked, point, &where) : refusal(pairs);
+        enum oj_geos_verdict located = point != NULL
+                                           ? locate_point(asked, point, &where)
+                                           : refusal_of_geos(pairs);
         if (located != OJ_GEOS_YES)
             return located;
         oj_matrix_add(&matrix, OJ_PLACE_INTERIOR,
@@ -897,7 +900,7 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                      is_one_kind(a) && is_one_kind(b)
                  ? ask_prepared(pairs, a, b)
                  : ask_plain(pairs, a, b);
-    return answer > 1 ? refusal(pairs) : (enum oj_geos_verdict)answer;
+    return answer > 1 ? refusal_of_geos(pairs) : (enum oj_geos_verdict)answer;
 }
 
 /* ---- distances ----------------------------------------------------------- */
@@ -927,8 +930,8 @@ static int measure_rings(GEOSContextHandle_t geos, const GEOSGeometry *point,
 }
 
 /* Distance of two components. 0 when GEOS raised. */
-static int measure(GEOSContextHandle_t geos, const GEOSGeometry *a,
-                   const GEOSGeometry *b, double *distance)
+static int measure_components(GEOSContextHandle_t geos, const GEOSGeometry *a,
+                              const GEOSGeometry *b, double *distance)
 {
     int type_a = GEOSGeomTypeId_r(geos, a), type_b = GEOSGeomTypeId_r(geos, b);
     if (GEOSDistance_r(geos, a, b, distance) == 0)
@@ -967,8 +970,9 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
             if (box_a != NULL && oj_box_distance(&box_a[i], &box_b[j]) > least)
                 continue;
             other = GEOSGetGeometryN_r(geos, b->geometry, (int)j);
-            if (one == NULL || other == NULL || !measure(geos, one, other, &d))
-                return refusal(pairs);
+            if (one == NULL || other == NULL ||
+                !measure_components(geos, one, other, &d))
+                return refusal_of_geos(pairs);
             least = d < least ? d : least;
         }
     }
@@ -990,7 +994,7 @@ enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
         pairs->relation.distance == OJ_DISTANCE_FRECHET
             ? GEOSFrechetDistance_r(geos, a->geometry, b->geometry, distance)
             : GEOSHausdorffDistance_r(geos, a->geometry, b->geometry, distance);
-    return is_measured ? OJ_GEOS_YES : refusal(pairs);
+    return is_measured ? OJ_GEOS_YES : refusal_of_geos(pairs);
 }
 
 /* ---- GEOS -> arrays ------------------------------------------------------ */
@@ -1067,14 +1071,14 @@ static GEOSGeometry *intersect_kinds(struct oj_geos_pairs *pairs,
         else
             add_member(&members, common);
     }
-    all = collect(&members, GEOS_GEOMETRYCOLLECTION, NULL);
-    return members.n < 2 ? all : unite(geos, all);
+    all = make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
+    return members.n < 2 ? all : unite_collection(geos, all);
 }
 
 /* GEOS intersects no collections of several kinds: those are taken kind by
  * kind.  NULL: it raised, or memory is out. */
-static GEOSGeometry *intersect(struct oj_geos_pairs *pairs, struct kept *a,
-                               struct kept *b)
+static GEOSGeometry *intersect_kept(struct oj_geos_pairs *pairs, struct kept *a,
+                                    struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     const GEOSGeometry *whole_a = get_whole(&pairs->input, a);
@@ -1102,9 +1106,9 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                    : OJ_GEOS_OUT_OF_MEMORY;
     if (both != OJ_GEOS_YES)
         return both;
-    common = intersect(pairs, a, b);
+    common = intersect_kept(pairs, a, b);
     if (common == NULL)
-        return refusal(pairs);
+        return refusal_of_geos(pairs);
     status = add_geometry(pairs->handle.geos, common, shapes, &err);
     GEOSGeom_destroy_r(pairs->handle.geos, common);
     if (status == OJ_OK)
@@ -1133,7 +1137,7 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     if (kept != NULL)
         whole = get_whole(side, kept);
     if (whole == NULL)
-        return refusal(pairs) == OJ_GEOS_OUT_OF_MEMORY
+        return refusal_of_geos(pairs) == OJ_GEOS_OUT_OF_MEMORY
                    ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
                    : OJ_OK;
     if (whole == kept->geometry)

@@ -144,9 +144,10 @@ static oj_status build_cells(struct nearest_points_index *self,
                                self->options.n_threads, err);
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_nearest_points(struct oj_index *wrapped,
+                                      const struct oj_index_args *args,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
     struct oj_relation *relation = &self->index.relation;
@@ -172,8 +173,9 @@ static oj_status build(struct oj_index *wrapped,
 
 /* Pairs that are left out would have to be known before the candidates are cut
  * to the nearest. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_nearest_points(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
 {
     return relation->op == OJ_OP_NEAREST &&
            relation->metric == OJ_METRIC_PLANAR &&
@@ -320,9 +322,11 @@ static oj_status make_workers(struct nearest_points_index *self,
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_nearest_points(struct oj_index *wrapped,
+                                     const struct oj_flat *input,
+                                     struct oj_matches *out,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     struct nearest_points_index *self = (void *)wrapped;
     struct nearest_points_batch b = {self, {0}};
@@ -338,10 +342,10 @@ static const struct oj_engine_cost points_cost = {
 
 const struct oj_engine oj_cpu_nearest_points = {
     "nearest segments of points",
-    takes,
+    takes_nearest_points,
     sizeof(struct nearest_points_index),
-    build,
-    join,
+    build_nearest_points,
+    join_nearest_points,
     free_side,
     free_batches,
     &points_cost};

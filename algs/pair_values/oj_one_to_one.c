@@ -181,8 +181,8 @@ static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
 
 /* The row asks for the pairs of its list from the record at on; who is turned
  * out for it asks for the rest of theirs, and so on. */
-static oj_status ask(struct oj_one_to_one *choice, int64_t row, int64_t at,
-                     struct oj_error *err)
+static oj_status propose_from_list(struct oj_one_to_one *choice, int64_t row,
+                                   int64_t at, struct oj_error *err)
 {
     struct listed_pair record;
     for (;; at++)
@@ -252,7 +252,7 @@ static oj_status add_row(struct oj_one_to_one *choice,
         record.join = 2 * join_of(matches, c[i].entry, ordinal) + (i == n - 1);
         OJ_TRY(put_record(choice, &record, err));
     }
-    return ask(choice, choice->n_rows, at, err);
+    return propose_from_list(choice, choice->n_rows, at, err);
 }
 
 oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
@@ -278,9 +278,10 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
 
 /* Takes over from n records, the first of them at; *label: of the row that the
  * records before belong to. */
-static oj_status collect(struct oj_one_to_one *choice,
-                         const struct listed_pair *record, int64_t n,
-                         int64_t at, int64_t *label, struct oj_error *err)
+static oj_status take_over_records(struct oj_one_to_one *choice,
+                                   const struct listed_pair *record, int64_t n,
+                                   int64_t at, int64_t *label,
+                                   struct oj_error *err)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -310,7 +311,7 @@ static oj_status collect_filed(struct oj_one_to_one *choice, int64_t *label,
         int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
         status = read_filed(choice, at, piece, n, err);
         if (status == OJ_OK)
-            status = collect(choice, piece, n, at, label, err);
+            status = take_over_records(choice, piece, n, at, label, err);
     }
     oj_free(piece);
     return status;
@@ -342,8 +343,8 @@ oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
     int64_t label = 0;
     choice->n_pairs = 0;
     OJ_TRY(collect_filed(choice, &label, err));
-    OJ_TRY(collect(choice, choice->held, choice->n_held, choice->n_filed,
-                   &label, err));
+    OJ_TRY(take_over_records(choice, choice->held, choice->n_held,
+                             choice->n_filed, &label, err));
     OJ_TRY(order_pairs(choice, err));
     oj_temporary_file_close(&choice->file);
     oj_free(choice->held);

@@ -378,8 +378,8 @@ static double percent_of(const struct pair_stage_worker *worker,
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
-static int wants(const struct pair_stage_worker *worker,
-                 enum oj_pair_value which)
+static int wants_value(const struct pair_stage_worker *worker,
+                       enum oj_pair_value which)
 {
     return worker->stage->request.want[which];
 }
@@ -387,7 +387,7 @@ static int wants(const struct pair_stage_worker *worker,
 static void set_value(const struct pair_stage_worker *worker,
                       enum oj_pair_value which, double value)
 {
-    if (wants(worker, which))
+    if (wants_value(worker, which))
         worker->stage->values->value[which][worker->entry] = value;
 }
 
@@ -396,11 +396,12 @@ static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
                                  double length, struct oj_error *err)
 {
     double of_row = (double)NAN, of_feature = (double)NAN;
-    int wants_percent = !isnan(area) && wants(worker, OJ_PAIR_OVERLAP_PERCENT);
+    int wants_percent =
+        !isnan(area) && wants_value(worker, OJ_PAIR_OVERLAP_PERCENT);
     OJ_TRY(need_geos(worker, err));
     if (wants_percent)
         OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-    if (worker->feature >= 0 && wants(worker, OJ_PAIR_JOIN_AREA))
+    if (worker->feature >= 0 && wants_value(worker, OJ_PAIR_JOIN_AREA))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
@@ -538,12 +539,12 @@ static oj_status visit_similarities(struct pair_stage_worker *worker,
     for (int i = 0; i < worker->stage->request.relation.n_similar; i++)
     {
         enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
-        if (wants(worker, which))
+        if (wants_value(worker, which))
             set_value(worker, which,
                       worker->feature >= 0 ? similarity_of(worker, i)
                                            : (double)NAN);
     }
-    if (wants(worker, OJ_PAIR_DIFFERENCE))
+    if (wants_value(worker, OJ_PAIR_DIFFERENCE))
         set_value(worker, OJ_PAIR_DIFFERENCE,
                   worker->feature >= 0 ? difference_of(worker) : (double)NAN);
     return OJ_OK;
@@ -611,9 +612,9 @@ static oj_status score_entries(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-static oj_status pick(struct oj_pair_stage *stage,
-                      const struct oj_matches *matches,
-                      struct oj_pair_values *values, struct oj_error *err)
+static oj_status pick_pairs(struct oj_pair_stage *stage,
+                            const struct oj_matches *matches,
+                            struct oj_pair_values *values, struct oj_error *err)
 {
     struct oj_pick_scores scores = {0};
     values->is_picked = stage->request.pick != OJ_PICK_ALL;
@@ -640,7 +641,7 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     stage->values = values;
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].has_input = 0;
-    OJ_TRY(pick(stage, matches, values, err));
+    OJ_TRY(pick_pairs(stage, matches, values, err));
     entries = oj_pair_values_matches(values, matches);
     values->n_entries = entries->n_entries;
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)

@@ -182,8 +182,8 @@ static int part_holds(const struct part_side *s, double x, double y)
 /* ---- points ------------------------------------------------------------- */
 
 /* The point of segment s that is nearest to x, y. */
-static void project(const struct oj_plain_segment *s, double x, double y,
-                    double *to_x, double *to_y)
+static void project_on_segment(const struct oj_plain_segment *s, double x,
+                               double y, double *to_x, double *to_y)
 {
     double dx = s->x1 - s->x0, dy = s->y1 - s->y0;
     double len2 = dx * dx + dy * dy;
@@ -254,13 +254,13 @@ static void points_between(const struct oj_plain_segment *a,
     {
         out->ax = x[best];
         out->ay = y[best];
-        project(b, out->ax, out->ay, &out->bx, &out->by);
+        project_on_segment(b, out->ax, out->ay, &out->bx, &out->by);
     }
     else
     {
         out->bx = x[best];
         out->by = y[best];
-        project(a, out->bx, out->by, &out->ax, &out->ay);
+        project_on_segment(a, out->bx, out->by, &out->ax, &out->ay);
     }
 }
 

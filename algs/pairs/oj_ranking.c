@@ -50,8 +50,8 @@ static int by_feature(const void *left, const void *right)
     return (a->distance > b->distance) - (a->distance < b->distance);
 }
 
-static void sort(struct oj_candidate *list, int64_t n,
-                 int (*compare)(const void *, const void *))
+static void sort_candidates(struct oj_candidate *list, int64_t n,
+                            int (*compare)(const void *, const void *))
 {
     if (n > SHORT_LIST)
     {
@@ -69,17 +69,17 @@ static void sort(struct oj_candidate *list, int64_t n,
 }
 
 /* Each feature once, in order, no more than can be in the answer. */
-static void cut(struct oj_ranking *ranking)
+static void cut_to_k(struct oj_ranking *ranking)
 {
     struct oj_candidate *list = ranking->list;
     int64_t n = 0;
-    sort(list, ranking->n, by_feature);
+    sort_candidates(list, ranking->n, by_feature);
     for (int64_t i = 0; i < ranking->n; i++)
     {
         if (n == 0 || list[n - 1].rank != list[i].rank)
             list[n++] = list[i];
     }
-    sort(list, n, by_distance);
+    sort_candidates(list, n, by_distance);
     if (n >= ranking->k)
     {
         int64_t kept = ranking->k;
@@ -122,14 +122,14 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     ranking->list[ranking->n++] = candidate;
     /* Cutting now and then bounds the list by a few times the answer. */
     if (ranking->n >= 2 * (ranking->n_cut + ranking->k) + 64)
-        cut(ranking);
+        cut_to_k(ranking);
     return OJ_OK;
 }
 
 void oj_ranking_finish(struct oj_ranking *ranking)
 {
     if (ranking->k > 1 || ranking->keep_ties)
-        cut(ranking);
+        cut_to_k(ranking);
 }
 
 void oj_answers_start(struct oj_answers *answers, int64_t max_pairs,
@@ -176,7 +176,7 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
 }
 
 /* Row and feature as one number, which sorts as the pairs do. */
-static int64_t pack(int64_t row, int32_t feature)
+static int64_t pack_pair(int64_t row, int32_t feature)
 {
     return row * (INT64_C(1) << 32) + feature + 1;
 }
@@ -190,7 +190,7 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
                        "the batch has more undecided pairs than fit");
     OJ_ROOM(answers->undecided, answers->n_undecided, answers->n_undecided + 1,
             answers->cap_undecided, err);
-    answers->undecided[answers->n_undecided++] = pack(row, feature);
+    answers->undecided[answers->n_undecided++] = pack_pair(row, feature);
     return OJ_OK;
 }
 

@@ -281,8 +281,8 @@ static enum verdict are_equal(const struct oj_shape *a,
 
 /* Dimensions of the interior and of the boundary, as DE-9IM writes them; 0 when
  * that takes the matrix. */
-static int dimensions(const struct oj_shape *shape, char *interior,
-                      char *boundary)
+static int read_dimensions(const struct oj_shape *shape, char *interior,
+                           char *boundary)
 {
     const double *x = shape->flat->x + shape->first_vertex;
     const double *y = shape->flat->y + shape->first_vertex;
@@ -305,8 +305,8 @@ static enum verdict relate_apart(const char *mask, const struct oj_shape *a,
 {
     struct oj_matrix matrix = oj_matrix_empty();
     *needs = NEEDS_BOTH;
-    if (!dimensions(a, &matrix.at[2], &matrix.at[5]) ||
-        !dimensions(b, &matrix.at[6], &matrix.at[7]))
+    if (!read_dimensions(a, &matrix.at[2], &matrix.at[5]) ||
+        !read_dimensions(b, &matrix.at[6], &matrix.at[7]))
         return VERDICT_UNSURE;
     return oj_matrix_fits(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
 }
@@ -459,11 +459,11 @@ static oj_status is_nice(struct predicate_worker *w,
 }
 
 /* By the matrix, which is exact for any shapes. */
-static oj_status relate(const struct predicate_batch *b,
-                        struct predicate_worker *w,
-                        const struct oj_shape *shape, int32_t feature,
-                        const struct oj_shape *other, int *holds,
-                        struct oj_error *err)
+static oj_status decide_by_matrix(const struct predicate_batch *b,
+                                  struct predicate_worker *w,
+                                  const struct oj_shape *shape, int32_t feature,
+                                  const struct oj_shape *other, int *holds,
+                                  struct oj_error *err)
 {
     const struct oj_relation *relation = &b->index->relation;
     struct oj_matrix matrix;
@@ -480,9 +480,10 @@ static oj_status relate(const struct predicate_batch *b,
 
 /* Whether the row, and the feature in place at, are a pair: what our kernels
  * say where all that this rests on is nice, and else the matrix. */
-static oj_status ask(const struct predicate_batch *b,
-                     struct predicate_worker *w, const struct oj_shape *shape,
-                     int64_t at, int *holds, struct oj_error *err)
+static oj_status decide_pair(const struct predicate_batch *b,
+                             struct predicate_worker *w,
+                             const struct oj_shape *shape, int64_t at,
+                             int *holds, struct oj_error *err)
 {
     struct oj_shape_side *side = &b->index->side;
     int32_t feature = oj_side_feature(side, at);
@@ -510,7 +511,7 @@ static oj_status ask(const struct predicate_batch *b,
     if (is_sure && (needs & NEEDS_NICE_A))
         OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
-        return relate(b, w, shape, feature, other, holds, err);
+        return decide_by_matrix(b, w, shape, feature, other, holds, err);
     *holds = verdict == VERDICT_YES;
     return OJ_OK;
 }
@@ -571,7 +572,7 @@ static oj_status take_point(const struct predicate_batch *b,
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
         OJ_TRY(is_nice(w, shape, &w->row_niceness, &nice, err));
-    return nice ? OJ_OK : ask(b, w, shape, at, holds, err);
+    return nice ? OJ_OK : decide_pair(b, w, shape, at, holds, err);
 }
 
 static oj_status put_pair(const struct predicate_batch *b,
@@ -627,7 +628,7 @@ static oj_status take_found(const struct predicate_batch *b,
         if (places != 0)
             OJ_TRY(take_point(b, w, shape, at, places, &holds, err));
         else
-            OJ_TRY(ask(b, w, shape, at, &holds, err));
+            OJ_TRY(decide_pair(b, w, shape, at, &holds, err));
         if (is_disjoint)
             w->is_met[feature] = !holds;
         else if (holds)
@@ -716,7 +717,7 @@ static oj_status decide_if_valid(const struct predicate_batch *b,
     if (is_sure && oj_shape_is_many_rings(shape))
         OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
-        return relate(b, w, shape, feature, &other, holds, err);
+        return decide_by_matrix(b, w, shape, feature, &other, holds, err);
     *holds = meets == (b->index->relation.op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
@@ -817,8 +818,8 @@ static oj_status decide_row(int64_t row, int thread, void *user,
         OJ_TRY(look_up(&index->options, w, err));
         w->n_asked++;
         if (asks_shapes(index, said[i]))
-            OJ_TRY(ask(b->rows, w, &shape, index->place_of[feature[i]], &holds,
-                       err));
+            OJ_TRY(decide_pair(b->rows, w, &shape, index->place_of[feature[i]],
+                               &holds, err));
         else
             OJ_TRY(decide_if_valid(b->rows, w, &shape, feature[i],
                                    said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
@@ -1070,8 +1071,8 @@ static oj_status join_rows(struct predicate_batch *b, int n_threads,
 }
 
 /* Candidates from somebody else, if there is somebody who has them. */
-static oj_status screen(const struct predicate_batch *b, int *is_screened,
-                        struct oj_stats *stats, struct oj_error *err)
+static oj_status run_screen(const struct predicate_batch *b, int *is_screened,
+                            struct oj_stats *stats, struct oj_error *err)
 {
     struct predicate_index *index = b->index;
     const struct oj_screen *screen = index->options.screen;
@@ -1101,7 +1102,7 @@ static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
     OJ_TRY(oj_pair_filter_make(&index->relation, b->input, index->join_side,
                                &b->filter, err));
     OJ_TRY(prepare_workers(b, n_threads, err));
-    OJ_TRY(screen(b, &is_screened, stats, err));
+    OJ_TRY(run_screen(b, &is_screened, stats, err));
     start = oj_clock_seconds();
     if (!is_screened)
     {
@@ -1120,9 +1121,10 @@ static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_predicate(struct oj_index *wrapped,
+                                   const struct oj_flat *input,
+                                   struct oj_matches *out,
+                                   struct oj_stats *stats, struct oj_error *err)
 {
     struct predicate_batch b = {.index = (void *)wrapped, .input = input};
     oj_status status = run_batch(&b, out, stats, err);
@@ -1163,9 +1165,10 @@ static void free_side(struct oj_index *wrapped)
 }
 
 /* With a screen the side may never be needed. */
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_predicate_index(struct oj_index *wrapped,
+                                       const struct oj_index_args *args,
+                                       struct oj_stats *stats,
+                                       struct oj_error *err)
 {
     struct predicate_index *index = (void *)wrapped;
     double start = oj_clock_seconds();
@@ -1182,8 +1185,9 @@ static oj_status build(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_predicates(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -1194,6 +1198,6 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
                                                   .row_s = 380e-9};
 
 const struct oj_engine oj_cpu_predicate = {
-    "predicates", takes,       sizeof(struct predicate_index),
-    build,        join,        free_side,
-    free_batches, &points_cost};
+    "predicates",          takes_predicates,  sizeof(struct predicate_index),
+    build_predicate_index, join_by_predicate, free_side,
+    free_batches,          &points_cost};

@@ -22,9 +22,10 @@ static void free_side(struct oj_index *wrapped)
         index->module->quadrant_free(index->on_gpu);
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_cuda_quadrants(struct oj_index *wrapped,
+                                      const struct oj_index_args *args,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
@@ -44,9 +45,11 @@ static oj_status build(struct oj_index *wrapped,
                                          stats, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_cuda_quadrants(struct oj_index *wrapped,
+                                        const struct oj_flat *input,
+                                        struct oj_matches *out,
+                                        struct oj_stats *stats,
+                                        struct oj_error *err)
 {
     struct cuda_quadrant_index *index = (void *)wrapped;
     const struct oj_flat *join_side = index->args.join_side;
@@ -65,8 +68,8 @@ const struct oj_engine oj_cuda_quadrant_engine = {
     "cuda_quadrant",
     NULL,
     sizeof(struct cuda_quadrant_index),
-    build,
-    join,
+    build_cuda_quadrants,
+    join_by_cuda_quadrants,
     free_side,
     NULL,
     NULL};

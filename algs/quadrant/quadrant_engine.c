@@ -264,8 +264,8 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&index->boxes);
 }
 
-static oj_status build(struct quadrant_index *index, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_grid(struct quadrant_index *index,
+                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     struct quadrant_grid *grid = &index->grid;
@@ -301,7 +301,7 @@ static oj_status build_index(struct oj_index *wrapped,
                        "the plane, by the least distance and without a bound "
                        "from below");
     index->args = *args;
-    return build(index, stats, err);
+    return build_grid(index, stats, err);
 }
 
 /* --- a quadrant ----------------------------------------------------------- */
@@ -372,9 +372,10 @@ static int compare_lows(const void *a, const void *b)
 /* Lists, the nearest first, what may be among the k nearest features of some
  * point in box, looking farther and farther.  Where the points are far from one
  * another and share too few features, nothing is listed: worker->is_wide. */
-static oj_status grow(const struct quadrant_index *index,
-                      struct quadrant_worker *worker, const struct oj_box *box,
-                      struct oj_error *err)
+static oj_status list_near_features(const struct quadrant_index *index,
+                                    struct quadrant_worker *worker,
+                                    const struct oj_box *box,
+                                    struct oj_error *err)
 {
     const struct oj_boxes *boxes = &index->boxes;
     double most = index->args.relation.max_distance;
@@ -473,7 +474,7 @@ static oj_status answer_points(const struct quadrant_batch *batch, int thread,
     double start = oj_clock_seconds(), listed;
     worker->reach = index->reach;
     if (index->is_growing)
-        OJ_TRY(grow(index, worker, &box, err));
+        OJ_TRY(list_near_features(index, worker, &box, err));
     else
         OJ_TRY(list_features(index, worker, &box, err));
     listed = oj_clock_seconds();
@@ -588,9 +589,10 @@ static void end_batch(struct quadrant_batch *batch, struct oj_stats *stats)
     oj_quadrants_free(&batch->quadrants);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_quadrants(struct oj_index *wrapped,
+                                   const struct oj_flat *input,
+                                   struct oj_matches *out,
+                                   struct oj_stats *stats, struct oj_error *err)
 {
     struct quadrant_batch batch = {.index = (void *)wrapped};
     oj_status status;
@@ -600,7 +602,11 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     return status;
 }
 
-const struct oj_engine oj_quadrant_engine = {
-    "quadrant",  NULL, sizeof(struct quadrant_index),
-    build_index, join, free_side,
-    NULL,        NULL};
+const struct oj_engine oj_quadrant_engine = {"quadrant",
+                                             NULL,
+                                             sizeof(struct quadrant_index),
+                                             build_index,
+                                             join_by_quadrants,
+                                             free_side,
+                                             NULL,
+                                             NULL};

@@ -24,28 +24,28 @@
 
 /* --- vectors -------------------------------------------------------------- */
 
-static struct wide3 minus(struct wide3 a, struct wide3 b)
+static struct wide3 subtract_wide3(struct wide3 a, struct wide3 b)
 {
     return (struct wide3){a.x - b.x, a.y - b.y, a.z - b.z};
 }
 
-static long double dot(struct wide3 a, struct wide3 b)
+static long double dot_wide3(struct wide3 a, struct wide3 b)
 {
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-static struct wide3 cross(struct wide3 a, struct wide3 b)
+static struct wide3 cross_wide3(struct wide3 a, struct wide3 b)
 {
     return (struct wide3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z,
                           a.x * b.y - a.y * b.x};
 }
 
-static long double length(struct wide3 a)
+static long double length_of_wide3(struct wide3 a)
 {
-    return sqrtl(dot(a, a));
+    return sqrtl(dot_wide3(a, a));
 }
 
-static struct wide3 scaled(struct wide3 a, long double by)
+static struct wide3 scale_wide3(struct wide3 a, long double by)
 {
     return (struct wide3){a.x * by, a.y * by, a.z * by};
 }
@@ -53,7 +53,7 @@ static struct wide3 scaled(struct wide3 a, long double by)
 /* Straight through space. */
 static long double plain_chord(struct wide3 p, struct wide3 q)
 {
-    return length(minus(p, q));
+    return length_of_wide3(subtract_wide3(p, q));
 }
 
 static struct wide3 vector_of(double longitude, double latitude)
@@ -64,30 +64,30 @@ static struct wide3 vector_of(double longitude, double latitude)
 }
 
 /* Between unit vectors; good at any angle. */
-static long double angle(struct wide3 a, struct wide3 b)
+static long double angle_between(struct wide3 a, struct wide3 b)
 {
-    return atan2l(length(cross(a, b)), dot(a, b));
+    return atan2l(length_of_wide3(cross_wide3(a, b)), dot_wide3(a, b));
 }
 
 /* The nearest point to p of the arc a -> b. */
 static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
                                    struct wide3 b)
 {
-    struct wide3 end = dot(p, a) > dot(p, b) ? a : b;
-    struct wide3 n = cross(a, minus(b, a)), foot;
-    long double n_length = length(n), foot_length;
+    struct wide3 end = dot_wide3(p, a) > dot_wide3(p, b) ? a : b;
+    struct wide3 n = cross_wide3(a, subtract_wide3(b, a)), foot;
+    long double n_length = length_of_wide3(n), foot_length;
     /* near p, dot says little */
     if (plain_chord(p, a) != plain_chord(p, b))
         end = plain_chord(p, a) < plain_chord(p, b) ? a : b;
     if (!(n_length > NOTHING))
         return end;
-    n = scaled(n, 1 / n_length);
-    foot = minus(p, scaled(n, dot(n, p)));
-    foot_length = length(foot);
-    if (!(foot_length > NOTHING) || dot(cross(a, foot), n) < 0 ||
-        dot(cross(foot, b), n) < 0)
+    n = scale_wide3(n, 1 / n_length);
+    foot = subtract_wide3(p, scale_wide3(n, dot_wide3(n, p)));
+    foot_length = length_of_wide3(foot);
+    if (!(foot_length > NOTHING) || dot_wide3(cross_wide3(a, foot), n) < 0 ||
+        dot_wide3(cross_wide3(foot, b), n) < 0)
         return end;
-    return scaled(foot, 1 / foot_length);
+    return scale_wide3(foot, 1 / foot_length);
 }
 
 /* --- rings ---------------------------------------------------------------- */
@@ -103,9 +103,9 @@ static struct wide3 middle_of(const struct wide3 *at, int64_t first,
         sum.y += at[v].y;
         sum.z += at[v].z;
     }
-    if (!(length(sum) > 1e-9L * (long double)(end - first)))
+    if (!(length_of_wide3(sum) > 1e-9L * (long double)(end - first)))
         return (struct wide3){0, 0, 1};
-    return scaled(sum, 1 / length(sum));
+    return scale_wide3(sum, 1 / length_of_wide3(sum));
 }
 
 /* The angle through which ring turns around the axis of p, in full turns. */
@@ -116,7 +116,8 @@ static long turns_around(const struct wide3 *at, int64_t first, int64_t last,
     for (int64_t v = first; v < last; v++)
     {
         struct wide3 a = at[v], b = at[v + 1];
-        sum += atan2l(dot(p, cross(a, b)), dot(a, b) - dot(p, a) * dot(p, b));
+        sum += atan2l(dot_wide3(p, cross_wide3(a, b)),
+                      dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
     }
     return lroundl(sum / (2 * PI));
 }
@@ -125,17 +126,19 @@ static long turns_around(const struct wide3 *at, int64_t first, int64_t last,
 static int arcs_cross(struct wide3 p, struct wide3 q, struct wide3 a,
                       struct wide3 b)
 {
-    struct wide3 m = cross(p, q), n = cross(a, minus(b, a)), at;
-    if ((dot(m, a) >= 0) == (dot(m, b) >= 0))
+    struct wide3 m = cross_wide3(p, q),
+                 n = cross_wide3(a, subtract_wide3(b, a)), at;
+    if ((dot_wide3(m, a) >= 0) == (dot_wide3(m, b) >= 0))
         return 0;
-    at = cross(m, n);
-    if (dot(at, a) + dot(at, b) < 0)
-        at = scaled(at, -1);
-    return dot(cross(p, at), m) > 0 && dot(cross(at, q), m) > 0;
+    at = cross_wide3(m, n);
+    if (dot_wide3(at, a) + dot_wide3(at, b) < 0)
+        at = scale_wide3(at, -1);
+    return dot_wide3(cross_wide3(p, at), m) > 0 &&
+           dot_wide3(cross_wide3(at, q), m) > 0;
 }
 
-static int crossings(const struct wide3 *at, int64_t first, int64_t last,
-                     struct wide3 p, struct wide3 q)
+static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
+                           struct wide3 p, struct wide3 q)
 {
     int n = 0;
     for (int64_t v = first; v < last; v++)
@@ -144,14 +147,14 @@ static int crossings(const struct wide3 *at, int64_t first, int64_t last,
 }
 
 /* A point some degrees from p. */
-static struct wide3 beside(struct wide3 p)
+static struct wide3 point_beside(struct wide3 p)
 {
     struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
     axis.y = axis.x == 0;
-    w = cross(p, axis);
-    w = scaled(w, 0.1L / length(w));
+    w = cross_wide3(p, axis);
+    w = scale_wide3(w, 0.1L / length_of_wide3(w));
     w = (struct wide3){p.x + w.x, p.y + w.y, p.z + w.z};
-    return scaled(w, 1 / length(w));
+    return scale_wide3(w, 1 / length_of_wide3(w));
 }
 
 static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
@@ -167,13 +170,13 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
     if (farthest * farthest < WIDE)
         return plain_chord(p, middle) <= farthest &&
                turns_around(side->at, first, last, p) % 2 != 0;
-    opposite = scaled(middle, -1);
+    opposite = scale_wide3(middle, -1);
     if (plain_chord(p, middle) > 1e-6L)
-        return crossings(side->at, first, last, p, opposite) % 2 != 0;
+        return count_crossings(side->at, first, last, p, opposite) % 2 != 0;
     /* every way there is as short: first a step aside */
-    by = beside(middle);
-    return (crossings(side->at, first, last, p, by) +
-            crossings(side->at, first, last, by, opposite)) %
+    by = point_beside(middle);
+    return (count_crossings(side->at, first, last, p, by) +
+            count_crossings(side->at, first, last, by, opposite)) %
                2 !=
            0;
 }
@@ -198,9 +201,9 @@ static double plain_metres(const struct oj_plain_sphere *side, int64_t feature,
                            int to_interior, struct wide3 p)
 {
     const struct oj_flat *flat = side->flat;
-    struct wide3 best = scaled(p, -1);
+    struct wide3 best = scale_wide3(p, -1);
     if (oj_flat_is_points(flat))
-        return (double)(angle(p, side->at[feature]) * PLAIN_RADIUS);
+        return (double)(angle_between(p, side->at[feature]) * PLAIN_RADIUS);
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
     {
@@ -220,7 +223,7 @@ static double plain_metres(const struct oj_plain_sphere *side, int64_t feature,
             } while (++v < last);
         }
     }
-    return (double)(angle(p, best) * PLAIN_RADIUS);
+    return (double)(angle_between(p, best) * PLAIN_RADIUS);
 }
 
 /* A ball in space that holds a feature: its radius, < 0 where the feature joins
@@ -303,7 +306,7 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
 double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
                                 const struct oj_plain_sphere *b, int64_t w)
 {
-    return (double)(angle(a->at[v], b->at[w]) * PLAIN_RADIUS);
+    return (double)(angle_between(a->at[v], b->at[w]) * PLAIN_RADIUS);
 }
 
 double oj_plain_sphere_directed(const struct oj_plain_sphere *a,

@@ -383,14 +383,15 @@ struct box_batch
     struct oj_error *err;
 };
 
-static oj_status look(const struct box_batch *run)
+static oj_status check_cancelled(const struct box_batch *run)
 {
     return oj_check_cancel(run->index->args.options.cancel, run->err);
 }
 
 /* The features whose box intersects window; where features apart may be pairs,
  * every feature that has a box. */
-static oj_status find(struct box_batch *run, const struct oj_box *window)
+static oj_status find_in_window(struct box_batch *run,
+                                const struct oj_box *window)
 {
     const struct box_index *index = run->index;
     const struct oj_boxes *boxes = &index->boxes;
@@ -514,8 +515,8 @@ static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
 }
 
 /* YES where the pair counts; *distance where the join has one. */
-static enum oj_geos_verdict ask(struct box_batch *run, int64_t row,
-                                int64_t feature, double *distance)
+static enum oj_geos_verdict ask_geos(struct box_batch *run, int64_t row,
+                                     int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_relation *relation = &index->args.relation;
@@ -563,11 +564,11 @@ static oj_status take_undecided(struct box_batch *run, int64_t row,
     return OJ_OK;
 }
 
-static oj_status decide(struct box_batch *run, int64_t row, int32_t feature,
-                        double at_least)
+static oj_status decide_candidate(struct box_batch *run, int64_t row,
+                                  int32_t feature, double at_least)
 {
     double distance;
-    switch (ask(run, row, feature, &distance))
+    switch (ask_geos(run, row, feature, &distance))
     {
         case OJ_GEOS_NO:
             return OJ_OK;
@@ -608,9 +609,9 @@ static oj_status decide_found(struct box_batch *run, int64_t row,
         if ((at_least > run->ranking.bound && !is_plain) ||
             !oj_pair_may_count(&run->filter, row, feature))
             continue;
-        OJ_TRY(look(run));
+        OJ_TRY(check_cancelled(run));
         run->n_candidates++;
-        OJ_TRY(decide(run, row, feature, at_least));
+        OJ_TRY(decide_candidate(run, row, feature, at_least));
     }
     oj_ranking_finish(&run->ranking);
     return OJ_OK;
@@ -658,13 +659,13 @@ static oj_status join_together(struct box_batch *run, int64_t first,
     }
     if (oj_box_is_empty(&all))
         return OJ_OK;
-    OJ_TRY(find(run, &all));
+    OJ_TRY(find_in_window(run, &all));
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
         double reach = window_reach(run, most_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
-        OJ_TRY(look(run));
+        OJ_TRY(check_cancelled(run));
         if (reach < 0.0)
             continue;
         OJ_TRY(decide_found(run, row, &window));
@@ -688,8 +689,8 @@ static oj_status join_wide(struct box_batch *run, int64_t row)
     while (!is_settled)
     {
         struct oj_box window = oj_box_around(box, reach);
-        OJ_TRY(look(run));
-        OJ_TRY(find(run, &window));
+        OJ_TRY(check_cancelled(run));
+        OJ_TRY(find_in_window(run, &window));
         OJ_TRY(decide_found(run, row, &window));
         kth = oj_ranking_kth_distance(&run->ranking);
         if (kth < INFINITY)
@@ -777,9 +778,10 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_tree(struct oj_index *wrapped,
+                              const struct oj_flat *input,
+                              struct oj_matches *out, struct oj_stats *stats,
+                              struct oj_error *err)
 {
     struct box_index *index = (void *)wrapped;
     struct box_batch run = {
@@ -841,7 +843,7 @@ static oj_status make_sphere(struct box_index *index, struct oj_error *err)
 }
 
 /* The tree, and what GEOS is asked with. */
-static oj_status build(struct box_index *index, struct oj_error *err)
+static oj_status build_tree(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     const double *own = index->args.join_side->max_distance;
@@ -894,7 +896,7 @@ static oj_status build_with(const struct box_library *library,
     index->library = library;
     index->visit = visit;
     index->args = *args;
-    OJ_TRY(build(index, err));
+    OJ_TRY(build_tree(index, err));
     stats->index_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -907,8 +909,9 @@ static oj_status build_with(const struct box_library *library,
         return build_with(&(library), visit, #name, args, index, stats, err);  \
     }                                                                          \
     const struct oj_engine oj_##name##_engine = {                              \
-        #name, NULL, sizeof(struct box_index), index_##name, join, free_side,  \
-        NULL,  NULL};
+        #name,        NULL,         sizeof(struct box_index),                  \
+        index_##name, join_by_tree, free_side,                                 \
+        NULL,         NULL};
 
 TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
 TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)

@@ -18,8 +18,9 @@ struct relate
     int n_to_look;
 };
 
-static void add(struct oj_matrix *matrix, int figure, enum oj_matrix_place own,
-                enum oj_matrix_place other, int dimension)
+static void add_to_matrix(struct oj_matrix *matrix, int figure,
+                          enum oj_matrix_place own, enum oj_matrix_place other,
+                          int dimension)
 {
     if (figure == 0)
         oj_matrix_add(matrix, own, other, dimension);
@@ -109,19 +110,19 @@ static void add_apart(struct relate *r, int figure, double x, double y,
     const struct oj_figure *f = r->side[figure];
     struct oj_matrix *m = r->matrix;
     if (is_kind(f, OJ_PART_POINT))
-        add(m, figure, OJ_PLACE_INTERIOR, other, 0);
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 0);
     else if (is_kind(f, OJ_PART_LINE))
     {
-        add(m, figure, OJ_PLACE_INTERIOR, other, 1);
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
         if (oj_spots_have(&f->ends, x, y))
-            add(m, figure, OJ_PLACE_BOUNDARY, other, 0);
+            add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
     {
-        add(m, figure, OJ_PLACE_INTERIOR, other, 2);
-        add(m, figure, OJ_PLACE_BOUNDARY, other, 1);
+        add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 2);
+        add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 1);
     }
-    add(m, figure, OJ_PLACE_EXTERIOR, other, 2);
+    add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
 /* One vertex of a simple shape. */
@@ -201,9 +202,9 @@ static int needs_no_crossing(const struct relate *r)
     }
     else
     {
-        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
-        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
-        add(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_INTERIOR, 1);
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_EXTERIOR, 1);
+        add_to_matrix(&more, line, OJ_PLACE_INTERIOR, OJ_PLACE_BOUNDARY, 0);
     }
     return memcmp(&more, r->matrix, sizeof more) == 0;
 }

@@ -298,7 +298,7 @@ static int exact_cross(const struct oj_edge *e, const struct oj_edge *f)
 }
 
 /* Sign of the point left (1) or right (-1) of the line of e. */
-static int orientation(const struct oj_edge *e, double x, double y)
+static int orientation_of_point(const struct oj_edge *e, double x, double y)
 {
     struct oj_edge from_a = {e->ax, e->ay, x, y, 0, OJ_EDGE_LINE};
     double left = (e->ax - x) * (e->by - y), right = (e->ay - y) * (e->bx - x);
@@ -329,8 +329,8 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
         return sign_of(det);
     if (is_same_edge(e, f)) /* the borders of neighbours */
         return 0;
-    side = orientation(e, f->bx, f->by);
-    return side != 0 ? side : -orientation(e, f->ax, f->ay);
+    side = orientation_of_point(e, f->bx, f->by);
+    return side != 0 ? side : -orientation_of_point(e, f->ax, f->ay);
 }
 
 /* On which side of edge e the point is in which p and q cross.  With the point
@@ -367,7 +367,7 @@ static int node_side(const struct oj_node *node, const struct oj_edge *e)
 {
     double dx, dy, det, size;
     if (node->cross[0] == NULL)
-        return orientation(e, node->x, node->y);
+        return orientation_of_point(e, node->x, node->y);
     if (e == node->cross[0] || e == node->cross[1])
         return 0;
     dx = e->bx - e->ax;
@@ -397,7 +397,7 @@ static int compare_x(const struct oj_node *node, double v)
     return (node->x > v) - (node->x < v);
 }
 
-static double largest(const struct oj_edge *e)
+static double largest_coordinate(const struct oj_edge *e)
 {
     return oj_larger(oj_larger(fabs(e->ax), fabs(e->bx)),
                      oj_larger(fabs(e->ay), fabs(e->by)));
@@ -411,7 +411,7 @@ struct oj_node oj_node_of_crossing(const struct oj_edge *e,
     double fx = f->bx - f->ax, fy = f->by - f->ay;
     double w = ex * fy - ey * fx;
     double t = ((f->ax - e->ax) * fy - (f->ay - e->ay) * fx) / w;
-    double size = oj_larger(largest(e), largest(f));
+    double size = oj_larger(largest_coordinate(e), largest_coordinate(f));
     double spread = (fabs(ex) + fabs(ey)) * (fabs(fx) + fabs(fy)) / fabs(w);
     if (!(t >= 0.0 && t <= 1.0) || !(spread < 1e10) || !(size > 1e-280))
         return node;
@@ -531,9 +531,9 @@ OJ_INLINE const struct oj_edge *next_edge(const struct oj_figure *f,
 }
 
 /* Casts the ray, and lists the edges that contain the node. */
-static oj_status cast(struct oj_figure *f, int figure,
-                      const struct oj_node *node, struct oj_node_scratch *s,
-                      int *is_vertex, struct oj_error *err)
+static oj_status cast_ray(struct oj_figure *f, int figure,
+                          const struct oj_node *node, struct oj_node_scratch *s,
+                          int *is_vertex, struct oj_error *err)
 {
     struct node_band near = band_of_node(f, node);
     memset(f->is_on, 0, (size_t)f->n_groups);
@@ -739,8 +739,8 @@ oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
 {
     *is_vertex = 0;
     s->n_rays = 0;
-    OJ_TRY(cast(a, 0, node, s, is_vertex, err));
-    OJ_TRY(cast(b, 1, node, s, is_vertex, err));
+    OJ_TRY(cast_ray(a, 0, node, s, is_vertex, err));
+    OJ_TRY(cast_ray(b, 1, node, s, is_vertex, err));
     if (*is_vertex && node->cross[0] != NULL)
         return OJ_OK;
     sort_rays(s);
@@ -759,7 +759,7 @@ static oj_status look_around(struct oj_figure *f, double x, double y,
     int32_t n_on = 0;
     int is_vertex;
     s->n_rays = 0;
-    OJ_TRY(cast(f, 0, &node, s, &is_vertex, err));
+    OJ_TRY(cast_ray(f, 0, &node, s, &is_vertex, err));
     sort_rays(s);
     for (int32_t g = 0; g < f->n_groups; g++)
         n_on += f->is_on[g] && (group < 0 || g == group);

@@ -91,7 +91,7 @@ static int is_in_file(uint64_t offset, uint64_t n_bytes, uint64_t size)
     return offset <= size && n_bytes <= size - offset;
 }
 
-static int reads(int file, void *out, size_t n_bytes, uint64_t offset)
+static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
 {
     return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
 }
@@ -102,15 +102,15 @@ static int is_whole(int file, uint64_t size)
 {
     ElfW(Ehdr) header;
     ElfW(Phdr) segment[MAX_SEGMENTS];
-    if (!reads(file, &header, sizeof header, 0) ||
+    if (!read_at_offset(file, &header, sizeof header, 0) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
         header.e_ident[EI_CLASS] !=
             (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
         header.e_type != ET_DYN || header.e_phnum == 0 ||
         header.e_phnum > MAX_SEGMENTS ||
         header.e_phentsize != sizeof segment[0] ||
-        !reads(file, segment, header.e_phnum * sizeof segment[0],
-               header.e_phoff))
+        !read_at_offset(file, segment, header.e_phnum * sizeof segment[0],
+                        header.e_phoff))
         return 0;
     for (int i = 0; i < header.e_phnum; i++)
     {
@@ -177,7 +177,7 @@ static oj_status open_module(const char *path, const struct oj_gpu_module **out,
     return OJ_OK;
 }
 
-static void load(void)
+static void load_module(void)
 {
     char path[PATH_SIZE];
     find_module(path);
@@ -194,7 +194,7 @@ void oj_gpu_advise(struct oj_error *why, const char *advice)
 
 oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 {
-    pthread_once(&once, load);
+    pthread_once(&once, load_module);
     if (loaded == NULL)
         return oj_fail(err, why_not.status, "%s", why_not.message);
     *out = loaded;

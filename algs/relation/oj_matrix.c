@@ -19,7 +19,7 @@ int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern)
 }
 
 /* The greatest of three places, 0 to 2; -1: all are empty. */
-static int dimension(char a, char b, char c)
+static int greatest_dimension(char a, char b, char c)
 {
     char most = 'F';
     const char all[3] = {a, b, c};
@@ -31,7 +31,7 @@ static int dimension(char a, char b, char c)
     return most == 'F' ? -1 : most - '0';
 }
 
-static int crosses(const struct oj_matrix *m, int dim_a, int dim_b)
+static int matrix_crosses(const struct oj_matrix *m, int dim_a, int dim_b)
 {
     if (dim_a < dim_b)
         return oj_matrix_fits(m, "T*T******");
@@ -40,7 +40,7 @@ static int crosses(const struct oj_matrix *m, int dim_a, int dim_b)
     return dim_a == 1 && oj_matrix_fits(m, "0********");
 }
 
-static int overlaps(const struct oj_matrix *m, int dim_a, int dim_b)
+static int matrix_overlaps(const struct oj_matrix *m, int dim_a, int dim_b)
 {
     if (dim_a != dim_b)
         return 0;
@@ -57,8 +57,8 @@ int oj_matrix_holds(const struct oj_matrix *m,
                     const struct oj_relation *relation)
 {
     const char *pattern = oj_op_get(relation->op)->pattern;
-    int dim_a = dimension(m->at[0], m->at[1], m->at[2]);
-    int dim_b = dimension(m->at[0], m->at[3], m->at[6]);
+    int dim_a = greatest_dimension(m->at[0], m->at[1], m->at[2]);
+    int dim_b = greatest_dimension(m->at[0], m->at[3], m->at[6]);
     switch (relation->op)
     {
         case OJ_OP_INTERSECTS:
@@ -69,9 +69,9 @@ int oj_matrix_holds(const struct oj_matrix *m,
             return m->at[0] == 'F' && has_common_point(m) &&
                    (dim_a > 0 || dim_b > 0);
         case OJ_OP_CROSSES:
-            return crosses(m, dim_a, dim_b);
+            return matrix_crosses(m, dim_a, dim_b);
         case OJ_OP_OVERLAPS:
-            return overlaps(m, dim_a, dim_b);
+            return matrix_overlaps(m, dim_a, dim_b);
         case OJ_OP_COVEREDBY:
         case OJ_OP_COVERS:
             return has_common_point(m) && oj_matrix_fits(m, pattern);

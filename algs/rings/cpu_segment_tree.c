@@ -123,7 +123,7 @@ static void fill_features(int64_t task, int thread, void *user)
     visit_features(b, task, b->first_item[task], 1);
 }
 
-static int64_t scan(int64_t n, int64_t *counts)
+static int64_t scan_counts(int64_t n, int64_t *counts)
 {
     for (int64_t i = 0; i < n; i++)
         counts[i + 1] += counts[i];
@@ -142,7 +142,7 @@ static oj_status list_items(struct segments_build *b, int n_threads,
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
     OJ_NEW_ZEROED(b->length, n_tasks, err);
     oj_parallel_for(n_threads, n_tasks, count_features, b);
-    b->segments->n_segments = scan(n_tasks, b->first_item);
+    b->segments->n_segments = scan_counts(n_tasks, b->first_item);
     if (b->segments->n_segments > INT32_MAX ||
         b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -155,7 +155,7 @@ static oj_status list_items(struct segments_build *b, int n_threads,
         b->fat = 4.0 * length / (double)b->segments->n_segments;
     memset(b->first_item, 0, (size_t)(n_tasks + 1) * sizeof *b->first_item);
     oj_parallel_for(n_threads, n_tasks, count_features, b);
-    b->n_items = scan(n_tasks, b->first_item);
+    b->n_items = scan_counts(n_tasks, b->first_item);
     OJ_NEW(b->item, b->n_items, err);
     OJ_NEW(b->x, b->n_items, err);
     OJ_NEW(b->y, b->n_items, err);

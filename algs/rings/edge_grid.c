@@ -91,8 +91,8 @@ static int64_t chain_at(const struct oj_edge_chains *c, int64_t i, int64_t *n)
     return c->offset == NULL ? 0 : c->offset[i] - c->offset[0];
 }
 
-static oj_status fill(struct oj_edge_grid *g, struct oj_edge_raster *r,
-                      struct oj_error *err)
+static oj_status fill_edge_grid(struct oj_edge_grid *g,
+                                struct oj_edge_raster *r, struct oj_error *err)
 {
     int64_t n_words = g->n_words * g->ny, n;
     int is_usable = 1;
@@ -135,7 +135,7 @@ oj_status oj_edge_grid_build(struct oj_edge_grid *g,
     g->kernel = oj_ring_kernel();
     if (!choose_cells(g, extent, fineness))
         return OJ_OK;
-    status = fill(g, &raster, err);
+    status = fill_edge_grid(g, &raster, err);
     oj_free(raster.run);
     if (status != OJ_OK)
         oj_edge_grid_free(g);
@@ -216,7 +216,8 @@ OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
 }
 
 /* All rings, edge by edge. */
-static enum oj_location walk(const struct oj_edge_grid *g, double px, double py)
+static enum oj_location walk_all_rings(const struct oj_edge_grid *g, double px,
+                                       double py)
 {
     int odd = 0;
     for (int64_t i = 0; i < g->chains.n; i++)
@@ -240,7 +241,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     int64_t row;
     int odd, unclear;
     if (g->n_words == 0)
-        return walk(g, px, py);
+        return walk_all_rings(g, px, py);
     run = g->first_run[rank];
     end = g->first_run[rank + 1];
     odd = (int)(g->word[cell / 64].inside >> cell % 64 & 1);
@@ -276,7 +277,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
         }
     }
     if (unclear)
-        return walk(g, px, py);
+        return walk_all_rings(g, px, py);
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 

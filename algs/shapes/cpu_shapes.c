@@ -107,20 +107,20 @@ struct shapes_build
     double *x, *y;           /* [features] middles */
 };
 
-static double middle(double a, double b)
+static double middle_of(double a, double b)
 {
     return 0.5 * a + 0.5 * b;
 }
 
-static void measure(int64_t first, int64_t end, void *user)
+static void measure_features(int64_t first, int64_t end, void *user)
 {
     struct shapes_build *b = user;
     for (int64_t f = first; f < end; f++)
     {
         struct oj_box box = oj_box_of_feature(b->side->flat, f);
         b->box[f] = box;
-        b->x[f] = oj_box_is_empty(&box) ? NAN : middle(box.x0, box.x1);
-        b->y[f] = oj_box_is_empty(&box) ? NAN : middle(box.y0, box.y1);
+        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.x0, box.x1);
+        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.y0, box.y1);
     }
 }
 
@@ -224,7 +224,7 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     OJ_NEW(b->tree_box, n, err);
     OJ_NEW(b->x, n, err);
     OJ_NEW(b->y, n, err);
-    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure, b);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
     OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
     OJ_TRY(build_parts_of_mixed(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
@@ -358,21 +358,21 @@ struct box_query
     float low_x, low_y, high_x, high_y;
 };
 
-static float relative(double v, double origin, double scale)
+static float relative_to_frame(double v, double origin, double scale)
 {
     double f = (v - origin) * scale;
     return (float)(f > 1e38 ? 1e38 : f < -1e38 ? -1e38 : f);
 }
 
-static float up(double v, double origin, double scale)
+static float round_up_in_frame(double v, double origin, double scale)
 {
-    float f = relative(v, origin, scale);
+    float f = relative_to_frame(v, origin, scale);
     return f + (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-static float down(double v, double origin, double scale)
+static float round_down_in_frame(double v, double origin, double scale)
 {
-    float f = relative(v, origin, scale);
+    float f = relative_to_frame(v, origin, scale);
     return f - (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
@@ -382,15 +382,19 @@ static struct box_query make_query(const struct oj_tree *t,
 {
     int covers = test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS;
     struct box_query q;
-    q.low_x = up(covers ? box->x0 : box->x1, t->origin_x, t->scale);
-    q.low_y = up(covers ? box->y0 : box->y1, t->origin_y, t->scale);
-    q.high_x = down(covers ? box->x1 : box->x0, t->origin_x, t->scale);
-    q.high_y = down(covers ? box->y1 : box->y0, t->origin_y, t->scale);
+    q.low_x =
+        round_up_in_frame(covers ? box->x0 : box->x1, t->origin_x, t->scale);
+    q.low_y =
+        round_up_in_frame(covers ? box->y0 : box->y1, t->origin_y, t->scale);
+    q.high_x =
+        round_down_in_frame(covers ? box->x1 : box->x0, t->origin_x, t->scale);
+    q.high_y =
+        round_down_in_frame(covers ? box->y1 : box->y0, t->origin_y, t->scale);
     return q;
 }
 
-static int passes(enum oj_box_test test, const struct oj_box *found,
-                  const struct oj_box *asked)
+static int box_passes(enum oj_box_test test, const struct oj_box *found,
+                      const struct oj_box *asked)
 {
     switch (test)
     {
@@ -499,7 +503,7 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
             else
             {
                 found->at[found->n] = (int32_t)entry;
-                found->n += passes(test, &side->shape[entry].box, box);
+                found->n += box_passes(test, &side->shape[entry].box, box);
             }
         }
     }

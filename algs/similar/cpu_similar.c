@@ -47,9 +47,10 @@ static int64_t count_tokens(const struct oj_token_sets *sets)
     return n;
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_similar_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     struct similar_index *self = (void *)wrapped;
     struct similar_side *side = &self->side;
@@ -396,7 +397,8 @@ static double count_entries(const struct oj_text_condition *condition,
     {
         int64_t first = sets->offset[row], size = sets->size[row];
         int64_t unknown = size - (sets->offset[row + 1] - first);
-        for (int64_t t = size > 0 ? prefix_of(condition, size) - unknown : 0;
+        for (int64_t t = size > 0 ? oj_similar_prefix(condition, size) - unknown
+                                  : 0;
              t > 0; t--)
         {
             /* each meets those before, twice: as either side */
@@ -444,7 +446,7 @@ static const struct oj_engine_cost cost = {.expect = expect};
     const struct oj_engine oj_cpu_##name = {text,                              \
                                             oj_similar_takes,                  \
                                             sizeof(struct similar_index),      \
-                                            build,                             \
+                                            build_similar_index,               \
                                             name##_join,                       \
                                             free_side,                         \
                                             free_batches,                      \

@@ -50,6 +50,10 @@ struct similar_side
     struct similar_entry *entry;
 };
 
+/* How many first tokens of a set of that size every partner has one of. */
+int64_t oj_similar_prefix(const struct oj_text_condition *condition,
+                          int64_t size);
+
 OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,
                                            struct oj_error *err);

@@ -59,9 +59,10 @@ static oj_status count_open(struct similar_batch *b, int thread,
 /* ---- a token ------------------------------------------------------------- */
 
 /* The features that have the token, and their bits side by side. */
-static oj_status spread(const struct similar_batch *b, struct similar_worker *w,
-                        int64_t token, struct feature_list *list,
-                        struct oj_error *err)
+static oj_status spread_token_bits(const struct similar_batch *b,
+                                   struct similar_worker *w, int64_t token,
+                                   struct feature_list *list,
+                                   struct oj_error *err)
 {
     const struct similar_side *side = &b->self->side;
     const int64_t *offset = side->offset + 2 * token;
@@ -181,7 +182,7 @@ static oj_status join_token(struct similar_batch *b, int thread, int64_t token,
     struct feature_list list;
     if (offset[2] == offset[0])
         return OJ_OK;
-    OJ_TRY(spread(b, &b->worker[thread], token, &list, err));
+    OJ_TRY(spread_token_bits(b, &b->worker[thread], token, &list, err));
     for (int i = 0; i < 2 && list.n > 0; i++)
         OJ_TRY(join_list(b, thread, b->input->entry + offset[i],
                          offset[i + 1] - offset[i], (uint32_t)token, &list,

@@ -86,9 +86,8 @@ int64_t oj_similar_class_at(const struct similar_side *side, int64_t i)
 
 /* ---- by token ------------------------------------------------------------ */
 
-/* First tokens of a set of so many that are enough for any partner. */
-static int64_t prefix_of(const struct oj_text_condition *condition,
-                         int64_t size)
+int64_t oj_similar_prefix(const struct oj_text_condition *condition,
+                          int64_t size)
 {
     int64_t low = 1, high = size; /* the smallest partner */
     while (low < high)
@@ -134,7 +133,8 @@ static void walk_prefixes(struct similar_side *side,
 {
     for (int64_t c = 0; c < side->n_classes; c++)
     {
-        int64_t size = side->class_size[c], prefix = prefix_of(condition, size);
+        int64_t size = side->class_size[c],
+                prefix = oj_similar_prefix(condition, size);
         int64_t of_equals =
             size - oj_text_least_common(condition, size, size) + 1;
         for (int64_t i = side->class_start[c]; i < side->class_start[c + 1];

@@ -72,9 +72,11 @@ static int zlists_takes(const struct oj_relation *relation,
     return relation->n_similar == 0;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_cuda_lists(struct oj_index *wrapped,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     struct cuda_lists_index *index = (void *)wrapped;
     struct oj_pair_filter filter;
@@ -87,7 +89,7 @@ const struct oj_engine oj_cuda_lists_engine = {"cuda_lists",
                                                oj_similar_takes,
                                                sizeof(struct cuda_lists_index),
                                                build_lists,
-                                               join,
+                                               join_by_cuda_lists,
                                                free_side,
                                                NULL,
                                                NULL};
@@ -97,12 +99,16 @@ const struct oj_engine oj_cuda_size_blocks_engine = {
     oj_similar_takes,
     sizeof(struct cuda_lists_index),
     build_blocks,
-    join,
+    join_by_cuda_lists,
     free_side,
     NULL,
     NULL};
 
-const struct oj_engine oj_cuda_zlists_engine = {
-    "cuda_zlists", zlists_takes, sizeof(struct cuda_lists_index),
-    build_zlists,  join,         free_side,
-    NULL,          NULL};
+const struct oj_engine oj_cuda_zlists_engine = {"cuda_zlists",
+                                                zlists_takes,
+                                                sizeof(struct cuda_lists_index),
+                                                build_zlists,
+                                                join_by_cuda_lists,
+                                                free_side,
+                                                NULL,
+                                                NULL};

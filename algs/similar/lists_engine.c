@@ -23,9 +23,9 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->feature);
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_lists(struct oj_index *wrapped,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     struct lists_index *self = (void *)wrapped;
     double start = oj_clock_seconds();
@@ -103,9 +103,10 @@ static oj_status join_rows(const struct lists_index *self,
     return oj_similar_rows_answer(rows, input, out, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_by_lists(struct oj_index *wrapped,
+                               const struct oj_flat *input,
+                               struct oj_matches *out, struct oj_stats *stats,
+                               struct oj_error *err)
 {
     struct oj_similar_rows rows = {0};
     double start = oj_clock_seconds();
@@ -121,8 +122,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 const struct oj_engine oj_lists_engine = {"inverted lists",
                                           oj_similar_takes,
                                           sizeof(struct lists_index),
-                                          build,
-                                          join,
+                                          build_lists,
+                                          join_by_lists,
                                           free_side,
                                           NULL,
                                           NULL};

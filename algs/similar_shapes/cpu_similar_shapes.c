@@ -53,15 +53,16 @@ struct shape_index
     struct shape_search *search; /* [n_threads] */
 };
 
-static struct shape_index *own(struct oj_distance_index *shared)
+static struct shape_index *shape_index_of(struct oj_distance_index *shared)
 {
     return (struct shape_index *)(void *)shared;
 }
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_similar_shapes(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -183,7 +184,7 @@ static oj_status build_side(const struct oj_distance_index *index,
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct shape_index *self = own(shared);
+    struct shape_index *self = shape_index_of(shared);
     enum oj_distance_kind kind = shared->relation.distance;
     struct oj_order order = {0};
     oj_status status;
@@ -216,7 +217,7 @@ static void free_side(struct oj_index *wrapped)
 
 /* --- one row -------------------------------------------------------------- */
 
-static double gap(int n_dims, const double *a, const double *b)
+static double gap_of_sides(int n_dims, const double *a, const double *b)
 {
     double most = 0.0;
     for (int d = 0; d < n_dims; d++)
@@ -232,13 +233,13 @@ static double gap(int n_dims, const double *a, const double *b)
 static double bound_of(const struct shape_index *self, const double *around,
                        const double *box)
 {
-    double bound = gap(self->n_dims, around, box);
+    double bound = gap_of_sides(self->n_dims, around, box);
     return is_on_sphere(&self->shared) ? bound * bound : bound;
 }
 
-static oj_status push(const struct shape_index *self,
-                      struct shape_search *search, int level, int64_t node,
-                      double most, struct oj_error *err)
+static oj_status push_node(const struct shape_index *self,
+                           struct shape_search *search, int level, int64_t node,
+                           double most, struct oj_error *err)
 {
     struct oj_box_child child = {
         bound_of(self, search->around,
@@ -257,7 +258,7 @@ static oj_status push(const struct shape_index *self,
     return OJ_OK;
 }
 
-static struct oj_box_child pop(struct shape_search *search)
+static struct oj_box_child pop_node(struct shape_search *search)
 {
     struct oj_box_child *open = search->open, first = open[0];
     int64_t n = --search->n_open, at = 0, child;
@@ -276,9 +277,10 @@ static struct oj_box_child pop(struct shape_search *search)
 
 /* The square of the distance of a pair, or anything above limit2.  The Frechet
  * distance is at least the Hausdorff distance of the vertices. */
-static oj_status measure2(struct shape_index *self, struct shape_search *search,
-                          int64_t row, int64_t feature, double limit2,
-                          double *out, struct oj_error *err)
+static oj_status measure_pair2(struct shape_index *self,
+                               struct shape_search *search, int64_t row,
+                               int64_t feature, double limit2, double *out,
+                               struct oj_error *err)
 {
     struct oj_shape_scratch *scratch = &search->scratch;
     double d2 = 0.0;
@@ -297,7 +299,7 @@ static oj_status measure2(struct shape_index *self, struct shape_search *search,
 
 /* Few more candidates than k are kept unsorted: each may make the bound
  * smaller, which saves more than the sorting costs. */
-static void tighten(struct oj_ranking *ranking)
+static void tighten_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
         ranking->n - ranking->n_cut > ranking->k / 16)
@@ -323,10 +325,10 @@ static oj_status try_feature(struct shape_index *self,
     OJ_TRY(oj_distance_try(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
         return OJ_OK;
-    OJ_TRY(measure2(self, search, row, feature,
-                    on_sphere || !(limit < INFINITY) ? limit
-                                                     : oj_square_most(limit),
-                    &d2, err));
+    OJ_TRY(measure_pair2(
+        self, search, row, feature,
+        on_sphere || !(limit < INFINITY) ? limit : oj_square_most(limit), &d2,
+        err));
     distance = on_sphere ? d2 : sqrt(d2);
     /* infinite: given up */
     if (!(distance <= limit && distance < INFINITY) ||
@@ -334,7 +336,7 @@ static oj_status try_feature(struct shape_index *self,
         return OJ_OK;
     OJ_TRY(oj_distance_put(index, worker, row, feature, distance, err));
     if (relation->op == OJ_OP_NEAREST)
-        tighten(&worker->ranking);
+        tighten_bound(&worker->ranking);
     return OJ_OK;
 }
 
@@ -369,17 +371,17 @@ static oj_status search_row(struct oj_distance_index *shared,
                             struct oj_distance_worker *worker, int64_t row,
                             struct oj_error *err)
 {
-    struct shape_index *self = own(shared);
+    struct shape_index *self = shape_index_of(shared);
     struct shape_search *search = &self->search[worker->thread];
     const struct oj_box_levels *levels = &self->levels;
     put_sides(&self->input, row, self->n_dims, search->around);
     open_sides(self, search->around);
     search->n_open = 0;
     if (levels->n_levels > 0)
-        OJ_TRY(push(self, search, levels->n_levels - 1, 0, INFINITY, err));
+        OJ_TRY(push_node(self, search, levels->n_levels - 1, 0, INFINITY, err));
     while (search->n_open > 0)
     {
-        struct oj_box_child at = pop(search);
+        struct oj_box_child at = pop_node(search);
         double reach = reach_of_row(self, worker, row);
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
@@ -392,7 +394,7 @@ static oj_status search_row(struct oj_distance_index *shared,
         }
         n = levels->first[at.level] - levels->first[at.level - 1];
         for (int64_t c = first; c < first + OJ_BOX_FANOUT && c < n; c++)
-            OJ_TRY(push(self, search, at.level - 1, c, reach, err));
+            OJ_TRY(push_node(self, search, at.level - 1, c, reach, err));
     }
     return OJ_OK;
 }
@@ -402,7 +404,7 @@ static oj_status search_row(struct oj_distance_index *shared,
 static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct shape_index *self = own(shared);
+    struct shape_index *self = shape_index_of(shared);
     int n_threads = shared->options.n_threads;
     OJ_NEW_ZEROED(self->search, n_threads, err);
     for (int t = 0; t < n_threads; t++)
@@ -414,7 +416,7 @@ static oj_status start_batch(struct oj_distance_index *shared,
 
 static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    struct shape_index *self = own(shared);
+    struct shape_index *self = shape_index_of(shared);
     oj_shape_blocks_free(&self->input);
     for (int t = 0; self->search != NULL && t < shared->options.n_threads; t++)
     {
@@ -438,8 +440,9 @@ static const struct oj_distance_space shapes_on_sphere = {
     .end = end_batch,
     .measure_of = oj_sphere_metres_of};
 
-static oj_status build(struct oj_index *index, const struct oj_index_args *args,
-                       struct oj_stats *stats, struct oj_error *err)
+static oj_status build_shape_index(struct oj_index *index,
+                                   const struct oj_index_args *args,
+                                   struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index_args chords = *args;
     if (args->relation.metric != OJ_METRIC_SPHERE)
@@ -452,5 +455,7 @@ static oj_status build(struct oj_index *index, const struct oj_index_args *args,
 }
 
 const struct oj_engine oj_cpu_similar_shapes = {
-    "distances of shapes", takes,     sizeof(struct shape_index), build,
-    oj_distance_join,      free_side, oj_distance_batches_free,   NULL};
+    "distances of shapes",      takes_similar_shapes,
+    sizeof(struct shape_index), build_shape_index,
+    oj_distance_join,           free_side,
+    oj_distance_batches_free,   NULL};

@@ -63,9 +63,10 @@ static void free_batches(struct oj_index *wrapped)
     (void)wrapped;
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_vectors_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     struct vectors_index *self = (void *)wrapped;
     const struct oj_flat *join_side = args->join_side;
@@ -121,8 +122,8 @@ static oj_status keep_least(struct least_differences *least, int64_t k,
 
 /* --- a row ---------------------------------------------------------------- */
 
-static oj_status measure(struct vectors_batch *b, int thread, int64_t row,
-                         int32_t feature, struct oj_error *err)
+static oj_status measure_pair(struct vectors_batch *b, int thread, int64_t row,
+                              int32_t feature, struct oj_error *err)
 {
     const struct vectors_index *self = b->self;
     const struct oj_relation *relation = &self->args.relation;
@@ -160,7 +161,7 @@ OJ_INLINE oj_status read_block(enum oj_vector_norm norm,
     {
         int32_t feature = blocks->row[block * OJ_WIDE + c];
         if (sum[c] <= worker->limit && feature >= 0)
-            OJ_TRY(measure(b, thread, row, feature, err));
+            OJ_TRY(measure_pair(b, thread, row, feature, err));
     }
     return OJ_OK;
 }
@@ -304,9 +305,11 @@ static oj_status join_batch(struct vectors_batch *b, struct oj_matches *out,
     return oj_similar_rows_answer(&b->rows, b->input, out, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_similar_vectors(struct oj_index *wrapped,
+                                      const struct oj_flat *input,
+                                      struct oj_matches *out,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     struct vectors_batch b = {.self = (void *)wrapped, .input = input};
     double start = oj_clock_seconds();
@@ -343,8 +346,8 @@ static const struct oj_engine_cost cost = {.expect = expect};
 const struct oj_engine oj_cpu_similar_vectors = {"blocks of vectors",
                                                  oj_similar_vectors_takes,
                                                  sizeof(struct vectors_index),
-                                                 build,
-                                                 join,
+                                                 build_vectors_index,
+                                                 join_similar_vectors,
                                                  free_side,
                                                  free_batches,
                                                  &cost};

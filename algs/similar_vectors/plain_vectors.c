@@ -7,9 +7,10 @@ struct plain_index
     struct oj_index_args args;
 };
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_plain_vectors(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     struct plain_index *self = (void *)wrapped;
     (void)stats;
@@ -58,9 +59,11 @@ static oj_status join_rows(const struct plain_index *self,
     return oj_similar_rows_answer(rows, input, out, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_plain_vectors(struct oj_index *wrapped,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     struct oj_similar_rows rows = {0};
     double start = oj_clock_seconds();
@@ -74,8 +77,8 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 const struct oj_engine oj_plain_vectors_engine = {"all pairs of vectors",
                                                   oj_similar_vectors_takes,
                                                   sizeof(struct plain_index),
-                                                  build,
-                                                  join,
+                                                  build_plain_vectors,
+                                                  join_plain_vectors,
                                                   free_side,
                                                   free_side,
                                                   NULL};

@@ -43,8 +43,8 @@ static double length_of(const struct oj_vector_blocks *b, const double *vector)
 }
 
 /* Of the first n_places dimensions; those behind n_dimensions are 0. */
-static void put(const struct oj_vector_blocks *b, const double *vector,
-                int64_t n_places, int64_t step, float *out)
+static void put_vector(const struct oj_vector_blocks *b, const double *vector,
+                       int64_t n_places, int64_t step, float *out)
 {
     double length = length_of(b, vector);
     int64_t n = b->n_dimensions < n_places ? b->n_dimensions : n_places;
@@ -58,7 +58,7 @@ static void put(const struct oj_vector_blocks *b, const double *vector,
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out)
 {
-    put(blocks, vector, blocks->n_padded, 1, out);
+    put_vector(blocks, vector, blocks->n_padded, 1, out);
 }
 
 /* ---- the frame ----------------------------------------------------------- */
@@ -209,13 +209,14 @@ static oj_status fill_block(int64_t block, int thread, void *user,
         int64_t i = block * OJ_WIDE + c, last = b->n_rows - 1;
         int32_t row = m->row[i < last ? i : last].row; /* of none the last */
         b->row[i] = i < b->n_rows ? row : -1;
-        put(b, oj_vector_at(m->vectors, row), b->n_padded, OJ_WIDE, value + c);
+        put_vector(b, oj_vector_at(m->vectors, row), b->n_padded, OJ_WIDE,
+                   value + c);
     }
     return OJ_OK;
 }
 
-static oj_status make(struct block_maker *m, int64_t n_rows, int n_threads,
-                      struct oj_error *err)
+static oj_status make_blocks(struct block_maker *m, int64_t n_rows,
+                             int n_threads, struct oj_error *err)
 {
     struct oj_vector_blocks *b = m->blocks;
     int64_t n = 0;
@@ -235,8 +236,8 @@ static oj_status make(struct block_maker *m, int64_t n_rows, int n_threads,
     {
         if (!oj_vector_is_there(m->vectors, row))
             continue;
-        put(b, oj_vector_at(m->vectors, row), OJ_BOX_DIMENSIONS, 1,
-            m->row[n].at);
+        put_vector(b, oj_vector_at(m->vectors, row), OJ_BOX_DIMENSIONS, 1,
+                   m->row[n].at);
         m->row[n++].row = (int32_t)row;
     }
     OJ_TRY(make_tree(m, n_threads, err));
@@ -258,7 +259,7 @@ oj_status oj_vector_blocks_make(const struct oj_vectors *vectors,
         blocks.n_rows += oj_vector_is_there(vectors, row);
     blocks.n_blocks = (blocks.n_rows + OJ_WIDE - 1) / OJ_WIDE;
     if (blocks.n_rows > 0)
-        status = make(&m, n_rows, n_threads, err);
+        status = make_blocks(&m, n_rows, n_threads, err);
     oj_free(m.row);
     oj_free(m.row_room);
     oj_free(m.key);

@@ -18,15 +18,16 @@ struct sphere_index
     double *limit2;   /* [features] their own distances, or NULL */
 };
 
-static struct sphere_index *own(struct oj_distance_index *shared)
+static struct sphere_index *sphere_index_of(struct oj_distance_index *shared)
 {
     return (struct sphere_index *)(void *)shared;
 }
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_sphere(const struct oj_relation *relation,
+                        const struct oj_flat *join_side,
+                        const struct oj_flat *input)
 {
     (void)join_side;
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
@@ -86,7 +87,7 @@ static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
 static oj_status build_index(struct oj_distance_index *shared,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    struct sphere_index *self = own(shared);
+    struct sphere_index *self = sphere_index_of(shared);
     const struct oj_flat *flat = shared->join_side;
     OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
                                 shared->relation.distance_to == OJ_TO_INTERIOR,
@@ -147,7 +148,7 @@ static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
     return OJ_OK;
 }
 
-static oj_status walk(struct sphere_row_search *s, struct oj_error *err)
+static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_tree3 *tree = &self->tree;
@@ -173,7 +174,7 @@ static oj_status search_row(struct oj_distance_index *shared,
                             struct oj_error *err)
 {
     const struct oj_flat *flat = shared->input;
-    struct sphere_index *self = own(shared);
+    struct sphere_index *self = sphere_index_of(shared);
     struct sphere_row_search s = {self, worker, row,
                                   0,    0,      shared->relation.max_distance};
     /* every part is a point */
@@ -182,7 +183,7 @@ static oj_status search_row(struct oj_distance_index *shared,
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
         s.limit2 = 5.0;
-    return walk(&s, err);
+    return walk_tree(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static oj_status search_row(struct oj_distance_index *shared,
 static oj_status start_batch(struct oj_distance_index *shared,
                              struct oj_error *err)
 {
-    struct sphere_index *self = own(shared);
+    struct sphere_index *self = sphere_index_of(shared);
     int n_threads = shared->options.n_threads;
     OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0, n_threads,
                                 err));
@@ -200,7 +201,7 @@ static oj_status start_batch(struct oj_distance_index *shared,
 
 static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
 {
-    oj_sphere_side_free(&own(shared)->input);
+    oj_sphere_side_free(&sphere_index_of(shared)->input);
     for (int t = 0; t < shared->options.n_threads; t++)
         stats->n_candidates += shared->worker[t].n_tried;
 }
@@ -212,8 +213,10 @@ static const struct oj_distance_space sphere = {.build = build_index,
                                                 .measure_of =
                                                     oj_sphere_metres_of};
 
-static oj_status build(struct oj_index *index, const struct oj_index_args *args,
-                       struct oj_stats *stats, struct oj_error *err)
+static oj_status build_sphere_index(struct oj_index *index,
+                                    const struct oj_index_args *args,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     struct oj_index_args chords = *args;
     chords.relation.max_distance =
@@ -223,6 +226,11 @@ static oj_status build(struct oj_index *index, const struct oj_index_args *args,
     return oj_distance_build(&sphere, &chords, index, stats, err);
 }
 
-const struct oj_engine oj_cpu_sphere = {
-    "distances on the sphere", takes,     sizeof(struct sphere_index), build,
-    oj_distance_join,          free_side, oj_distance_batches_free,    NULL};
+const struct oj_engine oj_cpu_sphere = {"distances on the sphere",
+                                        takes_sphere,
+                                        sizeof(struct sphere_index),
+                                        build_sphere_index,
+                                        oj_distance_join,
+                                        free_side,
+                                        oj_distance_batches_free,
+                                        NULL};

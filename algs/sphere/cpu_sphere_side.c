@@ -53,7 +53,7 @@ oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,
 
 /* Sine and cosine of degrees; quarter turns are exact, so that 180 and -180
  * are one meridian and a pole is one point. */
-static void turn(double degrees, double *sine, double *cosine)
+static void sine_and_cosine(double degrees, double *sine, double *cosine)
 {
     int quarters;
     double rest = remquo(degrees, 90.0, &quarters) * 0.017453292519943295;
@@ -67,8 +67,8 @@ struct oj_vec3 oj_sphere_vector(double longitude, double latitude)
 {
     struct oj_vec3 v;
     double sine, cosine, around;
-    turn(latitude, &v.z, &around);
-    turn(longitude, &sine, &cosine);
+    sine_and_cosine(latitude, &v.z, &around);
+    sine_and_cosine(longitude, &sine, &cosine);
     v.x = around * cosine;
     v.y = around * sine;
     return v;
@@ -126,7 +126,7 @@ static struct oj_box3 box_of_edges(const struct oj_sphere_side *side,
 
 /* --- rings ---------------------------------------------------------------- */
 
-static struct oj_vec3 scaled(struct oj_vec3 v, double by)
+static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
 {
     v.x *= by;
     v.y *= by;
@@ -135,7 +135,7 @@ static struct oj_vec3 scaled(struct oj_vec3 v, double by)
 }
 
 /* A unit vector at a right angle to v. */
-static struct oj_vec3 aside(struct oj_vec3 v)
+static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
 {
     struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
     if (fabs(v.x) <= fabs(v.y) && fabs(v.x) <= fabs(v.z))
@@ -145,7 +145,7 @@ static struct oj_vec3 aside(struct oj_vec3 v)
     else
         axis.z = 1.0;
     w = oj_vec3_cross(v, axis);
-    return scaled(w, 1.0 / sqrt(oj_vec3_dot(w, w)));
+    return scale_vec3(w, 1.0 / sqrt(oj_vec3_dot(w, w)));
 }
 
 /* The cap around the mean of the vertices (the last repeats the first).  Caps
@@ -169,7 +169,7 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
         cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
         length = 1.0;
     }
-    cap.centre = scaled(cap.centre, 1.0 / length);
+    cap.centre = scale_vec3(cap.centre, 1.0 / length);
     for (int64_t v = first; v < last; v++)
     {
         double chord2 = oj_chord2(cap.centre, side->at[v]);
@@ -177,12 +177,12 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     }
     if (cap.chord2 < WIDE_CAP)
     {
-        cap.reference = aside(cap.centre);
+        cap.reference = perpendicular_to(cap.centre);
         cap.chord2 += SLACK;
     }
     else
     {
-        cap.reference = scaled(cap.centre, -1.0);
+        cap.reference = scale_vec3(cap.centre, -1.0);
         cap.chord2 = INFINITY;
     }
     return cap;
@@ -464,7 +464,7 @@ static int is_across(const struct oj_sphere_side *side, int64_t ring,
 }
 
 /* A point some degrees from p. */
-static struct oj_vec3 beside(struct oj_vec3 p)
+static struct oj_vec3 point_beside(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};
     double length;
@@ -491,7 +491,7 @@ static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
     if (cap->chord2 < 4.0 || oj_chord2(p, cap->centre) > NO_DIRECTION)
         return is_across(side, ring, p, cap->reference);
     /* opposite to the point outside: every way there is as short */
-    by = beside(p);
+    by = point_beside(p);
     return is_across(side, ring, p, by) ^
            is_across(side, ring, by, cap->reference);
 }

@@ -67,7 +67,7 @@ struct known_cells_build
 /* --- the frame ------------------------------------------------------------ */
 
 /* The box of all features; the sum of the areas of their boxes. */
-static struct oj_box measure(const struct oj_flat *flat, double *covered)
+static struct oj_box measure_layer(const struct oj_flat *flat, double *covered)
 {
     struct oj_box all = oj_box_empty();
     *covered = 0.0;
@@ -88,7 +88,7 @@ static int choose_cells(struct oj_known_cells *k, const struct oj_flat *flat,
 {
     double covered, width, height, size, n = (double)n_input / POINTS_PER_CELL;
     struct oj_edge_frame *f = &k->frame;
-    struct oj_box all = measure(flat, &covered);
+    struct oj_box all = measure_layer(flat, &covered);
     width = all.x1 - all.x0;
     height = all.y1 - all.y0;
     if (!oj_box_is_safe(&all) || !(width > OJ_LEAST_SAFE_SIZE) ||
@@ -290,7 +290,7 @@ struct sweep
 
 /* A hash of one number; those of a list are summed, so that one more or less
  * costs one step. */
-static uint64_t mix(int32_t feature)
+static uint64_t hash_feature(int32_t feature)
 {
     uint64_t z = (uint64_t)feature + UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -317,7 +317,7 @@ static oj_status turn_feature(struct sweep *s, int32_t feature,
         s->n_now--;
         memmove(s->now + low, s->now + low + 1,
                 (size_t)(s->n_now - low) * sizeof *s->now);
-        s->hash -= mix(feature);
+        s->hash -= hash_feature(feature);
         return OJ_OK;
     }
     OJ_ROOM(s->now, s->n_now, s->n_now + 1, s->cap_now, err);
@@ -325,7 +325,7 @@ static oj_status turn_feature(struct sweep *s, int32_t feature,
             (size_t)(s->n_now - low) * sizeof *s->now);
     s->now[low] = feature;
     s->n_now++;
-    s->hash += mix(feature);
+    s->hash += hash_feature(feature);
     return OJ_OK;
 }
 
@@ -364,8 +364,8 @@ static oj_status find_list(struct sweep *s, int32_t *out, struct oj_error *err)
     return add_list(s, err);
 }
 
-static oj_status sweep(struct sweep *s, const struct oj_keyed *turn,
-                       int64_t n_turns, int *fits, struct oj_error *err)
+static oj_status sweep_cells(struct sweep *s, const struct oj_keyed *turn,
+                             int64_t n_turns, int *fits, struct oj_error *err)
 {
     struct oj_known_cells *k = s->known;
     int64_t n_cells = (int64_t)k->nx * k->ny, cell = 0;
@@ -405,7 +405,7 @@ static oj_status list_cells(struct oj_known_cells *known,
         s.mask = 2 * s.mask + 1;
     OJ_NEW(s.table, (int64_t)s.mask + 1, err);
     memset(s.table, -1, (size_t)(s.mask + 1) * sizeof *s.table);
-    status = sweep(&s, turn, n_turns, fits, err);
+    status = sweep_cells(&s, turn, n_turns, fits, err);
     known->lists.n = s.n_lists;
     known->lists.offset = known->offset;
     known->lists.feature = known->feature;
@@ -474,8 +474,8 @@ static oj_status make_lists(struct known_cells_build *b, int *fits,
     return status;
 }
 
-static oj_status fill(struct known_cells_build *b, int *fits,
-                      struct oj_error *err)
+static oj_status fill_known_cells(struct known_cells_build *b, int *fits,
+                                  struct oj_error *err)
 {
     struct oj_known_cells *k = b->known;
     int64_t n_features = b->cells->flat->n_features, n_candidates = 0;
@@ -509,7 +509,7 @@ oj_status oj_known_cells_build(struct oj_known_cells *known,
     memset(known, 0, sizeof *known);
     if (n_input >= LEAST_POINTS && cells->n_rings > 0 &&
         choose_cells(known, cells->flat, n_input))
-        status = fill(&b, &fits, err);
+        status = fill_known_cells(&b, &fits, err);
     for (int t = 0; b.trace != NULL && t < n_threads; t++)
         free_trace(&b.trace[t]);
     oj_free(b.trace);

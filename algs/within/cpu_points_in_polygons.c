@@ -411,10 +411,10 @@ OJ_INLINE void fetch_edges(const struct point_worker *w)
     }
 }
 
-static enum oj_location locate(const struct oj_ring_cells *cells,
-                               const struct point_open *open,
-                               const struct point_candidate *c, double px,
-                               double py)
+static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
+                                         const struct point_open *open,
+                                         const struct point_candidate *c,
+                                         double px, double py)
 {
     const struct oj_located_ring *ring = &cells->ring[c->ring];
     const double *x = cells->flat->x + ring->first_vertex;
@@ -433,8 +433,9 @@ static enum oj_location locate(const struct oj_ring_cells *cells,
 
 /* Appends the pairs that the candidates of whole points are, and forgets the
  * candidates. */
-static oj_status refine(const struct point_query *q, struct point_worker *w,
-                        int64_t first_row, struct oj_error *err)
+static oj_status refine_candidates(const struct point_query *q,
+                                   struct point_worker *w, int64_t first_row,
+                                   struct oj_error *err)
 {
     struct oj_ring_cells *cells = q->cells;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
@@ -451,8 +452,8 @@ static oj_status refine(const struct point_query *q, struct point_worker *w,
     for (int64_t i = 0; i < w->n_open; i++)
     {
         struct point_candidate *at = &c[w->open[i].candidate];
-        at->location =
-            (int32_t)locate(cells, &w->open[i], at, x[at->point], y[at->point]);
+        at->location = (int32_t)locate_candidate(cells, &w->open[i], at,
+                                                 x[at->point], y[at->point]);
     }
     /* one more is written than counts */
     OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
@@ -570,9 +571,10 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
 }
 
 /* The same in the set that a crowded cell has in place of its entries. */
-static oj_status descend(const struct oj_ring_cells *cells,
-                         struct point_worker *w, int32_t set_number, double x,
-                         double y, int32_t point, struct oj_error *err)
+static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
+                                     struct point_worker *w, int32_t set_number,
+                                     double x, double y, int32_t point,
+                                     struct oj_error *err)
 {
     const struct oj_ring_set *set = &cells->set[set_number];
     for (int l = 0; l < set->n_layers; l++)
@@ -583,7 +585,8 @@ static oj_status descend(const struct oj_ring_cells *cells,
         if (!(layer->mask[cell] >> spot_of(at) & 1))
             continue;
         if (layer->child != NULL && layer->child[cell] >= 0)
-            OJ_TRY(descend(cells, w, layer->child[cell], x, y, point, err));
+            OJ_TRY(search_crowded_cell(cells, w, layer->child[cell], x, y,
+                                       point, err));
         else
             OJ_TRY(add_candidates(cells, w, layer, cell, at, point, err));
     }
@@ -701,12 +704,13 @@ static oj_status merge_known(struct point_worker *w, int64_t first_pair,
 /* --- blocks --- */
 
 /* Refines what has come together, and stops where that is asked for. */
-static oj_status flush(const struct point_query *q, struct point_worker *w,
-                       int64_t first_row, struct oj_error *err)
+static oj_status flush_candidates(const struct point_query *q,
+                                  struct point_worker *w, int64_t first_row,
+                                  struct oj_error *err)
 {
     double start = q->timings ? oj_clock_seconds() : 0.0;
     OJ_TRY(oj_check_cancel(q->cancel, err));
-    OJ_TRY(refine(q, w, first_row, err));
+    OJ_TRY(refine_candidates(q, w, first_row, err));
     if (q->timings)
         w->refine_s += oj_clock_seconds() - start;
     return OJ_OK;
@@ -735,7 +739,7 @@ static oj_status join_known(const struct point_query *q, struct point_worker *w,
     {
         OJ_TRY(add_known_candidates(q, w, cell[i], (int32_t)i, err));
         if (w->n_candidates >= CANDIDATES)
-            OJ_TRY(flush(q, w, first_row, err));
+            OJ_TRY(flush_candidates(q, w, first_row, err));
     }
     return OJ_OK;
 }
@@ -797,9 +801,9 @@ static oj_status add_survivor(const struct point_query *q,
     if (layer->child == NULL || layer->child[s->cell] < 0)
         return add_candidates(q->cells, w, layer, s->cell, s->probe, s->point,
                               err);
-    return descend(q->cells, w, layer->child[s->cell],
-                   q->input->x[first_row + s->point],
-                   q->input->y[first_row + s->point], s->point, err);
+    return search_crowded_cell(
+        q->cells, w, layer->child[s->cell], q->input->x[first_row + s->point],
+        q->input->y[first_row + s->point], s->point, err);
 }
 
 /* Candidates of the survivors, refined but for the last ones. */
@@ -829,7 +833,7 @@ static oj_status join_survivors(const struct point_query *q,
             break;
         if (w->n_candidates >= CANDIDATES &&
             survivor[i].point != survivor[i - 1].point)
-            OJ_TRY(flush(q, w, first_row, err));
+            OJ_TRY(flush_candidates(q, w, first_row, err));
         OJ_TRY(add_survivor(q, w, &survivor[i], first_row, err));
     }
     for (int64_t i = 0; has_answers && i < n; i++)
@@ -861,7 +865,7 @@ static oj_status join_by_boxes(const struct point_query *q,
     else
         n_survivors = take_survivors(set, w, n, set->n_layers);
     OJ_TRY(join_survivors(q, w, n_survivors, first_row, has_answers, err));
-    OJ_TRY(flush(q, w, first_row, err));
+    OJ_TRY(flush_candidates(q, w, first_row, err));
     return has_answers ? merge_known(w, first_pair, n_survivors, n, err)
                        : OJ_OK;
 }
@@ -878,7 +882,7 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
     if (q->known == NULL)
         return join_by_boxes(q, w, first_row, n, err);
     OJ_TRY(join_known(q, w, first_row, n, err));
-    return flush(q, w, first_row, err);
+    return flush_candidates(q, w, first_row, err);
 }
 
 static void free_worker(struct point_worker *w)
@@ -1003,9 +1007,10 @@ static int accepts_alike(unsigned accepted)
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_points_in_polygons(struct oj_index *wrapped,
+                                          const struct oj_index_args *args,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err)
 {
     const struct oj_flat *join_side = args->join_side;
     const struct oj_options *options = &args->options;
@@ -1224,9 +1229,11 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     return OJ_OK;
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static oj_status join_points_in_polygons(struct oj_index *wrapped,
+                                         const struct oj_flat *input,
+                                         struct oj_matches *out,
+                                         struct oj_stats *stats,
+                                         struct oj_error *err)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
     struct points_in_polygons_batch b;
@@ -1269,8 +1276,8 @@ const struct oj_engine oj_cpu_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
     sizeof(struct points_in_polygons_index),
-    build,
-    join,
+    build_points_in_polygons,
+    join_points_in_polygons,
     free_side,
     free_batches,
     &points_cost};

@@ -233,7 +233,7 @@ static void take_sample(const struct oj_ring_cells *cells, const int32_t *ring,
     leave_out_far(n_taken, s->low[1], s->high[1], &s->all.y0, &s->all.y1);
 }
 
-static double clamp(double v, double least, double most)
+static double clamp_between(double v, double least, double most)
 {
     return v > least ? v < most ? v : most : least;
 }
@@ -244,7 +244,7 @@ static int32_t count_along(double length, double cell, double most)
 {
     if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
         return 1;
-    return (int32_t)clamp(ceil(length / cell), 1.0, most);
+    return (int32_t)clamp_between(ceil(length / cell), 1.0, most);
 }
 
 static double scale_of(double length, int32_t n)
@@ -269,7 +269,7 @@ static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
     width = s.all.x1 - s.all.x0;
     height = s.all.y1 - s.all.y0;
     shape = sqrt(s.width / s.height);
-    shape = shape > 0.0 ? clamp(shape, 1.0 / 16.0, 16.0) : 1.0;
+    shape = shape > 0.0 ? clamp_between(shape, 1.0 / 16.0, 16.0) : 1.0;
     target = fmin(target, MOST_CELLS);
     /* a rim without rings, for the points that are outside of all */
     layer->x0 = s.all.x0 - width / 64.0;
@@ -279,7 +279,7 @@ static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
     side = sqrt(width / target) * sqrt(height);
     layer->nx = count_along(width, fmax(side * shape, s.width / 4.0), most);
     layer->ny = count_along(height, fmax(side / shape, s.height / 4.0),
-                            clamp(2.0 * target / layer->nx, 1.0, most));
+                            clamp_between(2.0 * target / layer->nx, 1.0, most));
     layer->scale_x = scale_of(width, layer->nx);
     layer->scale_y = scale_of(height, layer->ny);
     layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;
@@ -404,7 +404,7 @@ static void take_rest(struct ring_layer_build *b)
 }
 
 /* Bits of the spots from step x0, y0 to x1, y1 of a cell. */
-static uint64_t spots(int32_t x0, int32_t y0, int32_t x1, int32_t y1)
+static uint64_t spots_between(int32_t x0, int32_t y0, int32_t x1, int32_t y1)
 {
     int32_t column = x0 / OJ_SPOT_STEPS, last_column = x1 / OJ_SPOT_STEPS;
     int32_t row = y0 / OJ_SPOT_STEPS, last_row = y1 / OJ_SPOT_STEPS;
@@ -413,12 +413,12 @@ static uint64_t spots(int32_t x0, int32_t y0, int32_t x1, int32_t y1)
     return (columns * rows) << (8 * row);
 }
 
-static int32_t larger(int32_t a, int32_t b)
+static int32_t larger_step(int32_t a, int32_t b)
 {
     return a > b ? a : b;
 }
 
-static int32_t smaller(int32_t a, int32_t b)
+static int32_t smaller_step(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
@@ -429,11 +429,11 @@ static void fill_cell(const struct ring_layer_build *b, const struct steps *s,
     struct oj_ring_layer *layer = b->layer;
     int64_t cell = (int64_t)row * layer->nx + column;
     int32_t left = column * OJ_CELL_STEPS, low = row * OJ_CELL_STEPS;
-    int32_t x0 = larger(s->x0 - left, 0), y0 = larger(s->y0 - low, 0);
-    int32_t x1 = smaller(s->x1 - left, OJ_CELL_STEPS - 1);
-    int32_t y1 = smaller(s->y1 - low, OJ_CELL_STEPS - 1);
+    int32_t x0 = larger_step(s->x0 - left, 0), y0 = larger_step(s->y0 - low, 0);
+    int32_t x1 = smaller_step(s->x1 - left, OJ_CELL_STEPS - 1);
+    int32_t y1 = smaller_step(s->y1 - low, OJ_CELL_STEPS - 1);
     struct oj_ring_entry *entry = &layer->entry[take_place(b, cell)];
-    uint64_t mask = spots(x0, y0, x1, y1);
+    uint64_t mask = spots_between(x0, y0, x1, y1);
     entry->steps = (uint32_t)x0 | (uint32_t)y0 << 8 |
                    (uint32_t)(OJ_CELL_STEPS - 1 - x1) << 16 |
                    (uint32_t)(OJ_CELL_STEPS - 1 - y1) << 24;

@@ -178,8 +178,8 @@ cudaError_t oj_cuda_wait(cudaStream_t stream)
 
 /* Memory freed on another stream comes back only when that stream has got
  * there: so wait for all once, before giving up. */
-static cudaError_t take(struct oj_cuda_device *device, cudaStream_t stream,
-                        size_t bytes, void **out)
+static cudaError_t take_memory(struct oj_cuda_device *device,
+                               cudaStream_t stream, size_t bytes, void **out)
 {
     cudaError_t error;
     if (device->pool == NULL)
@@ -227,7 +227,7 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                        "enough; -gpu_memory allows more",
                        (double)device->limit / 1048576.0, device->ordinal);
     }
-    error = take(device, stream, (size_t)bytes, out);
+    error = take_memory(device, stream, (size_t)bytes, out);
     if (error != cudaSuccess)
     {
         __atomic_sub_fetch(used_of(device), bytes, __ATOMIC_RELAXED);

@@ -63,8 +63,8 @@ static __device__ int64_t ordinal_at(const int32_t *ordinal_of, int64_t rank)
 }
 
 template <typename T>
-static oj_status upload(struct oj_cuda_work *work, const T *host, int64_t n,
-                        const T **out)
+static oj_status upload_array(struct oj_cuda_work *work, const T *host,
+                              int64_t n, const T **out)
 {
     T *to;
     if (host == NULL || n == 0)
@@ -83,18 +83,19 @@ static oj_status upload_all(struct layer_build *m, const uint8_t *left_out,
     int64_t n = flat->n_features;
     int64_t n_vertices = is_points ? n : flat->n_vertices;
     struct layer_raw *raw = &m->raw;
-    OJ_TRY(upload(m->work, flat->x, n_vertices, &raw->x));
-    OJ_TRY(upload(m->work, flat->y, n_vertices, &raw->y));
-    OJ_TRY(upload(m->work, tie_rank, n, &raw->tie_rank));
-    OJ_TRY(upload(m->work, left_out, n, &raw->left_out));
+    OJ_TRY(upload_array(m->work, flat->x, n_vertices, &raw->x));
+    OJ_TRY(upload_array(m->work, flat->y, n_vertices, &raw->y));
+    OJ_TRY(upload_array(m->work, tie_rank, n, &raw->tie_rank));
+    OJ_TRY(upload_array(m->work, left_out, n, &raw->left_out));
     if (is_points)
         return OJ_OK;
-    OJ_TRY(upload(m->work, flat->part_offset, n + 1, &raw->part_offset));
-    OJ_TRY(upload(m->work, flat->part_kind, flat->n_parts, &raw->part_kind));
-    OJ_TRY(upload(m->work, flat->ring_offset, flat->n_parts + 1,
-                  &raw->ring_offset));
-    OJ_TRY(upload(m->work, flat->vertex_offset, flat->n_rings + 1,
-                  &raw->vertex_offset));
+    OJ_TRY(upload_array(m->work, flat->part_offset, n + 1, &raw->part_offset));
+    OJ_TRY(
+        upload_array(m->work, flat->part_kind, flat->n_parts, &raw->part_kind));
+    OJ_TRY(upload_array(m->work, flat->ring_offset, flat->n_parts + 1,
+                        &raw->ring_offset));
+    OJ_TRY(upload_array(m->work, flat->vertex_offset, flat->n_rings + 1,
+                        &raw->vertex_offset));
     /* so that offsets are places, also where they do not begin at 0 */
     raw->part_kind -= flat->part_offset[0];
     raw->ring_offset -= flat->part_offset[0];
@@ -263,7 +264,7 @@ static oj_status make_segments(struct layer_build *m)
         });
 }
 
-static oj_status measure(struct layer_build *m)
+static oj_status measure_layer(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_box e = oj_box_empty();
@@ -311,8 +312,8 @@ static oj_status make_column(struct layer_build *m, const T *host,
     int64_t n = m->layer->n_features;
     const T *raw = NULL;
     if (ordinal_of == NULL)
-        return upload(m->keep, host, n, out);
-    OJ_TRY(upload(m->work, host, n, &raw));
+        return upload_array(m->keep, host, n, out);
+    OJ_TRY(upload_array(m->work, host, n, &raw));
     return m->keep->gather(n, raw, ordinal_of, out);
 }
 
@@ -352,7 +353,7 @@ static oj_status make_layer(struct layer_build *m, const uint8_t *left_out,
         OJ_TRY(make_rings(m));
     }
     OJ_TRY(make_segments(m));
-    OJ_TRY(measure(m));
+    OJ_TRY(measure_layer(m));
     return watch.stop(work.stream, &layer->make_s, work.err);
 }
 

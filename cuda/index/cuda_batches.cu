@@ -1068,7 +1068,7 @@ static void run_placer(int i, void *user)
 }
 
 /* All chunks are counted: what has no place yet gets it. */
-static oj_status gather(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status place_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->n_counted_pairs;
@@ -1131,7 +1131,7 @@ static oj_status list_rows(struct cuda_join_batch *b, struct oj_error *err)
     b->offset[0] = b->n_before;
     if (b->input->n_features > 0)
         OJ_TRY(run_chunks(b, err));
-    return gather(b, err);
+    return place_chunks(b, err);
 }
 
 /* All rows are answered but ties: makes room for those and returns them as a

@@ -141,8 +141,8 @@ static void drop_family(const struct oj_gpu_index *index)
 }
 
 /* A family that cannot hold the join side is not asked again. */
-static void refuse(struct oj_gpu_index *index, int family,
-                   const struct oj_error *why)
+static void refuse_family(struct oj_gpu_index *index, int family,
+                          const struct oj_error *why)
 {
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
@@ -176,7 +176,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         }
         if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
             return oj_fail(err, status, "%s", why.message);
-        refuse(index, *number, &why);
+        refuse_family(index, *number, &why);
     }
     if (index->why_refused.status != OJ_OK)
         return oj_fail(err, index->why_refused.status, "%s",

@@ -32,13 +32,13 @@ struct cuda_cells_build
     struct oj_cells_plan *plan; /* of an attempt, as most of round is */
 };
 
-static unsigned long long least(unsigned long long a, unsigned long long b)
+static unsigned long long lesser_key(unsigned long long a, unsigned long long b)
 {
     return a < b ? a : b;
 }
 
 /* What a round has made is there for the next one. */
-static void turn(struct oj_cells_round *r)
+static void turn_round(struct oj_cells_round *r)
 {
     uint32_t *id = r->id;
     r->id = r->next_id;
@@ -154,7 +154,8 @@ static oj_status take_room(struct cuda_cells_build *b,
     OJ_TRY(work->make(n_ids, &r->mask));
     OJ_TRY(work->make(n_ids, &r->id, &r->next_id));
     OJ_TRY(work->make(
-        (int64_t)least(r->max_nodes[OJ_CELLS_OF_HUGE], HUGE_NODES), &b->plan));
+        (int64_t)lesser_key(r->max_nodes[OJ_CELLS_OF_HUGE], HUGE_NODES),
+        &b->plan));
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
         OJ_TRY(work->make((int64_t)r->max_nodes[k], &r->node[k],
                           &r->next_node[k]));
@@ -170,7 +171,8 @@ static oj_status run_round(struct cuda_cells_build *b,
     cudaStream_t stream = b->work->stream;
     for (unsigned long long at = 0; at < n[OJ_CELLS_OF_HUGE]; at += HUGE_NODES)
     {
-        unsigned nodes = (unsigned)least(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
+        unsigned nodes =
+            (unsigned)lesser_key(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
         unsigned each = HUGE_BLOCKS / nodes > 16 ? HUGE_BLOCKS / nodes : 16;
         dim3 many(each, nodes), one(1, nodes);
         struct oj_cells_plan *plan = b->plan;
@@ -360,7 +362,7 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     s.widen = oj_near_seed_widen(square, level);
     s.n = n_segments;
     s.segment = b->layer->segment.data;
-    turn(&r); /* it fills the first lists */
+    turn_round(&r); /* it fills the first lists */
     OJ_TRY(work.make_zeros(n_cells, &s.cursor));
     OJ_TRY(work.clear(r.counters, 1));
     OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<0>, s, (uint32_t *)NULL,
@@ -369,8 +371,8 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     OJ_TRY(seed_headers(&work, r, level));
     OJ_TRY(read_counters(b));
     *done = !b->seen.spread.n &&
-            b->seen.ids.n <=
-                least(r.max_ids, SEED_MEAN_CELLS * (unsigned long long)s.n);
+            b->seen.ids.n <= lesser_key(r.max_ids, SEED_MEAN_CELLS *
+                                                       (unsigned long long)s.n);
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
         n[k] = b->seen.nodes[k].n;
@@ -409,11 +411,11 @@ static oj_status run_rounds(struct cuda_cells_build *b)
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
-            n[k] = least(b->seen.nodes[k].n, b->round.max_nodes[k]);
+            n[k] = lesser_key(b->seen.nodes[k].n, b->round.max_nodes[k]);
         if (n[0] + n[1] + n[2] == 0)
             break;
         OJ_TRY(clear_sums(b));
-        turn(&b->round);
+        turn_round(&b->round);
     }
     return OJ_OK;
 }
@@ -426,7 +428,8 @@ static oj_status make_directory(struct cuda_cells_build *b,
     struct oj_cuda_cells *cells = b->cells;
     const struct oj_near_header *tree = cells->tree;
     struct oj_near_header *directory;
-    int64_t n_headers = (int64_t)least(b->seen.headers.n, b->round.max_headers),
+    int64_t n_headers =
+                (int64_t)lesser_key(b->seen.headers.n, b->round.max_headers),
             n;
     int level = 3;
     while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * n_headers)

@@ -25,7 +25,8 @@ struct near_segments_index : oj_cuda_index
     struct oj_tree_side side;
 };
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_segments_side(struct oj_cuda_index *index,
+                                     struct oj_cuda_work *work)
 {
     return oj_cuda_tree_side_build(
         work, index->layer, 0, 0, &((struct near_segments_index *)index)->side);
@@ -59,7 +60,7 @@ struct seeker
 };
 
 static __device__ __forceinline__ void
-offer(struct seeker *s, const struct oj_tree_side &side, int64_t entry)
+offer_entry(struct seeker *s, const struct oj_tree_side &side, int64_t entry)
 {
     struct oj_near_other *o = &s->own;
     double distance = oj_tree_entry_distance(&side, entry, o->px, o->py);
@@ -152,7 +153,7 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
         int wants = oj_near_other_box(&s->own, b.x0[c], b.y0[c], b.x1[c],
                                       b.y1[c]) <= s->own.reach2;
         if (level == 0 && wants)
-            offer(s, side, (int64_t)first + c);
+            offer_entry(s, side, (int64_t)first + c);
         else if (level > 0 && __any_sync(FULL_WARP, wants))
             wanted |= 1u << c;
     }
@@ -165,8 +166,9 @@ visit_node(const struct oj_tree_side &side, struct segment_warp_memory &group,
 }
 
 /* Begins with point i; nobody's where i is -1. */
-static __device__ void start(struct seeker *s, const struct oj_tree_side &side,
-                             const struct point_batch &batch, int64_t i)
+static __device__ void start_point(struct seeker *s,
+                                   const struct oj_tree_side &side,
+                                   const struct point_batch &batch, int64_t i)
 {
     const struct oj_near_others others = {side.segments, NULL, NULL, NULL};
     int64_t last = s->entry;
@@ -174,7 +176,7 @@ static __device__ void start(struct seeker *s, const struct oj_tree_side &side,
                         i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
     s->entry = -1;
     if (last >= 0 && s->own.reach2 >= 0.0)
-        offer(s, side, last);
+        offer_entry(s, side, last);
     find_circle(s);
 }
 
@@ -193,7 +195,7 @@ static __global__ void __launch_bounds__(BLOCK)
         int64_t t = (warp * GROUPS + g) * LANES + threadIdx.x % LANES, i;
         int depth = side.segments.n > 0 ? 1 : 0;
         i = t < batch.n ? point_of(batch, t) : -1;
-        start(&s, side, batch, i);
+        start_point(&s, side, batch, i);
         if (threadIdx.x % LANES == 0)
         {
             group.stack[0] = (uint32_t)(side.segments.n_levels - 1)
@@ -234,7 +236,7 @@ const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
     NULL, /* nobody asks it but cuda_nearest.cu, about joins that that takes */
     sizeof(struct near_segments_index),
-    build,
+    build_segments_side,
     batch_bytes,
     join_one,
     NULL,

@@ -29,8 +29,9 @@ struct near_index : oj_cuda_index
 
 /* One feature chosen among all, or all that are as near; points at any distance
  * from points, and their ties, are others' work. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_nearest(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
 {
     (void)input;
     return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
@@ -141,7 +142,8 @@ static oj_status build_parts(struct near_index *self, struct oj_cuda_work *work)
     return status;
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_nearest(struct oj_cuda_index *index,
+                               struct oj_cuda_work *work)
 {
     struct near_index *self = (struct near_index *)index;
     const struct oj_relation *relation = &self->relation;
@@ -477,9 +479,9 @@ static oj_status join_one(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_nearest = {
     "nearest segments of points, by cells",
-    takes,
+    takes_nearest,
     sizeof(struct near_index),
-    build,
+    build_nearest,
     batch_bytes,
     join_one,
     NULL,

@@ -40,8 +40,9 @@ static int asks_equality(enum oj_op op)
     }
 }
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_close_points(const struct oj_relation *relation,
+                              const struct oj_flat *join_side,
+                              const struct oj_flat *input)
 {
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL)
         return 0;
@@ -131,7 +132,8 @@ static oj_status make_all_entries(struct close_index *self,
 }
 
 /* A feature that is a point is a segment without length. */
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_close_points(struct oj_cuda_index *index,
+                                    struct oj_cuda_work *work)
 {
     struct close_index *self = (struct close_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
@@ -219,8 +221,8 @@ static oj_status order_points(const struct close_index *self,
 }
 
 /* Entries at one place stand in the order of ranks. */
-static oj_status list(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l)
+static oj_status list_close_points(const struct oj_cuda_index *index,
+                                   struct oj_cuda_listing *l)
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
@@ -242,13 +244,7 @@ static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {
-    "pairs of points, by cells",
-    takes,
-    sizeof(struct close_index),
-    build,
-    batch_bytes,
-    NULL,
-    list,
-    add_pairs_to_sums,
-    1,
+    "pairs of points, by cells", takes_close_points, sizeof(struct close_index),
+    build_close_points,          batch_bytes,        NULL,
+    list_close_points,           add_pairs_to_sums,  1,
 };

@@ -16,8 +16,9 @@ struct near_points_index : oj_cuda_index
     struct oj_near_others others;
 };
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_nearest_points(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
 {
     (void)input;
     return relation->op == OJ_OP_NEAREST && relation->k == 1 &&
@@ -53,7 +54,8 @@ static oj_status make_places(struct oj_cuda_work *keep,
                      });
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_nearest_points(struct oj_cuda_index *index,
+                                      struct oj_cuda_work *work)
 {
     struct oj_near_others *out = &((struct near_points_index *)index)->others;
     struct oj_cuda_tree tree = {};
@@ -212,9 +214,9 @@ static oj_status join_one(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_near_points = {
     "nearest points, by a packed tree",
-    takes,
+    takes_nearest_points,
     sizeof(struct near_points_index),
-    build,
+    build_nearest_points,
     batch_bytes,
     join_one,
     NULL,

@@ -19,8 +19,9 @@ struct pairs_index : oj_cuda_index
     struct envelopes side;
 };
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_points_in_boxes(const struct oj_relation *relation,
+                                 const struct oj_flat *join_side,
+                                 const struct oj_flat *input)
 {
     (void)input;
     return relation->op == OJ_OP_BBOX && !oj_flat_is_points(join_side) &&
@@ -30,7 +31,8 @@ static int takes(const struct oj_relation *relation,
 /* --- the join side -------------------------------------------------------- */
 
 /* The order of the tree is the ranks of the entries. */
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *keep)
+static oj_status build_envelopes(struct oj_cuda_index *index,
+                                 struct oj_cuda_work *keep)
 {
     struct pairs_index *self = (struct pairs_index *)index;
     const struct oj_cuda_layer *layer = self->layer;
@@ -88,8 +90,8 @@ static __device__ __forceinline__ double distance_of(const struct envelopes &,
     return NAN;
 }
 
-static oj_status list(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l)
+static oj_status list_points_in_boxes(const struct oj_cuda_index *index,
+                                      struct oj_cuda_listing *l)
 {
     const struct pairs_index *self = (const struct pairs_index *)index;
     int32_t *order;
@@ -98,10 +100,10 @@ static oj_status list(const struct oj_cuda_index *index,
                          INT64_MAX, 0, self->relation.any_order);
 }
 
-static oj_status add(const struct oj_cuda_index *index,
-                     struct oj_cuda_work *work,
-                     const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally)
+static oj_status add_points_in_boxes(const struct oj_cuda_index *index,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_points *points,
+                                     const struct oj_cuda_tally *tally)
 {
     const struct envelopes *side = &((const struct pairs_index *)index)->side;
     int32_t *order;
@@ -112,12 +114,12 @@ static oj_status add(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
     "pairs of points, by a packed tree",
-    takes,
+    takes_points_in_boxes,
     sizeof(struct pairs_index),
-    build,
+    build_envelopes,
     batch_bytes,
     NULL,
-    list,
-    add,
+    list_points_in_boxes,
+    add_points_in_boxes,
     1,
 };

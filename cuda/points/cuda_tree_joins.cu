@@ -32,8 +32,9 @@ static int has_some_points(const struct oj_flat *join_side)
 /* The least distance of a feature of several segments is known at the end only:
  * too late for the k nearest that are not too near.  Without a greatest
  * distance of the join's, input features have their own. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_tree_joins(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
 {
     int64_t k = relation->k < join_side->n_features ? relation->k
                                                     : join_side->n_features;
@@ -47,7 +48,8 @@ static int takes(const struct oj_relation *relation,
            (relation->min_distance == 0.0 || oj_flat_is_points(join_side));
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_tree_side(struct oj_cuda_index *index,
+                                 struct oj_cuda_work *work)
 {
     struct tree_index *self = (struct tree_index *)index;
     int64_t k = self->relation.k, n = self->layer->n_features;
@@ -80,7 +82,7 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* --- one each ------------------------------------------------------------- */
 
 /* A distance that is negative or NaN is one at which nothing counts. */
-static __device__ int asks(double x, double y, double most)
+static __device__ int point_counts(double x, double y, double most)
 {
     return isfinite(x) && isfinite(y) && most >= 0.0;
 }
@@ -106,7 +108,7 @@ static __global__ void __launch_bounds__(BLOCK)
     best.most = most_of(batch, i);
     best.distance = &distance;
     best.rank = &rank;
-    if (asks(x, y, best.most))
+    if (point_counts(x, y, best.most))
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     answer_one(batch, i, best.n > 0 ? rank : -1, distance, row, measure);
 }
@@ -264,7 +266,7 @@ static __global__ void __launch_bounds__(BLOCK)
     best.most = most_of(batch, i);
     best.distance = distance + t;
     best.rank = rank + t;
-    if (asks(x, y, best.most) && k > 0)
+    if (point_counts(x, y, best.most) && k > 0)
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     if (count != NULL)
         count[i] = best.n;
@@ -339,7 +341,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
                                       distance + first[i], rank + first[i])
                 : oj_tree_found_start(0, NULL, NULL);
     most = reach != NULL ? reach[i] : most_of(batch, i);
-    if (asks(x, y, most))
+    if (point_counts(x, y, most))
         oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
     if (distance == NULL)
         first[i] = found.n;
@@ -347,8 +349,9 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 /* Each row's pairs first among its candidates, and their number in
  * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
-static oj_status settle(struct oj_cuda_listing *l, enum oj_tree_order order,
-                        double least, struct candidates rows)
+static oj_status settle_rows(struct oj_cuda_listing *l,
+                             enum oj_tree_order order, double least,
+                             struct candidates rows)
 {
     int64_t *count = l->out.offset.data, n_rows = l->points->n;
     OJ_TRY(sort_long(l, OJ_TREE_BY_RANK, rows));
@@ -392,15 +395,15 @@ static oj_status list_within(const struct tree_index *self,
     OJ_TRY(l->make(rows.n, &rows.rank));
     OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
                          rows.first, rows.distance, rows.rank));
-    OJ_TRY(settle(l,
-                  self->relation.op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
-                                                     : OJ_TREE_BY_RANK,
-                  batch.least, rows));
+    OJ_TRY(settle_rows(l,
+                       self->relation.op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
+                                                          : OJ_TREE_BY_RANK,
+                       batch.least, rows));
     return put_pairs(l, batch, rows.first, rows.distance, rows.rank);
 }
 
-static oj_status list(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l)
+static oj_status list_tree_pairs(const struct oj_cuda_index *index,
+                                 struct oj_cuda_listing *l)
 {
     const struct tree_index *self = (const struct tree_index *)index;
     int all = self->relation.ties == OJ_TIES_ALL;
@@ -420,12 +423,12 @@ static oj_status list(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_tree_joins = {
     "distances of points, by a packed tree",
-    takes,
+    takes_tree_joins,
     sizeof(struct tree_index),
-    build,
+    build_tree_side,
     batch_bytes,
     join_one,
-    list,
+    list_tree_pairs,
     NULL,
     1,
 };

@@ -171,9 +171,10 @@ static oj_status sort_points(struct oj_cuda_work *keep,
 
 /* The children of a square: those with too many points are split further, the
  * first place of each other is marked.  The order of open squares is any. */
-static __device__ void split(struct square s, const uint64_t *code,
-                             int low_bits, int64_t size, int32_t *place,
-                             struct square *next, unsigned long long *n_next)
+static __device__ void split_square(struct square s, const uint64_t *code,
+                                    int low_bits, int64_t size, int32_t *place,
+                                    struct square *next,
+                                    unsigned long long *n_next)
 {
     int64_t first = s.first, end = s.end;
     while (first < end)
@@ -211,9 +212,11 @@ static oj_status split_all(struct oj_cuda_work *work, int64_t n, int64_t size,
     {
         struct square *from = open, *to = next;
         OJ_TRY(work->clear(n_next, 1));
-        OJ_TRY(work->each(
-            n_open, [=] __device__(int64_t i)
-            { split(from[i], code, low_bits, size, place, to, n_next); }));
+        OJ_TRY(work->each(n_open,
+                          [=] __device__(int64_t i) {
+                              split_square(from[i], code, low_bits, size, place,
+                                           to, n_next);
+                          }));
         OJ_TRY(work->read(n_next, &n_open));
         open = to;
         next = from;
@@ -477,8 +480,8 @@ static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
 }
 
 /* The pairs of a quadrant in the order of entries; out NULL: only counted. */
-static __device__ int64_t visit(const struct quadrant_chunk *c, int64_t q,
-                                int32_t *out)
+static __device__ int64_t visit_quadrant(const struct quadrant_chunk *c,
+                                         int64_t q, int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
     struct oj_box window = c->window[q];
@@ -511,7 +514,7 @@ count_pairs(const __grid_constant__ struct quadrant_chunk c)
     int64_t n = c.n_quadrants, n_pairs;
     if (q > n)
         return;
-    n_pairs = q < n ? visit(&c, q, NULL) : 0;
+    n_pairs = q < n ? visit_quadrant(&c, q, NULL) : 0;
     if (threadIdx.x % WARP != 0)
         return;
     c.offset[q] = n_pairs;
@@ -525,8 +528,8 @@ fill_pairs(const __grid_constant__ struct quadrant_chunk c)
     int64_t q =
         c.slice.first + ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     if (q < c.slice.end)
-        (void)visit(&c, q,
-                    c.feature.data + (offset[q] - offset[c.slice.first]));
+        (void)visit_quadrant(
+            &c, q, c.feature.data + (offset[q] - offset[c.slice.first]));
 }
 
 /* The quadrants after those of a slice whose pairs are not more than most, or
@@ -842,23 +845,24 @@ static oj_status end_stage(struct chunk *c, double *seconds)
     return oj_check_cancel(c->self->device.cancel, c->work->err);
 }
 
-static oj_status copy(struct chunk *c, void *to, const void *from, size_t bytes)
+static oj_status copy_async(struct chunk *c, void *to, const void *from,
+                            size_t bytes)
 {
     return c->work->check(
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->work->stream));
 }
 
-static oj_status load(struct chunk *c, const double *x, const double *y)
+static oj_status load_points(struct chunk *c, const double *x, const double *y)
 {
     struct quadrant_chunk *on = &c->on;
     size_t bytes = (size_t)on->n * sizeof *x;
     OJ_TRY(c->work->make(on->n, &on->x, &on->y, &on->measure));
     OJ_TRY(c->work->make(on->n, &on->row));
-    OJ_TRY(copy(c, on->x, x, bytes));
-    return copy(c, on->y, y, bytes);
+    OJ_TRY(copy_async(c, on->x, x, bytes));
+    return copy_async(c, on->y, y, bytes);
 }
 
-static oj_status group(struct chunk *c)
+static oj_status group_points(struct chunk *c)
 {
     int64_t size = c->self->options.quadrant_size;
     OJ_TRY(make_quadrants(c->work, size > 0 ? size : default_size, &c->on));
@@ -901,7 +905,7 @@ static oj_status run_slice(struct chunk *c, int64_t most)
     return end_stage(c, &c->stats.refine_s);
 }
 
-static oj_status meet(struct chunk *c)
+static oj_status pair_quadrants(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
     int64_t most = 0;
@@ -917,14 +921,14 @@ static oj_status meet(struct chunk *c)
     return OJ_OK;
 }
 
-static oj_status unload(struct chunk *c, int32_t *row, double *measure)
+static oj_status unload_answers(struct chunk *c, int32_t *row, double *measure)
 {
     const struct quadrant_chunk *on = &c->on;
     size_t n = (size_t)on->n;
     OJ_TRY(answer_all(c->work, *on));
     OJ_TRY(end_stage(c, &c->stats.refine_s));
-    OJ_TRY(copy(c, row, on->row, n * sizeof *row));
-    OJ_TRY(copy(c, measure, on->measure, n * sizeof *measure));
+    OJ_TRY(copy_async(c, row, on->row, n * sizeof *row));
+    OJ_TRY(copy_async(c, measure, on->measure, n * sizeof *measure));
     return c->work->read(on->n_met, &c->stats.n_candidates);
 }
 
@@ -932,11 +936,11 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
                            int32_t *row, double *measure)
 {
     c->stage_start = oj_clock_seconds();
-    OJ_TRY(load(c, x, y));
-    OJ_TRY(group(c));
+    OJ_TRY(load_points(c, x, y));
+    OJ_TRY(group_points(c));
     OJ_TRY(make_answers(c->work, &c->on));
-    OJ_TRY(meet(c));
-    return unload(c, row, measure);
+    OJ_TRY(pair_quadrants(c));
+    return unload_answers(c, row, measure);
 }
 
 /* Without memory for a chunk its halves are tried. */

@@ -553,9 +553,9 @@ static struct view view_of(const struct oj_cuda_ring_making *m,
 }
 
 /* What becomes of the nodes; waits for the stream. */
-static oj_status judge(const struct oj_cuda_ring_making *m,
-                       struct oj_cuda_work *work, struct view *v,
-                       struct oj_cuda_ring_part *part)
+static oj_status classify_nodes(const struct oj_cuda_ring_making *m,
+                                struct oj_cuda_work *work, struct view *v,
+                                struct oj_cuda_ring_part *part)
 {
     int64_t n = v->n_nodes, n_blocks = oj_blocks(n, BLOCK);
     part->n_slots = (v->n_nodes + 15) / 16 * 16;
@@ -571,9 +571,9 @@ static oj_status judge(const struct oj_cuda_ring_making *m,
 }
 
 /* Records and edges of leaves, and the list of what is split. */
-static oj_status finish(const struct oj_cuda_ring_making *m,
-                        struct oj_cuda_work *work, struct view *v,
-                        const struct oj_cuda_ring_part *part)
+static oj_status finish_leaves(const struct oj_cuda_ring_making *m,
+                               struct oj_cuda_work *work, struct view *v,
+                               const struct oj_cuda_ring_part *part)
 {
     struct oj_cuda_ring_cells *cells = m->cells;
     const struct oj_cuda_ring_sums *s = &part->sums;
@@ -596,7 +596,7 @@ static oj_status finish(const struct oj_cuda_ring_making *m,
 }
 
 /* Marks what is listed, in stream order. */
-static oj_status mark(struct oj_cuda_work *work, struct view *v)
+static oj_status mark_leaves(struct oj_cuda_work *work, struct view *v)
 {
     struct oj_cuda_ring_marks *marks = &v->marks;
     int64_t n = v->n_listed;
@@ -622,7 +622,7 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                             struct oj_cuda_ring_marks *out)
 {
     struct view v = view_of(m, level, 0, 0);
-    OJ_TRY(mark(work, &v));
+    OJ_TRY(mark_leaves(work, &v));
     *out = v.marks;
     return OJ_OK;
 }
@@ -637,7 +637,7 @@ static oj_status split(const struct oj_cuda_ring_making *m,
     uint32_t first_group = (part->first_slot + part->n_slots) / 16;
     uint8_t *count;
     unsigned long long *place, all = 0;
-    OJ_TRY(mark(work, v));
+    OJ_TRY(mark_leaves(work, v));
     OJ_TRY(work->make(n + 1, &count));
     OJ_TRY(work->clear(count + n, 1));
     OJ_TRY(work->run<BLOCK>(v->n_listed, put_counts, *v, count));
@@ -659,8 +659,8 @@ make_level(const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
 {
     struct oj_cuda_work work(below);
     struct view v = view_of(m, level, is_large, may_split);
-    OJ_TRY(judge(m, &work, &v, part));
-    OJ_TRY(finish(m, &work, &v, part));
+    OJ_TRY(classify_nodes(m, &work, &v, part));
+    OJ_TRY(finish_leaves(m, &work, &v, part));
     return part->sums.split > 0 ? split(m, &work, below, &v, part, next)
                                 : OJ_OK;
 }

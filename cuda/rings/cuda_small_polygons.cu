@@ -108,8 +108,10 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
     starts.edges[i] = others << 32 | times * (unsigned long long)n;
 }
 
-static oj_status measure(struct oj_cuda_work *work, const struct units *u,
-                         const struct starts *starts, struct all_units *all)
+static oj_status measure_all_units(struct oj_cuda_work *work,
+                                   const struct units *u,
+                                   const struct starts *starts,
+                                   struct all_units *all)
 {
     unsigned long long fragments = 0, edges = 0;
     OJ_TRY(work->run<BLOCK>(u->n + 1, measure_units, *u, *starts));
@@ -461,7 +463,7 @@ static oj_status start_below(const struct oj_cuda_ring_making *m,
         u->level = 0;
     for (; u->level > 0; u->level--)
     {
-        OJ_TRY(measure(&work, u, starts, &all));
+        OJ_TRY(measure_all_units(&work, u, starts, &all));
         if (is_fine(m, &all))
             break;
     }
@@ -492,6 +494,6 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     *above = {};
     *first = {};
     units.level = 0;
-    OJ_TRY(measure(&work, &units, &starts, &all));
+    OJ_TRY(measure_all_units(&work, &units, &starts, &all));
     return fill_root(below, m->layer, units, starts, all.fragments, first);
 }

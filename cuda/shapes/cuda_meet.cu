@@ -45,9 +45,9 @@ static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
 
 /* Says what goes without edges, and counts the stretches of pairs of large
  * features, where stretch is NULL; else lists them. */
-static __global__ void begin(const __grid_constant__ struct meet_query q,
-                             unsigned long long *n_stretches,
-                             struct segment_stretch *stretch)
+static __global__ void begin_pairs(const __grid_constant__ struct meet_query q,
+                                   unsigned long long *n_stretches,
+                                   struct segment_stretch *stretch)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
     unsigned long long at;
@@ -277,13 +277,13 @@ static oj_status list_stretches(struct oj_cuda_work *work,
     struct segment_stretch *none = NULL;
     unsigned long long *count;
     OJ_TRY(work->make_zeros(1, &count));
-    OJ_TRY(work->run<BLOCK>(q.n, begin, q, count, none));
+    OJ_TRY(work->run<BLOCK>(q.n, begin_pairs, q, count, none));
     OJ_TRY(work->read(count, n));
     if (*n == 0)
         return OJ_OK;
     OJ_TRY(work->make(*n, out));
     OJ_TRY(work->clear(count, 1));
-    return work->run<BLOCK>(q.n, begin, q, count, *out);
+    return work->run<BLOCK>(q.n, begin_pairs, q, count, *out);
 }
 
 static oj_status wait_for(struct oj_cuda_work *work)

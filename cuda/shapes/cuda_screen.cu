@@ -214,8 +214,9 @@ static oj_status build_tree(struct screen_place *place,
     return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
 }
 
-static oj_status prepare(struct oj_gpu_screen *screen,
-                         const struct oj_flat *join_side, struct oj_error *err)
+static oj_status prepare_screen(struct oj_gpu_screen *screen,
+                                const struct oj_flat *join_side,
+                                struct oj_error *err)
 {
     const struct oj_options *options = &screen->options;
     struct screen_place *place = &screen->place;
@@ -285,7 +286,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
     status = oj_cuda_try_all(
         1,
         [&](int, struct oj_error *error)
-        { return prepare(screen, join_side, error); },
+        { return prepare_screen(screen, join_side, error); },
         err);
     if (status != OJ_OK)
     {
@@ -460,9 +461,9 @@ static oj_status take_place(struct cuda_screen_batch *b, int64_t n,
     return OJ_OK;
 }
 
-static oj_status fetch(struct cuda_screen_worker *w, int64_t first,
-                       int64_t n_rows, const struct screen_found *found,
-                       int64_t before)
+static oj_status fetch_pairs(struct cuda_screen_worker *w, int64_t first,
+                             int64_t n_rows, const struct screen_found *found,
+                             int64_t before)
 {
     const struct oj_screen_rule *rule = &w->batch->screen->rule;
     const struct oj_cuda_device *device = w->lane;
@@ -496,7 +497,7 @@ static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
     OJ_TRY(take_place(b, found->n_pairs, &before, &w->error));
     pass_turn_on(b, n);
     pthread_rwlock_rdlock(&b->pairs_lock);
-    status = fetch(w, first, n, found, before);
+    status = fetch_pairs(w, first, n, found, before);
     pthread_rwlock_unlock(&b->pairs_lock);
     return status;
 }

@@ -357,9 +357,9 @@ static __device__ void rise(const struct cuda_shape_pairs &p,
 }
 
 /* One lane of a warp at a time. */
-static __device__ void keep(const struct cuda_shape_pairs &p,
-                            struct cuda_shape_row *r, int32_t feature,
-                            double distance)
+static __device__ void keep_nearest(const struct cuda_shape_pairs &p,
+                                    struct cuda_shape_row *r, int32_t feature,
+                                    double distance)
 {
     volatile double *distances = p.nearest_distance + (int64_t)blockIdx.x * p.k;
     volatile int32_t *features = p.nearest_feature + (int64_t)blockIdx.x * p.k;
@@ -424,7 +424,7 @@ static __device__ void measure(const struct cuda_shape_pairs &p,
         oj_cuda_found_put(p.found, counts && lane == 0, r->row, feature,
                           distance);
     else if (counts && lane == 0)
-        keep(p, r, feature, distance);
+        keep_nearest(p, r, feature, distance);
     __syncwarp();
 }
 
@@ -666,8 +666,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_similar_shapes(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -678,7 +679,8 @@ static int takes(const struct oj_relation *relation,
            !relation->exclude_same_geometry;
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_shape_index(struct oj_cuda_index *index,
+                                   struct oj_cuda_work *work)
 {
     struct cuda_shapes_index *self = (struct cuda_shapes_index *)index;
     const struct oj_flat *flat = index->layer->flat;
@@ -699,9 +701,9 @@ static oj_status join_batch(struct oj_gpu_index *index, int family,
 
 const struct oj_cuda_family oj_cuda_similar_shapes = {
     "distances of shapes, a block for each row",
-    takes,
+    takes_similar_shapes,
     sizeof(struct cuda_shapes_index),
-    build,
+    build_shape_index,
     NULL,
     NULL,
     NULL,

@@ -89,8 +89,8 @@ static oj_status make_bits(struct oj_cuda_work *work,
 
 /* --- which features fit a row by size ------------------------------------- */
 
-static __device__ int fits(const struct oj_text_condition &condition, int64_t a,
-                           int64_t b)
+static __device__ int sizes_fit(const struct oj_text_condition &condition,
+                                int64_t a, int64_t b)
 {
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
@@ -105,8 +105,9 @@ static __device__ int32_t find_end(const struct oj_cuda_text_side &features,
     {
         int64_t middle = (low + high) / 2;
         int64_t b = features.size[features.order[middle]];
-        int is_before = is_large ? b <= a || fits(condition, a, b)
-                                 : b < a && (b == 0 || !fits(condition, a, b));
+        int is_before = is_large
+                            ? b <= a || sizes_fit(condition, a, b)
+                            : b < a && (b == 0 || !sizes_fit(condition, a, b));
         if (is_before)
             low = middle + 1;
         else
@@ -162,8 +163,8 @@ struct cuda_text_trial
                                    fulfil the condition */
 };
 
-static __device__ void toggle(const struct oj_cuda_text_side &side, int32_t row,
-                              uint32_t *word)
+static __device__ void toggle_token_bits(const struct oj_cuda_text_side &side,
+                                         int32_t row, uint32_t *word)
 {
     const uint32_t *token = side.tokens(row);
     int n = side.known(row);
@@ -189,8 +190,8 @@ try_pairs(const __grid_constant__ struct cuda_text_pairs p,
     int64_t a = p.rows.size[row], b = p.features.size[feature];
     int known = p.rows.known(row) + p.features.known(feature);
     int64_t limit = known - 2 * oj_text_least_common(&p.condition, a, b);
-    toggle(p.rows, row, word);
-    toggle(p.features, feature, word);
+    toggle_token_bits(p.rows, row, word);
+    toggle_token_bits(p.features, feature, word);
     if (count_common(p.rows.tokens(row), p.rows.known(row),
                      p.features.tokens(feature), p.features.known(feature),
                      0) >= oj_text_least_common(&p.condition, a, b))
@@ -597,7 +598,8 @@ static int takes(const struct oj_relation *relation,
             (relation->k <= MOST_BEST && relation->ties == OJ_TIES_FIRST));
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_text_index(struct oj_cuda_index *index,
+                                  struct oj_cuda_work *work)
 {
     struct cuda_text_index *self = (struct cuda_text_index *)index;
     return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
@@ -614,7 +616,7 @@ const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
     takes,
     sizeof(struct cuda_text_index),
-    build,
+    build_text_index,
     NULL,
     NULL,
     NULL,

@@ -247,7 +247,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     return status;
 }
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_text_lists(struct oj_cuda_index *index,
+                                  struct oj_cuda_work *work)
 {
     struct text_lists_index *self = (struct text_lists_index *)index;
     return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
@@ -264,7 +265,7 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
     "blocks of sets by size, common tokens counted",
     oj_cuda_texts_take,
     sizeof(struct text_lists_index),
-    build,
+    build_text_lists,
     NULL,
     NULL,
     NULL,
@@ -277,7 +278,7 @@ const struct oj_cuda_family oj_cuda_lists = {
     "inverted lists, common tokens counted",
     oj_cuda_texts_take,
     sizeof(struct text_lists_index),
-    build,
+    build_text_lists,
     NULL,
     NULL,
     NULL,

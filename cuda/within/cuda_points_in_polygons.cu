@@ -11,7 +11,8 @@ struct polygons_index : oj_cuda_index
 
 /* --- the join side -------------------------------------------------------- */
 
-static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
+static oj_status build_polygons(struct oj_cuda_index *index,
+                                struct oj_cuda_work *work)
 {
     struct polygons_index *self = (struct polygons_index *)index;
     self->accepted = oj_point_locations(self->relation.op);
@@ -291,8 +292,8 @@ static oj_status count_all(struct oj_cuda_work *work,
         });
 }
 
-static oj_status list(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l)
+static oj_status list_pairs(const struct oj_cuda_index *index,
+                            struct oj_cuda_listing *l)
 {
     struct points_in_rings_query q = query_for(index, l->points);
     struct chunk_pair_counts found;
@@ -572,10 +573,10 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     "points in cells of polygons",
     oj_is_points_in_polygons,
     sizeof(struct polygons_index),
-    build,
+    build_polygons,
     batch_bytes,
     NULL,
-    list,
+    list_pairs,
     add,
     0,
 };

@@ -31,7 +31,7 @@ static struct
 /* NULL: the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
-static void fill(sigset_t *signals)
+static void fill_signals(sigset_t *signals)
 {
     struct sigaction hangup;
     sigemptyset(signals);
@@ -58,14 +58,14 @@ static void remove_folder(const char *folder)
         VSIRmdirRecursive(folder);
 }
 
-static void *watch(void *unused)
+static void *watch_signals(void *unused)
 {
     const struct timespec patience = {PATIENCE_MS / 1000,
                                       PATIENCE_MS % 1000 * 1000000};
     sigset_t signals;
     int number;
     (void)unused;
-    fill(&signals);
+    fill_signals(&signals);
     sigwait(&signals, &number);
     __atomic_store_n(&state.flag, 1, __ATOMIC_RELAXED);
     interrupt_statement();
@@ -85,9 +85,9 @@ oj_status oj_cancel_watch(struct oj_error *err)
 {
     sigset_t signals;
     pthread_t thread;
-    fill(&signals);
+    fill_signals(&signals);
     if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
-        pthread_create(&thread, NULL, watch, NULL) != 0)
+        pthread_create(&thread, NULL, watch_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
     pthread_detach(thread);
     return OJ_OK;
@@ -124,7 +124,7 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
 }
 
 /* Puts text where old is. */
-static void replace(const char *old, const char *text)
+static void replace_temporary(const char *old, const char *text)
 {
     pthread_mutex_lock(&state.mutex);
     for (int i = 0; i < MAX_TEMPORARIES; i++)
@@ -140,12 +140,12 @@ static void replace(const char *old, const char *text)
 
 void oj_cancel_add_temporary(const char *folder)
 {
-    replace("", folder);
+    replace_temporary("", folder);
 }
 
 void oj_cancel_drop_temporary(const char *folder)
 {
-    replace(folder, "");
+    replace_temporary(folder, "");
 }
 
 void oj_cancel_hold(void)

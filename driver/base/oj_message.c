@@ -35,7 +35,8 @@ static _Thread_local struct oj_message_sink *sink_of_thread;
 
 /* Keeps a text that list does not have and has room for; 1 when that is so. The
  * mutex is locked. */
-static int add(struct oj_message_list *list, int is_warning, const char *text)
+static int add_message(struct oj_message_list *list, int is_warning,
+                       const char *text)
 {
     char *to;
     if (list->n == OJ_MOST_MESSAGES)
@@ -104,7 +105,7 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
             state.hook = NULL;
         }
     }
-    else if (add(&state.warnings, 1, text))
+    else if (add_message(&state.warnings, 1, text))
     {
         put_shown(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
@@ -141,13 +142,14 @@ void oj_message_close(void)
 
 /* ---- lists --------------------------------------------------------------- */
 
-static void keep(struct oj_message_list *list, int is_warning, const char *text)
+static void keep_message(struct oj_message_list *list, int is_warning,
+                         const char *text)
 {
     char line[sizeof list->messages[0].text];
     CPLStrlcpy(line, text, sizeof line);
     oj_message_tidy(line);
     pthread_mutex_lock(&state.mutex);
-    (void)add(list, is_warning, line);
+    (void)add_message(list, is_warning, line);
     pthread_mutex_unlock(&state.mutex);
 }
 
@@ -160,7 +162,7 @@ static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
     else if (level == CE_Failure)
         count_error(&sink->errors, text);
     else if (level == CE_Warning)
-        keep(sink->list, 1, text);
+        keep_message(sink->list, 1, text);
 }
 
 void oj_message_use_list(struct oj_message_list *list,
@@ -209,12 +211,12 @@ void oj_message_list_drop(struct oj_message_list *list)
 
 /* ---- what is said -------------------------------------------------------- */
 
-static void say(const char *format, va_list args)
+static void say_message(const char *format, va_list args)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
     if (sink_of_thread != NULL)
-        keep(sink_of_thread->list, 0, text);
+        keep_message(sink_of_thread->list, 0, text);
     else
         fprintf(stderr, "%s\n", text);
 }
@@ -244,7 +246,7 @@ void oj_notice(const char *format, ...)
     if (state.quiet && sink_of_thread == NULL)
         return;
     va_start(args, format);
-    say(format, args);
+    say_message(format, args);
     va_end(args);
 }
 
@@ -252,7 +254,7 @@ void oj_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_message(format, args);
     va_end(args);
 }
 

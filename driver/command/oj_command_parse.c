@@ -622,7 +622,7 @@ struct argument_reader
 };
 
 /* A copy of a text that is no word. */
-static const char *keep(struct oj_command *command, const char *text)
+static const char *keep_text(struct oj_command *command, const char *text)
 {
     command->texts = CSLAddString(command->texts, text);
     return command->texts[CSLCount(command->texts) - 1];
@@ -634,7 +634,7 @@ static oj_status keep_path(const struct argument_reader *r, const char *name,
 {
     char *path = NULL;
     OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
-    *out = keep(r->command, path);
+    *out = keep_text(r->command, path);
     oj_free(path);
     return OJ_OK;
 }
@@ -665,13 +665,13 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
                        MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    *out = keep(r->command, (const char *)bytes);
+    *out = keep_text(r->command, (const char *)bytes);
     VSIFree(bytes);
     return OJ_OK;
 }
 
 /* One more text of a list that the command owns. */
-static void append(const char *word, const char ***list)
+static void append_word(const char *word, const char ***list)
 {
     *list = (const char **)CSLAddString((char **)*list, word);
 }
@@ -816,7 +816,7 @@ static oj_status read_value(struct argument_reader *r,
                 return oj_fail(err, OJ_ERR_ARG,
                                "-%s takes NAME=VALUE, not '%s'", option->name,
                                words[0]);
-            append(words[0], at);
+            append_word(words[0], at);
             return OJ_OK;
         case OJ_OPTION_CHOICE:
             return oj_choice_read("-", option->name, oj_option_choices(option),
@@ -974,7 +974,7 @@ static int asks_for_help(int argc, const char *const *argv)
     return 0;
 }
 
-static oj_status parse(struct argument_reader *r, struct oj_error *err)
+static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
 {
     while (r->next < r->argc)
     {
@@ -1013,7 +1013,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     for (int i = 0; i < argc; i++)
         empty.words[i] = CPLStrdup(argv[i]);
     if (!empty.help)
-        status = parse(&r, err);
+        status = parse_all(&r, err);
     if (is_dataset)
     {
         empty.quiet = 1;

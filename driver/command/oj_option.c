@@ -471,7 +471,7 @@ static const char of_ogr2ogr[] =
     "wrapdateline|datelineoffset|xyRes|zfield";
 
 /* Without the marks between words, which everyone sets in another way. */
-static void bare(const char *name, size_t n, char *out, size_t size)
+static void strip_marks(const char *name, size_t n, char *out, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < n && used + 1 < size; i++)
@@ -489,11 +489,11 @@ static const char *nearest_option(const char *name, size_t n, int most)
     const char *best = NULL;
     char word[64], here[64];
     int least = most + 1;
-    bare(name, n, word, sizeof word);
+    strip_marks(name, n, word, sizeof word);
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         int distance;
-        bare(option->name, strlen(option->name), here, sizeof here);
+        strip_marks(option->name, strlen(option->name), here, sizeof here);
         distance = oj_spelling_distance(word, here);
         if (distance < least && distance < (int)strlen(word))
         {

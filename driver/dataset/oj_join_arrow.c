@@ -611,8 +611,8 @@ static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
 
 /* Hands the first n_rows rows over to array. No buffer but that of valid is
  * NULL. */
-static oj_status finish(struct array_column *column, int64_t n_rows,
-                        struct ArrowArray *array, struct oj_error *err)
+static oj_status finish_column(struct array_column *column, int64_t n_rows,
+                               struct ArrowArray *array, struct oj_error *err)
 {
     int has_bytes = column->format == 'u' || column->format == 'z';
     OJ_TRY(make_array(has_bytes ? 3 : 2, column->item != NULL, array, err));
@@ -621,8 +621,8 @@ static oj_status finish(struct array_column *column, int64_t n_rows,
     if (has_bytes)
         OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
     if (column->item != NULL)
-        OJ_TRY(finish(column->item, ((int32_t *)column->values)[n_rows],
-                      array->children[0], err));
+        OJ_TRY(finish_column(column->item, ((int32_t *)column->values)[n_rows],
+                             array->children[0], err));
     array->length = n_rows;
     array->null_count = count_nulls(column, n_rows);
     if (array->null_count > 0)
@@ -648,7 +648,8 @@ static oj_status fill_array(struct join_stream *s, int64_t n_rows,
     OJ_TRY(make_array(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
-        OJ_TRY(finish(&s->child[i].column, n_rows, array->children[i], err));
+        OJ_TRY(finish_column(&s->child[i].column, n_rows, array->children[i],
+                             err));
     return OJ_OK;
 }
 
@@ -717,7 +718,7 @@ static const char *get_last_error(struct ArrowArrayStream *stream)
     return s->error.status != OJ_OK ? s->error.message : NULL;
 }
 
-static void release(struct ArrowArrayStream *stream)
+static void release_stream(struct ArrowArrayStream *stream)
 {
     struct join_stream *s = stream->private_data;
     const struct oj_arrow_rows rows = s->rows;
@@ -744,7 +745,7 @@ int oj_join_arrow_open(OGRFeatureDefnH defn, const struct oj_arrow_rows *rows,
     stream->get_schema = get_schema;
     stream->get_next = get_next;
     stream->get_last_error = get_last_error;
-    stream->release = release;
+    stream->release = release_stream;
     stream->private_data = s;
     return 1;
 }

@@ -76,8 +76,8 @@ static oj_status make_line(const struct oj_command *command, const char *folder,
 }
 
 /* Opens what the file would say, as one who reads it there. */
-static oj_status check(const char *line, const char *folder,
-                       struct oj_error *err)
+static oj_status check_spec(const char *line, const char *folder,
+                            struct oj_error *err)
 {
     struct oj_command command = {0};
     struct oj_pass pass = {0};
@@ -131,7 +131,7 @@ oj_status oj_write_spec_run(const struct oj_command *command,
     if (status == OJ_OK)
         status = make_line(command, folder, &line, err);
     if (status == OJ_OK)
-        status = check(line, folder, err);
+        status = check_spec(line, folder, err);
     if (status == OJ_OK)
         status = oj_text_file_write(command->write_spec, "write_spec",
                                     print_spec, line, err);

@@ -22,8 +22,9 @@ int oj_path_is_same_file(const char *a, const char *b)
 }
 
 /* n_a bytes of a, and b, c and d. */
-static oj_status join(size_t n_a, const char *a, const char *b, const char *c,
-                      const char *d, char **out, struct oj_error *err)
+static oj_status join_path(size_t n_a, const char *a, const char *b,
+                           const char *c, const char *d, char **out,
+                           struct oj_error *err)
 {
     size_t size = n_a + strlen(b) + strlen(c) + strlen(d) + 1;
     char *made;
@@ -88,9 +89,9 @@ oj_status oj_path_resolve(const char *folder, const char *name, char **out,
     size_t n = archive_prefix(name);
     size_t n_folder = strlen(folder);
     if (n_folder == 0 || !is_relative(folder, name + n))
-        return join(0, "", name, "", "", out, err);
-    return join(n, name, folder, folder[n_folder - 1] == '/' ? "" : "/",
-                name + n, out, err);
+        return join_path(0, "", name, "", "", out, err);
+    return join_path(n, name, folder, folder[n_folder - 1] == '/' ? "" : "/",
+                     name + n, out, err);
 }
 
 /* Takes "./" and "../" off path, the latter with the last folder of here. */
@@ -136,7 +137,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
     const char *path = name + n, *way = to;
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
-        return join(0, "", name, "", "", out, err);
+        return join_path(0, "", name, "", "", out, err);
     /* Both absolute, without links above the current folder; "" is the root. */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
@@ -144,7 +145,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
     n_to = strlen(to);
     if (snprintf(to + n_to, sizeof to - n_to, "/%s", path) >=
         (int)(sizeof to - n_to))
-        return join(0, "", name, "", "", out, err);
+        return join_path(0, "", name, "", "", out, err);
     common = common_folders(from, to);
     if (common > 0 || from[0] == '\0') /* else as it is */
     {
@@ -157,8 +158,8 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
         way += strspn(way, "/");
     }
     /* "./-a.gpkg" is a name, "-a.gpkg" would be an option. */
-    return join(n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up, way,
-                out, err);
+    return join_path(n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up,
+                     way, out, err);
 }
 
 const char *oj_path_folder(const char *path, const char *none)

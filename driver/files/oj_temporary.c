@@ -36,7 +36,7 @@ static oj_status fail_system(struct oj_error *err, const char *what,
 }
 
 /* A path in a folder. As all of CPLSPrintf(): kept for a few calls. */
-static const char *in(const char *folder, const char *name)
+static const char *path_in_folder(const char *folder, const char *name)
 {
     return CPLSPrintf("%s/%s", folder, name);
 }
@@ -44,8 +44,8 @@ static const char *in(const char *folder, const char *name)
 /* ---- folders ------------------------------------------------------------- */
 
 /* Splits final into the folder, made absolute, and the name. */
-static oj_status split(const char *final, struct oj_temporary *t,
-                       struct oj_error *err)
+static oj_status split_path(const char *final, struct oj_temporary *t,
+                            struct oj_error *err)
 {
     size_t n = strlen(final);
     const char *name = final + n;
@@ -82,7 +82,8 @@ static void folder_start(const struct oj_temporary *t, char *start, size_t size)
 static int is_stale(const char *folder)
 {
     struct stat info;
-    int lock = open(in(folder, lock_name), O_RDWR | O_CLOEXEC), stale;
+    int lock = open(path_in_folder(folder, lock_name), O_RDWR | O_CLOEXEC),
+        stale;
     if (lock < 0)
         return errno == ENOENT && stat(folder, &info) == 0 &&
                time(NULL) - info.st_mtime > YOUNG_S;
@@ -91,7 +92,7 @@ static int is_stale(const char *folder)
     return stale;
 }
 
-static void sweep(const struct oj_temporary *t)
+static void sweep_leftovers(const struct oj_temporary *t)
 {
     char start[sizeof t->name + sizeof mark + 2];
     char **names = VSIReadDir(t->destination);
@@ -99,8 +100,8 @@ static void sweep(const struct oj_temporary *t)
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
         if (strncmp(names[i], start, strlen(start)) == 0 &&
-            is_stale(in(t->destination, names[i])))
-            VSIRmdirRecursive(in(t->destination, names[i]));
+            is_stale(path_in_folder(t->destination, names[i])))
+            VSIRmdirRecursive(path_in_folder(t->destination, names[i]));
     }
     CSLDestroy(names);
 }
@@ -131,7 +132,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 
 static oj_status take_lock(struct oj_temporary *t, struct oj_error *err)
 {
-    const char *path = in(t->folder, lock_name);
+    const char *path = path_in_folder(t->folder, lock_name);
     t->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (t->lock < 0)
         return fail_system(err, "cannot write", path);
@@ -146,8 +147,8 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
     struct oj_temporary t = {0};
     oj_status status;
     t.lock = -1;
-    OJ_TRY(split(final, &t, err));
-    sweep(&t);
+    OJ_TRY(split_path(final, &t, err));
+    sweep_leftovers(&t);
     OJ_TRY(make_folder(&t, err));
     oj_cancel_add_temporary(t.folder);
     status = take_lock(&t, err);
@@ -166,7 +167,7 @@ void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
-    const char *path = in(t->folder, ".probe");
+    const char *path = path_in_folder(t->folder, ".probe");
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), ok;
     if (file < 0)
         return fail_system(err, "cannot write", path);
@@ -244,7 +245,7 @@ static oj_status check_targets(const struct oj_temporary *t, char **members,
     struct stat info;
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
-        const char *target = in(t->destination, members[i]);
+        const char *target = path_in_folder(t->destination, members[i]);
         if (lstat(target, &info) != 0)
             OJ_TRY(check_journals(target, err));
         else if (!is_listed(old, target))
@@ -313,14 +314,14 @@ static oj_status move_members(const struct oj_temporary *t, char **members,
                               char **old, struct oj_error *err)
 {
     for (int i = 0; old != NULL && members != NULL && members[i] != NULL; i++)
-        OJ_TRY(settle_member(in(t->folder, members[i]),
-                             in(t->destination, members[i]), err));
+        OJ_TRY(settle_member(path_in_folder(t->folder, members[i]),
+                             path_in_folder(t->destination, members[i]), err));
     remove_old(t, members, old);
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
-        const char *to = in(t->destination, members[i]);
+        const char *to = path_in_folder(t->destination, members[i]);
         remove_journals(to);
-        if (move_member(in(t->folder, members[i]), to) != 0)
+        if (move_member(path_in_folder(t->folder, members[i]), to) != 0)
             return fail_system(err, "cannot write", to);
     }
     return OJ_OK;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static oj_status fail(const char *option, const char *path,
-                      struct oj_error *err)
+static oj_status fail_to_write(const char *option, const char *path,
+                               struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_IO, "-%s: cannot write %s: %s", option, path,
                    strerror(errno));
@@ -73,11 +73,13 @@ oj_status oj_text_file_check(const char *path, const char *option,
     if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
     {
         errno = EISDIR;
-        return fail(option, path, err);
+        return fail_to_write(option, path, err);
     }
     if (is_special(path))
-        return access(path, W_OK) == 0 ? OJ_OK : fail(option, path, err);
-    return access(folder, W_OK | X_OK) == 0 ? OJ_OK : fail(option, path, err);
+        return access(path, W_OK) == 0 ? OJ_OK
+                                       : fail_to_write(option, path, err);
+    return access(folder, W_OK | X_OK) == 0 ? OJ_OK
+                                            : fail_to_write(option, path, err);
 }
 
 oj_status oj_text_file_write(const char *path, const char *option,
@@ -87,7 +89,8 @@ oj_status oj_text_file_write(const char *path, const char *option,
     char temporary[4096];
     int number;
     if (stream_of(path) != NULL || is_special(path))
-        return write_to(path, write, user) ? OJ_OK : fail(option, path, err);
+        return write_to(path, write, user) ? OJ_OK
+                                           : fail_to_write(option, path, err);
     if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,
                  (long)getpid()) >= (int)sizeof temporary)
         return oj_fail(err, OJ_ERR_ARG, "-%s: the name is too long", option);
@@ -96,7 +99,7 @@ oj_status oj_text_file_write(const char *path, const char *option,
     number = errno;
     unlink(temporary);
     errno = number;
-    return fail(option, path, err);
+    return fail_to_write(option, path, err);
 }
 
 void oj_text_file_put_json(FILE *file, const char *text)

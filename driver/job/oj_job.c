@@ -663,8 +663,9 @@ int oj_job_is_outdated(const struct oj_job *job)
 }
 
 /* Reads and indexes into side, which then is the cache's. */
-static oj_status build(void *user, struct oj_join_side *side, const int *cancel,
-                       int *keep, struct oj_error *err)
+static oj_status build_join_side(void *user, struct oj_join_side *side,
+                                 const int *cancel, int *keep,
+                                 struct oj_error *err)
 {
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
@@ -689,8 +690,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     if (may_keep)
         key = make_key(job);
     status = oj_join_cache_take(
-        like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL, build,
-        job, oj_cancel_flag(), &job->join_use, &is_mine, err);
+        like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
+        build_join_side, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
     oj_join_key_free(&key);
     if (status != OJ_OK)
     {

@@ -194,7 +194,7 @@ static int is_same_list(char **a, char **b)
 
 /* The listed entry of that identity: there is one at most, as a new state of
  * the files takes the place of the old one. */
-static struct oj_join_entry *find(const struct oj_join_key *key)
+static struct oj_join_entry *find_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
     while (entry != NULL && !is_same_list(entry->key.identity, key->identity))
@@ -202,7 +202,7 @@ static struct oj_join_entry *find(const struct oj_join_key *key)
     return entry;
 }
 
-static void unlist(struct oj_join_entry *entry)
+static void unlist_entry(struct oj_join_entry *entry)
 {
     struct oj_join_entry **at = &cache.list;
     if (!entry->is_listed)
@@ -215,9 +215,9 @@ static void unlist(struct oj_join_entry *entry)
 }
 
 /* Nobody finds it any more; it goes when nobody holds it. */
-static void drop(struct oj_join_entry *entry)
+static void drop_entry(struct oj_join_entry *entry)
 {
-    unlist(entry);
+    unlist_entry(entry);
     if (entry->n_users > 0)
         return;
     entry->next = cache.garbage;
@@ -240,7 +240,7 @@ static void make_room(int64_t limit)
         }
         if (n_bytes <= limit || oldest == NULL)
             return;
-        drop(oldest);
+        drop_entry(oldest);
     }
 }
 
@@ -250,7 +250,7 @@ static void let_go(struct oj_join_entry *entry)
     entry->last_use = ++cache.clock;
     entry->n_users--;
     if (!entry->is_listed || (entry->n_users == 0 && !entry->is_ready))
-        drop(entry);
+        drop_entry(entry);
 }
 
 /* What lies on a device goes with the process: at its end the device's library
@@ -335,8 +335,9 @@ static void end_run(struct oj_join_entry *entry, int64_t n_bytes)
 }
 
 /* Called and left with the mutex locked. */
-static oj_status make(struct oj_join_entry *entry, oj_join_build build,
-                      void *user, struct oj_join_use *use, struct oj_error *err)
+static oj_status make_entry(struct oj_join_entry *entry, oj_join_build build,
+                            void *user, struct oj_join_use *use,
+                            struct oj_error *err)
 {
     struct oj_error error = {OJ_OK, ""};
     oj_status status;
@@ -350,7 +351,7 @@ static oj_status make(struct oj_join_entry *entry, oj_join_build build,
     pthread_mutex_lock(&cache.mutex);
     end_run(entry, status == OJ_OK ? side_bytes(&entry->side) : 0);
     if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
-        unlist(entry);
+        unlist_entry(entry);
     if (status == OJ_OK)
     {
         cache.n_built++;
@@ -384,7 +385,7 @@ static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
     if (is_raised(use->cancel))
         return fail_cancelled(err);
     *is_mine = 1;
-    return make(entry, build, user, use, err);
+    return make_entry(entry, build, user, use, err);
 }
 
 /* The entry of like, of key, or a new one; the mutex is locked. */
@@ -394,11 +395,11 @@ static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
     struct oj_join_entry *entry = like != NULL ? like->entry : NULL;
     if (entry != NULL || key == NULL)
         return entry != NULL ? entry : new_entry(NULL);
-    entry = find(key);
+    entry = find_entry(key);
     if (entry != NULL && is_same_list(entry->key.state, key->state))
         return entry;
     if (entry != NULL)
-        drop(entry);
+        drop_entry(entry);
     return new_entry(key);
 }
 
@@ -497,7 +498,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     pthread_mutex_lock(&cache.mutex);
     end_run(entry, n_bytes);
     if (is_of_engine(status))
-        unlist(entry);
+        unlist_entry(entry);
     evict_and_unlock(limit);
     return status;
 }
@@ -529,7 +530,7 @@ void oj_join_cache_clear(void)
 {
     pthread_mutex_lock(&cache.mutex);
     while (cache.list != NULL)
-        drop(cache.list);
+        drop_entry(cache.list);
     evict_and_unlock(INT64_MAX);
 }
 

@@ -73,7 +73,7 @@ struct oj_tiled_join
     int64_t n_first;             /* what found begins with in any case */
     struct found_feature *found; /* [n_found] */
     int32_t *number;             /* [features of the tile] in found, or -1;
-                                    scratch of renumber(), too */
+                                    scratch of renumber_found(), too */
     int32_t *tie_rank;           /* [n_found] */
 };
 
@@ -194,7 +194,7 @@ oj_status oj_feature_set_add(struct oj_feature_set *features,
 
 /* ---- bytes -------------------------------------------------------------- */
 
-static int64_t padded(int64_t n)
+static int64_t padded_size(int64_t n)
 {
     return (n + 7) & ~INT64_C(7);
 }
@@ -203,16 +203,16 @@ static int64_t padded(int64_t n)
 static oj_status add_room(struct oj_bytes *bytes, int64_t n, unsigned char **to,
                           struct oj_error *err)
 {
-    int64_t end = bytes->n + padded(n);
+    int64_t end = bytes->n + padded_size(n);
     OJ_ROOM(bytes->byte, bytes->n, end, bytes->capacity, err);
     *to = bytes->byte + bytes->n;
-    memset(*to + n, 0, (size_t)(padded(n) - n));
+    memset(*to + n, 0, (size_t)(padded_size(n) - n));
     bytes->n = end;
     return OJ_OK;
 }
 
-static oj_status put(struct oj_bytes *bytes, const void *from, int64_t n,
-                     struct oj_error *err)
+static oj_status put_bytes(struct oj_bytes *bytes, const void *from, int64_t n,
+                           struct oj_error *err)
 {
     unsigned char *to;
     OJ_TRY(add_room(bytes, n, &to, err));
@@ -224,21 +224,21 @@ static oj_status put(struct oj_bytes *bytes, const void *from, int64_t n,
 static oj_status put_number(struct oj_bytes *bytes, int64_t number,
                             struct oj_error *err)
 {
-    return put(bytes, &number, sizeof number, err);
+    return put_bytes(bytes, &number, sizeof number, err);
 }
 
 /* The next piece of a record, of n bytes; *at goes past it. */
-static const void *take(const unsigned char **at, int64_t n)
+static const void *take_piece(const unsigned char **at, int64_t n)
 {
     const void *piece = *at;
-    *at += padded(n);
+    *at += padded_size(n);
     return piece;
 }
 
 static int64_t take_number(const unsigned char **at)
 {
     int64_t number;
-    memcpy(&number, take(at, sizeof number), sizeof number);
+    memcpy(&number, take_piece(at, sizeof number), sizeof number);
     return number;
 }
 
@@ -250,14 +250,14 @@ static oj_status put_list(struct oj_bytes *bytes, OGRFieldType type,
     int n = raw->IntegerList.nCount;
     OJ_TRY(put_number(bytes, n, err));
     if (type == OFTIntegerList)
-        return put(bytes, raw->IntegerList.paList, 4 * (int64_t)n, err);
+        return put_bytes(bytes, raw->IntegerList.paList, 4 * (int64_t)n, err);
     if (type != OFTStringList)
-        return put(bytes, raw->Integer64List.paList, 8 * (int64_t)n, err);
+        return put_bytes(bytes, raw->Integer64List.paList, 8 * (int64_t)n, err);
     for (int i = 0; i < n; i++)
     {
         int64_t length = (int64_t)strlen(raw->StringList.paList[i]) + 1;
         OJ_TRY(put_number(bytes, length, err));
-        OJ_TRY(put(bytes, raw->StringList.paList[i], length, err));
+        OJ_TRY(put_bytes(bytes, raw->StringList.paList[i], length, err));
     }
     return OJ_OK;
 }
@@ -280,10 +280,10 @@ static oj_status put_value(struct oj_bytes *bytes, OGRFieldType type,
     if (oj_type_is_list(type))
         return put_list(bytes, type, raw, err);
     if (type != OFTString && type != OFTBinary)
-        return put(bytes, raw, raw_size(type), err);
+        return put_bytes(bytes, raw, raw_size(type), err);
     text = oj_value_bytes(value, type, &n);
     OJ_TRY(put_number(bytes, n, err));
-    return put(bytes, text, n, err);
+    return put_bytes(bytes, text, n, err);
 }
 
 /* Texts of a list are pointed at where they lie; *texts keeps the pointers. */
@@ -294,16 +294,16 @@ static oj_status take_list(const unsigned char **at, OGRFieldType type,
     int n = (int)take_number(at);
     raw->IntegerList.nCount = n;
     if (type == OFTIntegerList)
-        raw->IntegerList.paList = (int *)take(at, 4 * (int64_t)n);
+        raw->IntegerList.paList = (int *)take_piece(at, 4 * (int64_t)n);
     else if (type != OFTStringList)
-        raw->Integer64List.paList = (GIntBig *)take(at, 8 * (int64_t)n);
+        raw->Integer64List.paList = (GIntBig *)take_piece(at, 8 * (int64_t)n);
     else
     {
         OJ_TRY(oj_reserve(texts, 0, n, cap_texts, sizeof **texts, err));
         for (int i = 0; i < n; i++)
         {
             int64_t length = take_number(at);
-            (*texts)[i] = (char *)take(at, length);
+            (*texts)[i] = (char *)take_piece(at, length);
         }
         raw->StringList.paList = *texts;
     }
@@ -326,15 +326,15 @@ static oj_status decode_value(const unsigned char **at, OGRFieldType type,
     if (type == OFTString)
     {
         value->n_text = take_number(at);
-        raw->String = (char *)take(at, value->n_text);
+        raw->String = (char *)take_piece(at, value->n_text);
     }
     else if (type == OFTBinary)
     {
         raw->Binary.nCount = (int)take_number(at);
-        raw->Binary.paData = (GByte *)take(at, raw->Binary.nCount);
+        raw->Binary.paData = (GByte *)take_piece(at, raw->Binary.nCount);
     }
     else
-        memcpy(raw, take(at, raw_size(type)), (size_t)raw_size(type));
+        memcpy(raw, take_piece(at, raw_size(type)), (size_t)raw_size(type));
     return OJ_OK;
 }
 
@@ -348,8 +348,8 @@ static oj_status put_texts(struct oj_bytes *bytes, const struct oj_flat *flat,
         const struct oj_token_sets *sets = &flat->texts[i];
         int64_t first = sets->offset[row], n = sets->offset[row + 1] - first;
         const struct text_head head = {n, sets->size[row], sets->bits[row]};
-        OJ_TRY(put(bytes, &head, sizeof head, err));
-        OJ_TRY(put(bytes, sets->token + first, 4 * n, err));
+        OJ_TRY(put_bytes(bytes, &head, sizeof head, err));
+        OJ_TRY(put_bytes(bytes, sets->token + first, 4 * n, err));
     }
     return OJ_OK;
 }
@@ -368,11 +368,11 @@ static void take_texts(const unsigned char **at, int n,
     for (int i = 0; i < n; i++)
     {
         struct text_head head;
-        memcpy(&head, take(at, sizeof head), sizeof head);
+        memcpy(&head, take_piece(at, sizeof head), sizeof head);
         text[i] = (struct record_text){
             {0, head.n_tokens}, (int32_t)head.size, head.bits};
         sets[i] = (struct oj_token_sets){1, text[i].offset,
-                                         take(at, 4 * head.n_tokens),
+                                         take_piece(at, 4 * head.n_tokens),
                                          &text[i].size, &text[i].bits};
     }
 }
@@ -399,14 +399,14 @@ static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
         f->vectors.value != NULL ? f->vectors.n_dimensions : 0};
     int64_t start = bytes->n, length;
     unsigned char *to;
-    OJ_TRY(put(bytes, &head, sizeof head, err));
+    OJ_TRY(put_bytes(bytes, &head, sizeof head, err));
     OJ_TRY(add_room(bytes, head.n_wkb, &to, err));
     if (head.n_wkb > 0)
         oj_wkb_write(flat, i, 0, to);
     OJ_TRY(put_texts(bytes, flat, i, err));
     if (head.n_dimensions > 0)
-        OJ_TRY(put(bytes, oj_vector_at(&f->vectors, i), 8 * head.n_dimensions,
-                   err));
+        OJ_TRY(put_bytes(bytes, oj_vector_at(&f->vectors, i),
+                         8 * head.n_dimensions, err));
     for (int c = 0; columns != NULL && c < oj_table_columns(columns); c++)
     {
         struct oj_value value;
@@ -459,8 +459,8 @@ static oj_status take_record(const struct oj_tiles *tiles,
     struct oj_flat columns = {0};
     const uint8_t *wkb;
     struct head head;
-    memcpy(&head, take(&at, sizeof head), sizeof head);
-    wkb = take(&at, head.n_wkb);
+    memcpy(&head, take_piece(&at, sizeof head), sizeof head);
+    wkb = take_piece(&at, head.n_wkb);
     take_texts(&at, tiles->n_texts, text, sets);
     columns.texts = sets;
     columns.n_texts = tiles->n_texts;
@@ -468,7 +468,7 @@ static oj_status take_record(const struct oj_tiles *tiles,
     {
         columns.vectors.n_dimensions =
             tiles->n_dimensions > 0 ? tiles->n_dimensions : 1;
-        columns.vectors.value = take(&at, 8 * head.n_dimensions);
+        columns.vectors.value = take_piece(&at, 8 * head.n_dimensions);
     }
     if (tiles->has_vectors && head.n_dimensions == 0)
     {
@@ -676,7 +676,7 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
 
 /* ---- one tile ----------------------------------------------------------- */
 
-static void unload(struct oj_tiled_join *join)
+static void unload_tile(struct oj_tiled_join *join)
 {
     if (join->engine != NULL)
         oj_stats_add(&join->stats, NULL, oj_join_stats(join->engine));
@@ -685,12 +685,12 @@ static void unload(struct oj_tiled_join *join)
     join->loaded = -1;
 }
 
-static oj_status load(struct oj_tiled_join *join, int64_t tile,
-                      struct oj_error *err)
+static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
+                             struct oj_error *err)
 {
     if (join->loaded == tile)
         return OJ_OK;
-    unload(join);
+    unload_tile(join);
     OJ_TRY(load_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
     if (!join->fids_are_unique) /* they may be, within a tile */
@@ -834,8 +834,8 @@ static void number_anew(struct oj_matches *out, const int32_t *number)
 
 /* Leaves in found what it begins with and what else out names, which is
  * numbered anew, in the order of the places. */
-static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
-                          struct oj_error *err)
+static oj_status renumber_found(struct oj_tiled_join *join,
+                                struct oj_matches *out, struct oj_error *err)
 {
     int64_t n = join->n_found, kept = 0;
     int32_t *number;
@@ -859,15 +859,15 @@ static oj_status renumber(struct oj_tiled_join *join, struct oj_matches *out,
 }
 
 /* Makes the answers of the tiles so far those of one layer. */
-static oj_status merge(struct oj_tiled_join *join, int64_t n_rows,
-                       struct oj_matches *out, struct oj_error *err)
+static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
+                             struct oj_matches *out, struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
     relation.max_distance = INFINITY; /* the engines have looked at it */
     OJ_TRY(rank_found(join, err));
     OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
                                  join->tie_rank, out, err));
-    return renumber(join, out, err);
+    return renumber_found(join, out, err);
 }
 
 /* 1 when of a row's pairs in all tiles only the k best stay. */
@@ -885,7 +885,7 @@ static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
     if (!keeps_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
-    OJ_TRY(merge(join, n_rows, &join->matches, err));
+    OJ_TRY(merge_tiles(join, n_rows, &join->matches, err));
     oj_answers_start(&join->answers, 0, n_rows, 1);
     return add_answers(join, &join->matches, NULL, err);
 }
@@ -905,7 +905,7 @@ static oj_status join_tiles(struct oj_tiled_join *join,
         1);
     for (int64_t i = 0; i < n; i++)
     {
-        OJ_TRY(load(join, backwards ? n - 1 - i : i, err));
+        OJ_TRY(load_engine(join, backwards ? n - 1 - i : i, err));
         OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
         OJ_TRY(add_found(join, err));
         OJ_TRY(add_answers(join, &join->matches, join->number, err));
@@ -917,8 +917,8 @@ static oj_status join_tiles(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-static oj_status fetch(struct oj_tiled_join *join, struct oj_feature_set *side,
-                       struct oj_error *err)
+static oj_status fetch_found(struct oj_tiled_join *join,
+                             struct oj_feature_set *side, struct oj_error *err)
 {
     int64_t *place;
     oj_status status;
@@ -953,8 +953,8 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
 {
     OJ_TRY(begin_with(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
-    OJ_TRY(merge(join, input->n_features, out, err));
-    return fetch(join, side, err);
+    OJ_TRY(merge_tiles(join, input->n_features, out, err));
+    return fetch_found(join, side, err);
 }
 
 const struct oj_stats *oj_tiled_join_stats(const struct oj_tiled_join *join)
@@ -985,7 +985,7 @@ void oj_tiled_join_close(struct oj_tiled_join *join)
 {
     if (join == NULL)
         return;
-    unload(join);
+    unload_tile(join);
     oj_feature_set_free(&join->side);
     oj_matches_free(&join->matches);
     oj_answers_free(&join->answers);

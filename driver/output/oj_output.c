@@ -308,7 +308,7 @@ static oj_status plan_kind(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status plan(struct oj_output *o, struct oj_error *err)
+static oj_status plan_output(struct oj_output *o, struct oj_error *err)
 {
     OJ_TRY(plan_kind(o, err));
     return o->kind == OJ_OUTPUT_TRANSACTION
@@ -351,7 +351,7 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
                                                     : asked->dst);
     if (strlen(asked->dst) >= sizeof o.path)
         return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
-    status = plan(&o, err);
+    status = plan_output(&o, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
         /* Said first: what exists is then an input, not an old output. */
@@ -521,7 +521,7 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
 }
 
 /* New files are written in a transaction, too: it is faster. */
-static oj_status begin(struct oj_output *o, struct oj_error *err)
+static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
 {
     CPLErrorReset();
     if (!oj_transaction_is_possible(o->dataset))
@@ -574,7 +574,7 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
                             (CSLConstList)o->asked->dataset_options);
     if (o->dataset == NULL)
         return fail_gdal(err, "cannot create", o->asked->dst);
-    return begin(o, err);
+    return begin_transaction(o, err);
 }
 
 /* Messages of drivers then name the file that the user named. */
@@ -603,7 +603,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
         case OJ_OUTPUT_TRANSACTION:
             break;
     }
-    OJ_TRY(begin(o, err));
+    OJ_TRY(begin_transaction(o, err));
     return open_layers(o, err);
 }
 
@@ -680,7 +680,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status commit(struct oj_output *o, struct oj_error *err)
+static oj_status commit_transaction(struct oj_output *o, struct oj_error *err)
 {
     if (!o->in_transaction)
         return OJ_OK;
@@ -831,14 +831,14 @@ static oj_status check_stdout(const struct oj_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status finish(struct oj_output *o, struct oj_error *err)
+static oj_status finish_output(struct oj_output *o, struct oj_error *err)
 {
     oj_status status;
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         return finish_transaction(o, err);
     status = oj_cancel_check(err);
     if (status == OJ_OK)
-        status = commit(o, err);
+        status = commit_transaction(o, err);
     if (status == OJ_OK)
         status = close_dataset(o, err);
     if (status == OJ_OK)
@@ -861,7 +861,7 @@ oj_status oj_output_finish(struct oj_output *o, struct oj_error *err)
     oj_status status;
     for (int i = 0; i < o->n_layers; i++)
         o->layers[i].n_checked = -1;
-    status = finish(o, err);
+    status = finish_output(o, err);
     memcpy(finished.layers, o->layers, sizeof finished.layers);
     finished.n_layers = o->n_layers;
     finished.temporary.lock = -1;

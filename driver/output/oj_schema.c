@@ -37,8 +37,9 @@ const char *oj_schema_name(const struct oj_schema *schema, int i)
 }
 
 /* Adds a copy of defn, with the name that was taken last; returns the copy. */
-static OGRFieldDefnH add(struct oj_schema *schema, enum oj_column_origin origin,
-                         int source, OGRFieldDefnH defn)
+static OGRFieldDefnH add_column(struct oj_schema *schema,
+                                enum oj_column_origin origin, int source,
+                                OGRFieldDefnH defn)
 {
     int n = (int)schema->n_fields++;
     const struct oj_column column = {origin, source, n, OGR_Fld_GetType(defn),
@@ -128,7 +129,7 @@ static oj_status plan_side(const struct oj_source *side,
         const char *name = OGR_Fld_GetNameRef(from);
         OGRFieldDefnH to;
         OJ_TRY(take_free_name(schema, prefix, name[0] ? name : "field", err));
-        to = add(schema, origin, i, from);
+        to = add_column(schema, origin, i, from);
         OGR_Fld_SetUnique(to, 0);
         if (!is_always_there)
             OGR_Fld_SetNullable(to, 1);
@@ -205,7 +206,7 @@ static oj_status plan_own(const struct oj_schema_request *request,
         OGR_Fld_SetSubType(defn, own->subtype);
         status = oj_schema_take_name(schema, name, err);
         if (status == OJ_OK)
-            add(schema, own->origin, own->source, defn);
+            add_column(schema, own->origin, own->source, defn);
         OGR_Fld_Destroy(defn);
         if (status != OJ_OK)
             return status;
@@ -471,7 +472,7 @@ static oj_status create_fields(const struct oj_output *o,
 }
 
 /* 1 when every value of type from can be stored in a field of type to. */
-static int fits(OGRFieldType from, OGRFieldType to)
+static int type_fits(OGRFieldType from, OGRFieldType to)
 {
     if (from == to)
         return 1;
@@ -513,7 +514,7 @@ static oj_status map_field(const struct oj_output *o,
                        at->name, o->asked->dst, name,
                        leave_out(schema->columns[i].origin));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
-    if (!fits(from, to))
+    if (!type_fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the field '%s' of layer '%s' is of type %s "
                        "and cannot take %s",

@@ -82,7 +82,7 @@ static int wait_a_while(struct side_call *w)
 
 /* Waits for the worker without the GIL.  A signal whose handler raises (Ctrl-C)
  * adds 1 to *cancel until the worker has ended. */
-static void listen(struct side_call *w, int *cancel)
+static void listen_for_signals(struct side_call *w, int *cancel)
 {
     int is_interrupted = 0;
     for (;;)
@@ -110,7 +110,7 @@ static void work_without_gil(struct side_call *w, int *cancel)
     if (PyThread_get_thread_ident() == main_thread &&
         pthread_create(&thread, NULL, run_call, w) == 0)
     {
-        listen(w, cancel);
+        listen_for_signals(w, cancel);
         pthread_join(thread, NULL);
         return;
     }
@@ -239,8 +239,8 @@ static PyObject *give_layer(struct layer_handle *self)
 
 /* The memory of n values of size bytes, which is kept with the layer, or NULL
  * with an exception. */
-static const void *borrow(struct layer_handle *self, PyObject *buffer,
-                          int64_t n, size_t size)
+static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
+                                 int64_t n, size_t size)
 {
     Py_buffer *view = &self->view[self->n_views];
     if (self->n_views == MOST_VIEWS)
@@ -255,10 +255,10 @@ static const void *borrow(struct layer_handle *self, PyObject *buffer,
     return NULL;
 }
 
-/* arrays(n, x, y), of points, or arrays(n, x, y, part_offset, part_kind,
+/* py_arrays(n, x, y), of points, or py_arrays(n, x, y, part_offset, part_kind,
  * ring_offset, vertex_offset), as in struct ogrjoin_arrays: contiguous,
  * borrowed as long as the layer is in use. */
-static PyObject *arrays(PyObject *module, PyObject *args)
+static PyObject *py_arrays(PyObject *module, PyObject *args)
 {
     struct ogrjoin_arrays all = {.size = sizeof all};
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -276,16 +276,18 @@ static PyObject *arrays(PyObject *module, PyObject *args)
         all.n_parts = PyObject_Size(kind);
         all.n_rings = PyObject_Size(vertex) - 1;
         all.n_vertices = PyObject_Size(x);
-        if ((all.part_offset = borrow(self, part, n + 1, 8)) == NULL ||
-            (all.part_kind = borrow(self, kind, all.n_parts, 1)) == NULL ||
-            (all.ring_offset = borrow(self, ring, all.n_parts + 1, 8)) ==
+        if ((all.part_offset = borrow_buffer(self, part, n + 1, 8)) == NULL ||
+            (all.part_kind = borrow_buffer(self, kind, all.n_parts, 1)) ==
                 NULL ||
-            (all.vertex_offset = borrow(self, vertex, all.n_rings + 1, 8)) ==
-                NULL)
+            (all.ring_offset = borrow_buffer(self, ring, all.n_parts + 1, 8)) ==
+                NULL ||
+            (all.vertex_offset =
+                 borrow_buffer(self, vertex, all.n_rings + 1, 8)) == NULL)
             return give_layer(self);
     }
-    if ((all.x = borrow(self, x, all.n_vertices, sizeof *all.x)) == NULL ||
-        (all.y = borrow(self, y, all.n_vertices, sizeof *all.y)) == NULL)
+    if ((all.x = borrow_buffer(self, x, all.n_vertices, sizeof *all.x)) ==
+            NULL ||
+        (all.y = borrow_buffer(self, y, all.n_vertices, sizeof *all.y)) == NULL)
         return give_layer(self);
     Py_BEGIN_ALLOW_THREADS err.status =
         ogrjoin_layer_from_arrays(&all, &self->layer, &err);
@@ -300,7 +302,8 @@ static const void *borrow_column(struct layer_handle *self, PyObject *column,
     const void *values = NULL;
     if (column != Py_None && *ok)
     {
-        values = borrow(self, column, ogrjoin_layer_count(self->layer), size);
+        values =
+            borrow_buffer(self, column, ogrjoin_layer_count(self->layer), size);
         *ok = values != NULL || PyErr_Occurred() == NULL;
     }
     return values;
@@ -353,8 +356,8 @@ static PyObject *add_text(PyObject *module, PyObject *args)
         (self = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
         return NULL;
     n = ogrjoin_layer_count(self->layer);
-    if ((first = borrow(self, offset, n + 1, 8)) == NULL ||
-        (text = borrow(self, bytes, first[n], 1)) == NULL)
+    if ((first = borrow_buffer(self, offset, n + 1, 8)) == NULL ||
+        (text = borrow_buffer(self, bytes, first[n], 1)) == NULL)
         return NULL;
     err.status = ogrjoin_layer_add_text(self->layer, first, text, &err);
     return none_or_error(&err);
@@ -517,7 +520,7 @@ static PyObject *from_wkb(PyObject *module, PyObject *args)
     return out;
 }
 
-static PyObject *count(PyObject *module, PyObject *capsule)
+static PyObject *py_count(PyObject *module, PyObject *capsule)
 {
     struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
     (void)module;
@@ -589,8 +592,8 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     return out;
 }
 
-/* backend(index) */
-static PyObject *backend(PyObject *module, PyObject *capsule)
+/* py_backend(index) */
+static PyObject *py_backend(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
     const char *name;
@@ -714,10 +717,10 @@ static PyObject *make_shapes(PyObject *owner, const struct ogrjoin_pairs *pairs)
                          new_array(owner, bytes, offset[n], 'B'));
 }
 
-/* join(index, layer) -> (pairs, buffers of left, right, measure, {name: buffer}
- * of other values, (offsets, bytes) of intersections or None, how many are
- * undecided) */
-static PyObject *join(PyObject *module, PyObject *args)
+/* py_join(index, layer) -> (pairs, buffers of left, right, measure, {name:
+ * buffer} of other values, (offsets, bytes) of intersections or None, how many
+ * are undecided) */
+static PyObject *py_join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
     struct index_handle *index;
@@ -815,10 +818,10 @@ static PyObject *aggregate_views(struct aggregate_work *w)
     return owner;
 }
 
-/* aggregate(pairs, n, function, separator or None, integer, real, offset,
+/* py_aggregate(pairs, n, function, separator or None, integer, real, offset,
  * bytes, is_null) -> (results, integer, real, offset, bytes, is_null): buffers,
  * or None where there is none; n: features of the join side. */
-static PyObject *aggregate(PyObject *module, PyObject *args)
+static PyObject *py_aggregate(PyObject *module, PyObject *args)
 {
     static const int sizes[] = {8, 8, 8, 1, 1};
     struct aggregate_work w = {.values.size = sizeof w.values};
@@ -870,15 +873,15 @@ struct validation_work
     struct ogrjoin_validation out;
 };
 
-static int compare(void *data, struct ogrjoin_error *err)
+static int call_validate(void *data, struct ogrjoin_error *err)
 {
     struct validation_work *w = data;
     return ogrjoin_validate(w->index, w->input, w->reference, &w->out, err);
 }
 
-/* validate(index, layer, reference or None) -> (rows, pairs, differences, rows
- * proved, rows undecided, pairs undecided, left, right, kind or None) */
-static PyObject *validate(PyObject *module, PyObject *args)
+/* py_validate(index, layer, reference or None) -> (rows, pairs, differences,
+ * rows proved, rows undecided, pairs undecided, left, right, kind or None) */
+static PyObject *py_validate(PyObject *module, PyObject *args)
 {
     struct validation_work w = {.out.size = sizeof w.out};
     struct index_handle *index;
@@ -891,7 +894,7 @@ static PyObject *validate(PyObject *module, PyObject *args)
         return NULL;
     w.index = index->index;
     w.input = input->layer;
-    if (do_work(compare, &w, &index->cancel) != 0)
+    if (do_work(call_validate, &w, &index->cancel) != 0)
         return NULL;
     return Py_BuildValue(
         "LLLLLLLLz", (long long)w.out.n_rows, (long long)w.out.n_pairs,
@@ -1126,18 +1129,18 @@ static PyObject *settings(PyObject *module, PyObject *none)
 }
 
 static PyMethodDef methods[] = {
-    {"arrays", arrays, METH_VARARGS, NULL},
+    {"arrays", py_arrays, METH_VARARGS, NULL},
     {"from_stream", from_stream, METH_VARARGS, NULL},
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
     {"set_columns", set_columns, METH_VARARGS, NULL},
     {"add_text", add_text, METH_VARARGS, NULL},
-    {"aggregate", aggregate, METH_VARARGS, NULL},
-    {"count", count, METH_O, NULL},
+    {"aggregate", py_aggregate, METH_VARARGS, NULL},
+    {"count", py_count, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
-    {"backend", backend, METH_O, NULL},
-    {"join", join, METH_VARARGS, NULL},
-    {"validate", validate, METH_VARARGS, NULL},
+    {"backend", py_backend, METH_O, NULL},
+    {"join", py_join, METH_VARARGS, NULL},
+    {"validate", py_validate, METH_VARARGS, NULL},
     {"join_device", join_device, METH_VARARGS, NULL},
     {"wait_device", wait_device, METH_VARARGS, NULL},
     {"from_dlpack", from_dlpack, METH_O, NULL},

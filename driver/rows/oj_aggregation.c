@@ -375,7 +375,8 @@ static oj_status define_column(struct oj_aggregation *a, int i,
     return OJ_OK;
 }
 
-static oj_status bind(struct oj_aggregation *a, int i, struct oj_error *err)
+static oj_status bind_aggregate(struct oj_aggregation *a, int i,
+                                struct oj_error *err)
 {
     struct oj_source *join = &a->job->join;
     enum oj_aggregate_kind kind = a->aggregates[i].kind;
@@ -445,7 +446,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     OJ_TRY(check_command(a->job->command, err));
     OJ_TRY(read_list(a, err));
     for (int i = 0; i < a->n; i++)
-        OJ_TRY(bind(a, i, err));
+        OJ_TRY(bind_aggregate(a, i, err));
     OJ_TRY(open_values(a, &a->block->values, err));
     OJ_TRY(open_values(a, &a->summed, err));
     a->files.open = open_scratch;
@@ -686,7 +687,7 @@ static oj_status read_values(const struct oj_aggregation *a,
 /* ---- adding pairs ------------------------------------------------------- */
 
 /* Hands over the pairs that are waiting. */
-static oj_status flush(struct oj_aggregation *a, struct oj_error *err)
+static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
 {
     struct block *block = a->block;
     const int64_t n = block->n_features;
@@ -724,13 +725,13 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
         block->feature[block->n_features - 1] != feature)
     {
         if (block->n_features == BLOCK_FEATURES)
-            OJ_TRY(flush(a, err));
+            OJ_TRY(flush_block(a, err));
         block->feature[block->n_features++] = feature;
     }
     block->row[block->n_pairs] = row;
     block->at[block->n_pairs] = (int32_t)block->n_features - 1;
     block->share[block->n_pairs++] = share;
-    return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush(a, err);
+    return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
 /* What is still there after a failure is not of this source. */
@@ -784,12 +785,12 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
                             err));
         }
     }
-    return flush(a, err);
+    return flush_block(a, err);
 }
 
 /* What came by shared lists goes to the rows on them, and what was summed
  * without pairs to its rows. */
-static oj_status merge(struct oj_aggregation *a, struct oj_error *err)
+static oj_status merge_shared(struct oj_aggregation *a, struct oj_error *err)
 {
     const struct oj_shared_lists *shared = a->shared;
     int64_t n_rows = a->n_input;
@@ -809,7 +810,7 @@ static oj_status merge(struct oj_aggregation *a, struct oj_error *err)
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    OJ_TRY(merge(a, err));
+    OJ_TRY(merge_shared(a, err));
     return oj_aggregates_rewind(a->state, err);
 }
 
@@ -990,5 +991,5 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
         for (int64_t p = oj_matches_first(matches, i); p < end; p++)
             OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
     }
-    return flush(a, err);
+    return flush_block(a, err);
 }

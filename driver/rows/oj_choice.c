@@ -31,7 +31,7 @@ oj_status oj_choice_open(const struct oj_job *job, int by_fid,
 
 /* ---- the rows of a reading ----------------------------------------------- */
 
-static uint64_t mix(uint64_t sum, const void *number)
+static uint64_t mix_hash(uint64_t sum, const void *number)
 {
     uint64_t bits;
     memcpy(&bits, number, sizeof bits);
@@ -40,16 +40,16 @@ static uint64_t mix(uint64_t sum, const void *number)
 }
 
 /* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
-static void see(uint64_t *sum, const struct oj_flat *flat)
+static void hash_batch(uint64_t *sum, const struct oj_flat *flat)
 {
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end;
         oj_flat_vertices(flat, i, &first, &end);
         if (flat->fid != NULL)
-            *sum = mix(*sum, &flat->fid[i]);
+            *sum = mix_hash(*sum, &flat->fid[i]);
         if (first < end)
-            *sum = mix(mix(*sum, &flat->x[first]), &flat->y[first]);
+            *sum = mix_hash(mix_hash(*sum, &flat->x[first]), &flat->y[first]);
     }
 }
 
@@ -117,7 +117,7 @@ oj_status oj_choice_add(struct oj_choice *choice,
     if (s.similarity != NULL || s.difference != NULL)
         oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE, fill_ranks,
                            &s);
-    see(&choice->seen[0], part->flat);
+    hash_batch(&choice->seen[0], part->flat);
     for (int64_t i = 0; choice->place != NULL && i < side->flat.n_features; i++)
         choice->place[side->ordinal[i]] = side->place[i];
     return oj_one_to_one_add(choice->pairs, matches, s.similarity, s.difference,
@@ -138,8 +138,9 @@ oj_status oj_choice_finish(struct oj_choice *choice,
 /* ---- its rows ------------------------------------------------------------ */
 
 /* Fetches the join features of an answer out of the tiles, by found. */
-static oj_status fetch(struct oj_choice *choice, struct oj_job *job, int answer,
-                       struct oj_matches *out, struct oj_error *err)
+static oj_status fetch_found(struct oj_choice *choice, struct oj_job *job,
+                             int answer, struct oj_matches *out,
+                             struct oj_error *err)
 {
     const int64_t n = out->n_pairs;
     const struct oj_keyed *found =
@@ -162,7 +163,7 @@ oj_status oj_choice_answer(struct oj_choice *choice, struct oj_job *job,
     const int64_t n = flat->n_features;
     if (first == 0)
         choice->seen[1] = 0;
-    see(&choice->seen[1], flat);
+    hash_batch(&choice->seen[1], flat);
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     if (choice->place != NULL)
         OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
@@ -184,8 +185,9 @@ oj_status oj_choice_answer(struct oj_choice *choice, struct oj_job *job,
         out->n_pairs++;
     }
     out->n_matched = out->n_pairs;
-    return choice->place == NULL ? OJ_OK
-                                 : fetch(choice, job, part->answer, out, err);
+    return choice->place == NULL
+               ? OJ_OK
+               : fetch_found(choice, job, part->answer, out, err);
 }
 
 void oj_choice_close(struct oj_choice *choice)

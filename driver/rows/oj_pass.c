@@ -540,7 +540,8 @@ static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
 
 /* single: rows are asked for by their FIDs; what was added up for all rows is
  * no help for one of them. */
-static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
+static oj_status prepare_pass(struct oj_pass *pass, int single,
+                              struct oj_error *err)
 {
     const struct oj_pass *like = pass->like;
     oj_status status;
@@ -568,7 +569,7 @@ static oj_status prepare(struct oj_pass *pass, int single, struct oj_error *err)
 
 oj_status oj_pass_prepare(struct oj_pass *pass, struct oj_error *err)
 {
-    return prepare(pass, 0, err);
+    return prepare_pass(pass, 0, err);
 }
 
 /* ---- the pairs of -one_to_one -------------------------------------------- */
@@ -670,7 +671,7 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
     if (pass->command != NULL)
     {
         CPLSetThreadLocalConfigOptions((const char *const *)pass->settings);
-        OJ_TRY(prepare(pass, 0, err));
+        OJ_TRY(prepare_pass(pass, 0, err));
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
     pass->has_begun = 1;
@@ -1018,15 +1019,16 @@ static oj_status read_row(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status one(struct oj_pass *pass, int64_t *fid,
-                     struct oj_answer *answer, int *there, struct oj_error *err)
+static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
+                                  struct oj_answer *answer, int *there,
+                                  struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
     int64_t stride;
     oj_status status;
     part.flat = &flat;
-    OJ_TRY(prepare(pass, 1, err));
+    OJ_TRY(prepare_pass(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
     status = read_row(pass, *fid / stride, err);
@@ -1052,7 +1054,7 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     oj_status status;
     *there = 0;
     enter_pass(pass, &stretch);
-    status = one(pass, fid, answer, there, err);
+    status = join_one_feature(pass, fid, answer, there, err);
     leave_pass(pass, &stretch);
     pass->is_broken = status != OJ_OK;
     return status;

@@ -32,9 +32,10 @@ struct explanation
     struct oj_matches *matches;
 };
 
-static void line(const char *key, const char *format, ...) OJ_PRINTF(2, 3);
+static void print_line(const char *key, const char *format, ...)
+    OJ_PRINTF(2, 3);
 
-static void line(const char *key, const char *format, ...)
+static void print_line(const char *key, const char *format, ...)
 {
     va_list list;
     printf("%-12s ", key);
@@ -51,16 +52,16 @@ static void print_side(const char *key, const struct oj_source *source,
 {
     const struct oj_source_options *side = source->side;
     const char *crs = oj_crs_describe(source->srs);
-    line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
-         source->is_result_set ? "SELECT" : "layer", source->name,
-         OGRGeometryTypeToName(source->type),
-         n < 0 ? "a number of rows that is not known beforehand"
-               : oj_counted(n, "row", "rows"),
-         crs, side->where != NULL ? ", filtered by: " : "",
-         side->where != NULL ? side->where : "");
+    print_line(key, "%s, %s '%s': %s, %s, CRS %s%s%s", side->dataset,
+               source->is_result_set ? "SELECT" : "layer", source->name,
+               OGRGeometryTypeToName(source->type),
+               n < 0 ? "a number of rows that is not known beforehand"
+                     : oj_counted(n, "row", "rows"),
+               crs, side->where != NULL ? ", filtered by: " : "",
+               side->where != NULL ? side->where : "");
     if (source->n_hidden > 0)
-        line("", "%s read for the join and not written",
-             oj_counted(source->n_hidden, "field is", "fields are"));
+        print_line("", "%s read for the join and not written",
+                   oj_counted(source->n_hidden, "field is", "fields are"));
 }
 
 static void print_distances(const struct oj_command *command,
@@ -69,19 +70,19 @@ static void print_distances(const struct oj_command *command,
     const char *unit = crs->unit[0] != '\0' ? crs->unit : "unit";
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL)
-        line("distance", "up to the value of the %s layer's field %s",
-             command->max_distance_field != NULL ? "input" : "join",
-             command->max_distance_field != NULL
-                 ? command->max_distance_field
-                 : command->join_max_distance_field);
+        print_line("distance", "up to the value of the %s layer's field %s",
+                   command->max_distance_field != NULL ? "input" : "join",
+                   command->max_distance_field != NULL
+                       ? command->max_distance_field
+                       : command->join_max_distance_field);
     else if (isinf(crs->max_distance))
-        line("distance", "unbounded");
+        print_line("distance", "unbounded");
     else
-        line("distance", "up to %.10g %s", crs->max_distance, unit);
+        print_line("distance", "up to %.10g %s", crs->max_distance, unit);
     if (crs->min_distance > 0)
-        line("", "at least %.10g %s", crs->min_distance, unit);
+        print_line("", "at least %.10g %s", crs->min_distance, unit);
     if (crs->densify > 0)
-        line("", "no segment longer than %.10g %s", crs->densify, unit);
+        print_line("", "no segment longer than %.10g %s", crs->densify, unit);
 }
 
 /* The family's own, from the table of joins; those in units of the CRS are
@@ -103,7 +104,7 @@ static void print_parameters(const struct oj_relation *relation)
                   parameter->name, value);
     }
     if (text[0] != '\0')
-        line("parameters", "%s", text);
+        print_line("parameters", "%s", text);
 }
 
 /* The word for the value of an option with choices. */
@@ -121,21 +122,21 @@ static void print_similar(const struct oj_command *command,
     const struct oj_text_condition *condition = &relation->similar[i];
     double least =
         (double)condition->numerator / (double)condition->denominator;
-    line("only where", "texts are similar: %s, %s of %s, %s",
-         command->similar[i], word_of("measure", (int)condition->measure),
-         word_of("tokens", command->tokens),
-         least > 0.0 ? CPLSPrintf("%.9g or more", least)
-                     : "any token in common");
+    print_line("only where", "texts are similar: %s, %s of %s, %s",
+               command->similar[i], word_of("measure", (int)condition->measure),
+               word_of("tokens", command->tokens),
+               least > 0.0 ? CPLSPrintf("%.9g or more", least)
+                           : "any token in common");
 }
 
 static void print_vector(const struct oj_command *command,
                          const struct oj_vector_condition *condition)
 {
-    line("only where", "vectors are near: %s, %s%s", command->vector,
-         word_of("norm", (int)condition->norm),
-         isinf(condition->max_difference)
-             ? ""
-             : CPLSPrintf(", %.9g or less", condition->max_difference));
+    print_line("only where", "vectors are near: %s, %s%s", command->vector,
+               word_of("norm", (int)condition->norm),
+               isinf(condition->max_difference)
+                   ? ""
+                   : CPLSPrintf(", %.9g or less", condition->max_difference));
 }
 
 static void print_conditions(const struct oj_job *job)
@@ -147,34 +148,35 @@ static void print_conditions(const struct oj_job *job)
                                           "made valid for the join",
                                           "an error at the first"};
     if (command->on != NULL)
-        line("only where", "fields are equal: %s", command->on);
+        print_line("only where", "fields are equal: %s", command->on);
     for (int i = 0; i < job->relation.n_similar; i++)
         print_similar(command, &job->relation, i);
     if (job->relation.vector.is_asked)
         print_vector(command, &job->relation.vector);
     if (job->relation.exclude_self)
-        line("left out", "a feature and itself%s",
-             job->sides.is_self_join ? " (both sides are one layer)" : "");
+        print_line("left out", "a feature and itself%s",
+                   job->sides.is_self_join ? " (both sides are one layer)"
+                                           : "");
     if (job->relation.unordered_pairs)
-        line("left out", "pairs whose input FID is not the smaller one");
+        print_line("left out", "pairs whose input FID is not the smaller one");
     if (job->relation.exclude_same_geometry)
-        line("left out", "pairs of equal geometries");
+        print_line("left out", "pairs of equal geometries");
     for (const char **word = command->exclude; word != NULL && *word != NULL;
          word++)
     {
         if (strchr(*word, '=') != NULL)
-            line("left out", "pairs that are equal in: %s",
-                 strchr(*word, '=') + 1);
+            print_line("left out", "pairs that are equal in: %s",
+                       strchr(*word, '=') + 1);
     }
     for (int side = 0; side < 2; side++)
     {
         if (job->sides.reshape[side].shape != OJ_SHAPE_AS_READ)
-            line("joined are", "%s of the %s layer",
-                 shapes[job->sides.reshape[side].shape],
-                 job->sides.reshape[side].role);
+            print_line("joined are", "%s of the %s layer",
+                       shapes[job->sides.reshape[side].shape],
+                       job->sides.reshape[side].role);
     }
     if (command->invalid != OJ_INVALID_USE)
-        line("invalid", "polygons are %s", invalid[command->invalid]);
+        print_line("invalid", "polygons are %s", invalid[command->invalid]);
 }
 
 static void print_question(const struct explanation *e)
@@ -182,10 +184,11 @@ static void print_question(const struct explanation *e)
     const struct oj_job *job = e->job;
     const struct oj_command *command = job->command;
     const struct oj_op_info *op = oj_op_get(job->relation.op);
-    line("join", "%s: %s", oj_command_op_name(command),
-         command->is_window ? "the input feature has a point in common with a "
-                              "box"
-                            : op->description);
+    print_line("join", "%s: %s", oj_command_op_name(command),
+               command->is_window
+                   ? "the input feature has a point in common with a "
+                     "box"
+                   : op->description);
     print_parameters(&job->relation);
     if ((op->takes & OJ_TAKES_DISTANCE) != 0 ||
         oj_command_given(command, "max_distance"))
@@ -193,14 +196,15 @@ static void print_question(const struct explanation *e)
     print_conditions(job);
     print_side("input side", &job->input, e->n_input);
     print_side("join side", &job->join, e->n_join);
-    line("joined in", "%s%s%s%s", oj_crs_describe(job->crs.join),
-         job->input.transformation != NULL ? "; the input is reprojected" : "",
-         job->join.transformation != NULL ? "; the join side is reprojected"
-                                          : "",
-         job->crs.join != NULL && OSRIsGeographic(job->crs.join) &&
-                 command->relation.metric == OJ_METRIC_PLANAR
-             ? "; degrees are taken as a plane"
-             : "");
+    print_line(
+        "joined in", "%s%s%s%s", oj_crs_describe(job->crs.join),
+        job->input.transformation != NULL ? "; the input is reprojected" : "",
+        job->join.transformation != NULL ? "; the join side is reprojected"
+                                         : "",
+        job->crs.join != NULL && OSRIsGeographic(job->crs.join) &&
+                command->relation.metric == OJ_METRIC_PLANAR
+            ? "; degrees are taken as a plane"
+            : "");
 }
 
 /* ---- the sample --------------------------------------------------------- */
@@ -315,14 +319,15 @@ static int adds_up_on_gpu(const struct explanation *e)
 
 static void print_aggregation(const struct explanation *e)
 {
-    line("aggregates", e->run->pass.rows.streams_join
-                           ? "the join layer, the larger side, streams past "
-                             "the input layer, which is held with its index "
-                             "and read again for the output"
-                           : "the input layer streams past the join layer, "
-                             "which is held with its index");
+    print_line("aggregates",
+               e->run->pass.rows.streams_join
+                   ? "the join layer, the larger side, streams past "
+                     "the input layer, which is held with its index "
+                     "and read again for the output"
+                   : "the input layer streams past the join layer, "
+                     "which is held with its index");
     if (adds_up_on_gpu(e))
-        line("", "the GPU adds up pairs, without a list of them");
+        print_line("", "the GPU adds up pairs, without a list of them");
 }
 
 static void print_memory(const struct explanation *e)
@@ -333,22 +338,25 @@ static void print_memory(const struct explanation *e)
     double scale = e->is_part && e->n_join > n && n > 0
                        ? (double)e->n_join / (double)n
                        : 1.0;
-    line("memory", "%s: %s of coordinates, %s of index%s%s",
-         scale > 1.0 ? "join side, estimated from its first rows" : "join side",
-         bytes_text(scale * bytes_of(&side->flat)),
-         bytes_text(scale * (double)stats->index_bytes),
-         side->table != NULL ? ", attributes " : "",
-         side->table != NULL
-             ? bytes_text(scale * (double)oj_table_bytes(side->table))
-             : "");
+    print_line("memory", "%s: %s of coordinates, %s of index%s%s",
+               scale > 1.0 ? "join side, estimated from its first rows"
+                           : "join side",
+               bytes_text(scale * bytes_of(&side->flat)),
+               bytes_text(scale * (double)stats->index_bytes),
+               side->table != NULL ? ", attributes " : "",
+               side->table != NULL
+                   ? bytes_text(scale * (double)oj_table_bytes(side->table))
+                   : "");
     if (e->is_part)
-        line("", "only its first %lld features were read for this estimate",
-             (long long)n);
+        print_line("",
+                   "only its first %lld features were read for this estimate",
+                   (long long)n);
     if (e->job->command->memory > 0)
-        line("",
-             "-memory bounds this to %s; a larger join side is split into "
-             "tiles on disk",
-             bytes_text((double)e->job->command->memory));
+        print_line(
+            "",
+            "-memory bounds this to %s; a larger join side is split into "
+            "tiles on disk",
+            bytes_text((double)e->job->command->memory));
 }
 
 static void print_engine(const struct explanation *e)
@@ -356,13 +364,13 @@ static void print_engine(const struct explanation *e)
     const struct oj_join *engine = e->job->join_side->engine;
     const char *method =
         oj_join_method(engine, e->sample.n_features > 0 ? &e->sample : NULL);
-    line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
-         e->run->pass.rows.streams_join ? "sides exchanged" : method,
-         oj_counted(oj_join_threads(engine), "thread", "threads"));
+    print_line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
+               e->run->pass.rows.streams_join ? "sides exchanged" : method,
+               oj_counted(oj_join_threads(engine), "thread", "threads"));
     if (oj_join_reason(engine)[0] != '\0')
-        line("", "%s", oj_join_reason(engine));
+        print_line("", "%s", oj_join_reason(engine));
     if (oj_join_stats(engine)->choice[0] != '\0')
-        line("", "%s", oj_join_stats(engine)->choice);
+        print_line("", "%s", oj_join_stats(engine)->choice);
     if (e->run->pass.rows.aggregation != NULL)
         print_aggregation(e);
     if (!e->run->pass.rows.streams_join)
@@ -378,24 +386,24 @@ static void print_sample(const struct explanation *e)
     const char *candidates;
     if (n == 0)
     {
-        line("sample", "the input has no rows");
+        print_line("sample", "the input has no rows");
         return;
     }
     candidates = CPLSPrintf("%.3g", (double)stats->n_candidates / (double)n);
-    line("sample",
-         "of %s %lld input %s %lld %s, with %s (%.3g per row); %s %s per "
-         "row %s looked at",
-         is_all ? "all" : "the first", (long long)n,
-         oj_word_for(n, "row", "rows"), (long long)matches->n_matched,
-         oj_word_for(matches->n_matched, "matches", "match"),
-         oj_counted(matches->n_pairs, "pair", "pairs"),
-         (double)matches->n_pairs / (double)n, candidates,
-         strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
-         strcmp(candidates, "1") == 0 ? "was" : "were");
+    print_line("sample",
+               "of %s %lld input %s %lld %s, with %s (%.3g per row); %s %s per "
+               "row %s looked at",
+               is_all ? "all" : "the first", (long long)n,
+               oj_word_for(n, "row", "rows"), (long long)matches->n_matched,
+               oj_word_for(matches->n_matched, "matches", "match"),
+               oj_counted(matches->n_pairs, "pair", "pairs"),
+               (double)matches->n_pairs / (double)n, candidates,
+               strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
+               strcmp(candidates, "1") == 0 ? "was" : "were");
     if (e->n_input > 0 && !is_all && !e->is_part)
-        line("expected",
-             "about %.3g pairs in all, if the other rows are like these",
-             (double)matches->n_pairs / (double)n * (double)e->n_input);
+        print_line("expected",
+                   "about %.3g pairs in all, if the other rows are like these",
+                   (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
 static const char *lane_text(const char *lane)
@@ -407,9 +415,9 @@ static const char *lane_text(const char *lane)
 static void print_lanes(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
-    line("read by", "input: %s",
-         lane_text(oj_layer_reader_counts(reader)->lane));
-    line("", "join: %s", lane_text(e->job->join_side->counts.lane));
+    print_line("read by", "input: %s",
+               lane_text(oj_layer_reader_counts(reader)->lane));
+    print_line("", "join: %s", lane_text(e->job->join_side->counts.lane));
 }
 
 static void print_output(const struct explanation *e)
@@ -423,26 +431,28 @@ static void print_output(const struct explanation *e)
         "every input row, then join rows that match nothing"};
     const struct oj_command *command = e->job->command;
     const struct oj_output_layer *layer = &e->run->output.layers[0];
-    line("rows", "%s%s%s%s%s%s", kept[command->how],
-         command->one_to_one ? "; one to one, best pairs first" : "",
-         command->pick != NULL ? "; one per input row: " : "",
-         command->pick != NULL ? command->pick : "",
-         command->aggregates != NULL ? "; one per input row, with " : "",
-         command->aggregates != NULL ? command->aggregates : "");
+    print_line("rows", "%s%s%s%s%s%s", kept[command->how],
+               command->one_to_one ? "; one to one, best pairs first" : "",
+               command->pick != NULL ? "; one per input row: " : "",
+               command->pick != NULL ? command->pick : "",
+               command->aggregates != NULL ? "; one per input row, with " : "",
+               command->aggregates != NULL ? command->aggregates : "");
     if (command->one_to_one)
-        line("", "the input is read twice: for all pairs, then for the rows");
+        print_line("",
+                   "the input is read twice: for all pairs, then for the rows");
     if (command->in_place)
-        line("output", "columns of the input layer itself");
+        print_line("output", "columns of the input layer itself");
     else
-        line("output", "%s layer '%s' in %s%s",
-             GDALGetDescription(e->run->output.driver), layer->name,
-             command->output.dst,
-             layer->appends    ? ", rows added"
-             : layer->replaces ? ", which replaces what is there"
-                               : "");
+        print_line("output", "%s layer '%s' in %s%s",
+                   GDALGetDescription(e->run->output.driver), layer->name,
+                   command->output.dst,
+                   layer->appends    ? ", rows added"
+                   : layer->replaces ? ", which replaces what is there"
+                                     : "");
     if (!command->in_place)
-        line("written by", "%s", lane_text(oj_output_lane(&e->run->output)));
-    line("", "nothing was written");
+        print_line("written by", "%s",
+                   lane_text(oj_output_lane(&e->run->output)));
+    print_line("", "nothing was written");
 }
 
 oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)

@@ -300,7 +300,8 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
 }
 
 /* Makes row 0 of the cursor's join side the feature at place. */
-static oj_status fetch(struct update *u, int64_t place, struct oj_error *err)
+static oj_status fetch_join_feature(struct update *u, int64_t place,
+                                    struct oj_error *err)
 {
     struct oj_flat side;
     if (u->fetched.buf.n_features > 0 && place == u->fetched.place[0])
@@ -322,7 +323,7 @@ static oj_status update_row(struct update *u, int64_t row,
     int is_left = 1;
     oj_status status;
     if (u->pass->job.tiled != NULL && record->join_row >= 0)
-        OJ_TRY(fetch(u, record->join_row, err));
+        OJ_TRY(fetch_join_feature(u, record->join_row, err));
     place.row = row;
     place.n_pairs = record->n_pairs;
     place.join_row = u->pass->job.tiled != NULL && record->join_row >= 0
@@ -384,8 +385,8 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
  * in place. They are dropped and made again inside the transaction, so that
  * nobody else ever sees them missing. */
 
-static oj_status execute(GDALDatasetH dataset, const char *statement,
-                         struct oj_error *err)
+static oj_status execute_statement(GDALDatasetH dataset, const char *statement,
+                                   struct oj_error *err)
 {
     OGRLayerH result;
     CPLErrorReset();
@@ -402,7 +403,7 @@ static oj_status execute_all(GDALDatasetH dataset, char **statements,
                              struct oj_error *err)
 {
     for (int i = 0; statements != NULL && statements[i] != NULL; i++)
-        OJ_TRY(execute(dataset, statements[i], err));
+        OJ_TRY(execute_statement(dataset, statements[i], err));
     return OJ_OK;
 }
 

@@ -226,8 +226,8 @@ static oj_status explain_infinite(const struct writing *w, oj_status status,
 }
 
 /* Says more than the driver does, where more is known. */
-static oj_status explain(struct writing *w, oj_status status,
-                         struct oj_error *err)
+static oj_status explain_failure(struct writing *w, oj_status status,
+                                 struct oj_error *err)
 {
     struct oj_error bare;
     find_infinite(w);
@@ -286,7 +286,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
                                             &target->at->rows_in_file, err);
     }
     if (status != OJ_OK)
-        return explain(w, status, err);
+        return explain_failure(w, status, err);
     warn_of_writing(w);
     find_infinite(w);
     close_writers(w);
@@ -336,8 +336,8 @@ oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
 }
 
 /* What -one_to_one chooses from. */
-static oj_status prove(void *proof, const struct oj_answer *answer,
-                       struct oj_error *err)
+static oj_status prove_answer(void *proof, const struct oj_answer *answer,
+                              struct oj_error *err)
 {
     return oj_proof_batch(proof, answer->part->flat, &answer->side,
                           answer->pairs, err);
@@ -349,7 +349,7 @@ oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
     if (run->command->validate == NULL)
         return OJ_OK;
     OJ_TRY(oj_proof_open(&run->pass.job, &run->proof, err));
-    run->pass.watch = prove;
+    run->pass.watch = prove_answer;
     run->pass.watch_user = run->proof;
     return OJ_OK;
 }

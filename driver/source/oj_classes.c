@@ -195,8 +195,8 @@ static oj_status add_key(struct oj_classes *c, int side,
 /* ---- classes ------------------------------------------------------------- */
 
 /* The class of c->key; -1: there is none, and none is made without insert. */
-static oj_status find(struct oj_classes *c, int insert, int32_t *out,
-                      struct oj_error *err)
+static oj_status find_class(struct oj_classes *c, int insert, int32_t *out,
+                            struct oj_error *err)
 {
     const struct oj_token key = oj_token_of_codes(c->key, c->n_key);
     int64_t number;
@@ -222,16 +222,17 @@ oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
         classes->n_key = 0;
         OJ_TRY(add_key(classes, is_right != 0, values, i, &is_null, err));
         if (!is_null)
-            OJ_TRY(find(classes, insert, &class_of[i], err));
+            OJ_TRY(find_class(classes, insert, &class_of[i], err));
     }
     return OJ_OK;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static oj_status fill(struct oj_classes *c, const struct oj_class_field *left,
-                      const struct oj_class_field *right, int n_fields,
-                      struct oj_error *err)
+static oj_status fill_classes(struct oj_classes *c,
+                              const struct oj_class_field *left,
+                              const struct oj_class_field *right, int n_fields,
+                              struct oj_error *err)
 {
     OJ_NEW(c->pairs, n_fields, err);
     memset(c->pairs, 0, (size_t)n_fields * sizeof *c->pairs);
@@ -256,7 +257,7 @@ oj_status oj_classes_new(const struct oj_class_field *left,
     oj_status status;
     if (classes == NULL)
         return oj_fail_nomem(err, 1, sizeof *classes);
-    status = fill(classes, left, right, n_fields, err);
+    status = fill_classes(classes, left, right, n_fields, err);
     if (status == OJ_OK)
         *out = classes;
     else

@@ -94,9 +94,9 @@ static oj_status make_transformation(struct oj_source *source,
 }
 
 /* Gives to a side without a CRS the other side's. */
-static oj_status adopt(const struct oj_command *command,
-                       struct oj_source *input, struct oj_source *join,
-                       struct oj_error *err)
+static oj_status adopt_crs(const struct oj_command *command,
+                           struct oj_source *input, struct oj_source *join,
+                           struct oj_error *err)
 {
     const struct oj_source *has = input->srs != NULL ? input : join;
     struct oj_source *lacks = has == input ? join : input;
@@ -270,9 +270,9 @@ static void name_unit(const struct oj_command *command, struct oj_crs *crs)
     snprintf(crs->unit, sizeof crs->unit, "%s", name != NULL ? name : "");
 }
 
-static oj_status convert(const struct oj_command *command,
-                         const struct oj_crs *crs, const char *option,
-                         double *out, struct oj_error *err)
+static oj_status convert_distance(const struct oj_command *command,
+                                  const struct oj_crs *crs, const char *option,
+                                  double *out, struct oj_error *err)
 {
     const struct oj_distance distance = oj_command_distance(command, option);
     char written[64];
@@ -290,13 +290,15 @@ static oj_status convert_distances(const struct oj_command *command,
 {
     if (oj_command_given(command, "max_distance") ||
         command->relation.metric == OJ_METRIC_SPHERE)
-        OJ_TRY(convert(command, crs, "max_distance", &crs->max_distance, err));
+        OJ_TRY(convert_distance(command, crs, "max_distance",
+                                &crs->max_distance, err));
     else if (oj_relation_sorts_by_measure(&command->relation))
         OJ_TRY(check_unbounded(crs, err));
     if (oj_command_given(command, "min_distance"))
-        OJ_TRY(convert(command, crs, "min_distance", &crs->min_distance, err));
+        OJ_TRY(convert_distance(command, crs, "min_distance",
+                                &crs->min_distance, err));
     if (oj_command_given(command, "densify"))
-        OJ_TRY(convert(command, crs, "densify", &crs->densify, err));
+        OJ_TRY(convert_distance(command, crs, "densify", &crs->densify, err));
     if (!(crs->min_distance <= crs->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-min_distance is greater than -max_distance: nothing "
@@ -334,7 +336,7 @@ oj_status oj_crs_choose(const struct oj_command *command,
     OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
     OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
     if (command->n_windows == 0 && has_shapes)
-        OJ_TRY(adopt(command, input, join, err));
+        OJ_TRY(adopt_crs(command, input, join, err));
     if (!has_shapes && command->t_srs == NULL)
         crs->join = input->srs != NULL ? OSRClone(input->srs) : NULL;
     else if (command->t_srs != NULL)

@@ -58,7 +58,8 @@ static void add_feature(OGREnvelope *sum, OGRFeatureH feature)
     sum->MaxY = fmax(sum->MaxY, box.MaxY);
 }
 
-static void sample(const struct oj_source *source, struct side_extent *extent)
+static void sample_extent(const struct oj_source *source,
+                          struct side_extent *extent)
 {
     const OGREnvelope empty = {INFINITY, -INFINITY, INFINITY, -INFINITY};
     OGRFeatureH feature;
@@ -86,7 +87,7 @@ static struct side_extent extent_of(const struct oj_source *source, int force)
     found = OGR_L_GetExtent(source->layer, &extent.box, force) == OGRERR_NONE;
     if (!found && can_sample(source))
     {
-        sample(source, &extent);
+        sample_extent(source, &extent);
         found = 1;
     }
     CPLErrorReset();
@@ -97,8 +98,8 @@ static struct side_extent extent_of(const struct oj_source *source, int force)
 
 /* In the CRS of the join; unknown where that is not possible. */
 static struct side_extent
-transformed(struct side_extent extent,
-            OGRCoordinateTransformationH transformation)
+transform_extent(struct side_extent extent,
+                 OGRCoordinateTransformationH transformation)
 {
     const OGREnvelope from = extent.box;
     OGREnvelope *to = &extent.box;
@@ -115,7 +116,7 @@ transformed(struct side_extent extent,
     return extent;
 }
 
-static struct side_extent swapped(struct side_extent extent)
+static struct side_extent swap_axes(struct side_extent extent)
 {
     const OGREnvelope from = extent.box;
     const OGREnvelope to = {from.MinY, from.MaxY, from.MinX, from.MaxX};
@@ -174,7 +175,7 @@ static void warn_of_axes(const struct oj_source *const source[2],
     for (int i = 0; i < 2; i++)
     {
         struct side_extent other =
-            transformed(swapped(own[i]), source[i]->transformation);
+            transform_extent(swap_axes(own[i]), source[i]->transformation);
         fits[i] =
             other.is_known && gap_between(&other, &joined[1 - i]) <= reach;
     }
@@ -246,8 +247,8 @@ static void warn_of_gap(const struct oj_command *command,
                         const struct oj_crs *crs)
 {
     const struct side_extent joined[2] = {
-        transformed(own[0], source[0]->transformation),
-        transformed(own[1], source[1]->transformation)};
+        transform_extent(own[0], source[0]->transformation),
+        transform_extent(own[1], source[1]->transformation)};
     double reach = reach_of(command, crs), gap;
     if (!joined[0].is_known || !joined[1].is_known)
         return;

@@ -88,7 +88,7 @@ static int64_t read_row(struct oj_row_vectors *v, int side,
 /* ---- vectors ------------------------------------------------------------- */
 
 /* 1 when the numbers are a vector, which then is in out. */
-static int weigh(const struct oj_row_vectors *v, double *out)
+static int weigh_numbers(const struct oj_row_vectors *v, double *out)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < v->n_dimensions; i++)
@@ -140,7 +140,7 @@ oj_status oj_row_vectors_make(struct oj_row_vectors *v, int side, int insert,
     for (int64_t row = 0; row < n; row++)
     {
         double *out = *value + row * d;
-        if (read_row(v, side, values, row) == d && weigh(v, out))
+        if (read_row(v, side, values, row) == d && weigh_numbers(v, out))
             continue;
         for (int64_t i = 0; i < d; i++)
             out[i] = (double)NAN;

@@ -498,8 +498,9 @@ int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
 /* ---- slices -------------------------------------------------------------- */
 
 /* to[i] = from[first + i] - from[first], n + 1 entries. */
-static oj_status rebase(const int64_t *from, int64_t first, int64_t n,
-                        int64_t **to, int64_t *capacity, struct oj_error *err)
+static oj_status rebase_offsets(const int64_t *from, int64_t first, int64_t n,
+                                int64_t **to, int64_t *capacity,
+                                struct oj_error *err)
 {
     OJ_TRY(oj_reserve(to, 0, n + 1, capacity, sizeof **to, err));
     for (int64_t i = 0; i <= n; i++)
@@ -522,12 +523,14 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
         view.n_parts = flat->part_offset[first + n] - part;
         view.n_rings = flat->ring_offset[part + view.n_parts] - ring;
         view.n_vertices = flat->vertex_offset[ring + view.n_rings] - vertex;
-        OJ_TRY(rebase(flat->part_offset, first, n, &slice->part_offset,
-                      &slice->cap_part_offset, err));
-        OJ_TRY(rebase(flat->ring_offset, part, view.n_parts,
-                      &slice->ring_offset, &slice->cap_ring_offset, err));
-        OJ_TRY(rebase(flat->vertex_offset, ring, view.n_rings,
-                      &slice->vertex_offset, &slice->cap_vertex_offset, err));
+        OJ_TRY(rebase_offsets(flat->part_offset, first, n, &slice->part_offset,
+                              &slice->cap_part_offset, err));
+        OJ_TRY(rebase_offsets(flat->ring_offset, part, view.n_parts,
+                              &slice->ring_offset, &slice->cap_ring_offset,
+                              err));
+        OJ_TRY(rebase_offsets(flat->vertex_offset, ring, view.n_rings,
+                              &slice->vertex_offset, &slice->cap_vertex_offset,
+                              err));
         view.part_offset = slice->part_offset;
         view.ring_offset = slice->ring_offset;
         view.vertex_offset = slice->vertex_offset;

@@ -40,7 +40,7 @@ static oj_status fail_strict(const struct wkb_reader *in)
     return oj_fail(in->err, OJ_ERR_DATA, "not as OGR writes it");
 }
 
-static size_t left(const struct wkb_reader *in)
+static size_t bytes_left(const struct wkb_reader *in)
 {
     return (size_t)(in->end - in->at);
 }
@@ -77,7 +77,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;
     int z, m;
-    if (left(in) < 5)
+    if (bytes_left(in) < 5)
         return fail_short(in);
     if (in->at[0] > 1)
         return oj_fail(in->err, OJ_ERR_DATA,
@@ -94,7 +94,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     in->at += 5;
     if (type & EWKB_SRID)
     {
-        if (left(in) < 4)
+        if (bytes_left(in) < 4)
             return fail_short(in);
         in->at += 4;
     }
@@ -121,10 +121,10 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
                             size_t min_bytes, uint32_t *count)
 {
     uint32_t n;
-    if (left(in) < 4)
+    if (bytes_left(in) < 4)
         return fail_short(in);
     n = get_u32(in->at, header->big_endian);
-    if (n > (left(in) - 4) / min_bytes)
+    if (n > (bytes_left(in) - 4) / min_bytes)
         return oj_fail(in->err, OJ_ERR_DATA,
                        "broken WKB: the count %lu at byte %lld is more than "
                        "its %lld bytes can hold",
@@ -178,7 +178,7 @@ static oj_status read_vertices(struct wkb_reader *in,
 static oj_status read_point(struct wkb_reader *in, const struct header *header,
                             struct oj_flat_buf *buf)
 {
-    if (left(in) < header->ordinates * 8)
+    if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
     /* An empty point is NaN NaN, of which there are many. */
     if (in->is_strict &&
@@ -260,7 +260,7 @@ static oj_status check_end(const struct wkb_reader *in)
         return OJ_OK;
     return oj_fail(in->err, OJ_ERR_DATA,
                    "broken WKB: %lld bytes follow after its end",
-                   (long long)left(in));
+                   (long long)bytes_left(in));
 }
 
 oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
@@ -350,7 +350,7 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
     }
     if (header.type != WKB_POINT)
         return OJ_OK;
-    if (left(&in) < header.ordinates * 8)
+    if (bytes_left(&in) < header.ordinates * 8)
         return fail_short(&in);
     wkb = in.at;
     in.at += header.ordinates * 8;

@@ -73,7 +73,7 @@ static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status begin(struct oj_fgb_unsorted *rows, struct oj_error *err)
+static oj_status begin_rows(struct oj_fgb_unsorted *rows, struct oj_error *err)
 {
     OJ_NEW(rows->sample, MOST_SAMPLES, err);
     rows->stride = 1;
@@ -88,7 +88,7 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
                               struct oj_error *err)
 {
     if (rows->sample == NULL)
-        OJ_TRY(begin(rows, err));
+        OJ_TRY(begin_rows(rows, err));
     OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
     OJ_TRY(oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err));
     for (int64_t i =
@@ -190,7 +190,7 @@ static int has_one_key(const struct sorting *s, int64_t k)
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
 }
 
-static struct oj_fgb_extent between(const struct oj_fgb_extent *at)
+static struct oj_fgb_extent extent_between(const struct oj_fgb_extent *at)
 {
     const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
                                     at[1].bytes - at[0].bytes};
@@ -205,7 +205,8 @@ static void place_buckets(struct sorting *s)
         s->bucket[k] = at;
         for (int64_t b = 0; b < s->rows->n_blocks; b++)
         {
-            struct oj_fgb_extent n = between(&s->stretch[b * s->n_buckets + k]);
+            struct oj_fgb_extent n =
+                extent_between(&s->stretch[b * s->n_buckets + k]);
             at.rows += n.rows;
             at.bytes += n.bytes;
         }
@@ -221,7 +222,7 @@ static int threads_for(const struct sorting *s, const struct oj_fgb_extent *at,
     int64_t most = 1, n_threads;
     for (int64_t i = 0; i < n; i++)
     {
-        struct oj_fgb_extent size = between(&at[i]);
+        struct oj_fgb_extent size = extent_between(&at[i]);
         int64_t held = 2 * (size.bytes + (NODE_BYTES + 8) * size.rows);
         if (held > most && (at != s->bucket || !has_one_key(s, i)))
             most = held;
@@ -249,7 +250,7 @@ static void free_run(struct row_run *run)
 static oj_status read_run(const struct sorting *s, struct row_run *run,
                           const struct oj_fgb_extent *at, struct oj_error *err)
 {
-    struct oj_fgb_extent n = between(at), old = run->n;
+    struct oj_fgb_extent n = extent_between(at), old = run->n;
     run->n.rows += n.rows;
     run->n.bytes += n.bytes;
     for (int i = 0; i < 2; i++)

@@ -43,7 +43,7 @@ struct oj_flatgeobuf_writer
 /* ---- header ----------------------------------------------------------------
  */
 
-static oj_status leave(struct oj_error *err)
+static oj_status leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
 }
@@ -118,7 +118,7 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     if (n > 12 && bytes[3] == 3 && oj_le32(bytes + 8) <= n - 12)
         header.size = oj_le32(bytes + 8);
     if (!oj_flatbuffer_root(&header, &table))
-        return leave(err);
+        return leave_to_gdal(err);
     envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
                                     &n_envelope);
     count =
@@ -131,7 +131,7 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
          oj_le16(node_size) != OJ_FGB_NODE_SIZE))
-        return leave(err);
+        return leave_to_gdal(err);
     w->count_at = count - bytes;
     w->envelope_at = n_envelope == 4 ? envelope - bytes : 0;
     if (n_rows == 2)
@@ -156,8 +156,8 @@ static oj_status read_template(struct oj_flatgeobuf_writer *w, OGRLayerH layer,
         bytes = VSIGetMemFileBuffer(path, &n, FALSE);
     CPLPopErrorHandler();
     CPLErrorReset();
-    status =
-        bytes != NULL ? take_header(w, bytes, (int64_t)n, err) : leave(err);
+    status = bytes != NULL ? take_header(w, bytes, (int64_t)n, err)
+                           : leave_to_gdal(err);
     VSIUnlink(path);
     return status;
 }
@@ -170,8 +170,8 @@ static oj_status fail_write(struct oj_error *err)
     return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
 }
 
-static oj_status begin(struct oj_flatgeobuf_writer *w, const char *path,
-                       struct oj_error *err)
+static oj_status begin_file(struct oj_flatgeobuf_writer *w, const char *path,
+                            struct oj_error *err)
 {
     w->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (w->file < 0)
@@ -202,7 +202,7 @@ oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
         w->type = (int)OGR_GT_Flatten(type) + 1000 * w->has_z + 2000 * w->has_m;
     status = read_template(w, layer, file, err);
     if (status == OJ_OK)
-        status = begin(w, file->path, err);
+        status = begin_file(w, file->path, err);
     if (status == OJ_OK)
         *out = w;
     else
@@ -231,22 +231,23 @@ oj_status oj_fgb_room(struct oj_fgb_bytes *to, int64_t n, struct oj_error *err)
     return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
 }
 
-static void set16(uint8_t *to, int64_t value)
+static void set_uint16(uint8_t *to, int64_t value)
 {
     to[0] = (uint8_t)value;
     to[1] = (uint8_t)(value >> 8);
 }
 
-static void set32(uint8_t *to, int64_t value)
+static void set_uint32(uint8_t *to, int64_t value)
 {
-    set16(to, value);
-    set16(to + 2, value >> 16);
+    set_uint16(to, value);
+    set_uint16(to + 2, value >> 16);
 }
 
 /* n zero bytes, and more before them, until n_before bytes after the first is a
  * multiple of align. */
-static oj_status grow(struct oj_fgb_bytes *to, int64_t n, int64_t n_before,
-                      int64_t align, int64_t *at, struct oj_error *err)
+static oj_status grow_aligned(struct oj_fgb_bytes *to, int64_t n,
+                              int64_t n_before, int64_t align, int64_t *at,
+                              struct oj_error *err)
 {
     int64_t pad = (align - (to->n + n_before) % align) % align;
     OJ_TRY(oj_fgb_room(to, pad + n, err));
@@ -264,13 +265,14 @@ static oj_status make_table(struct oj_fgb_bytes *to, const int *slots,
 {
     int last = n_slots > 0 ? slots[n_slots - 1] : -1;
     int64_t vtable;
-    OJ_TRY(grow(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable, err));
-    set16(to->at + vtable, 4 + 2 * (last + 1));
-    set16(to->at + vtable + 2, 4 + 4 * n_slots);
+    OJ_TRY(grow_aligned(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable,
+                        err));
+    set_uint16(to->at + vtable, 4 + 2 * (last + 1));
+    set_uint16(to->at + vtable + 2, 4 + 4 * n_slots);
     for (int i = 0; i < n_slots; i++)
-        set16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
-    OJ_TRY(grow(to, 4 + 4 * n_slots, 0, 4, table, err));
-    set32(to->at + *table, *table - vtable);
+        set_uint16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
+    OJ_TRY(grow_aligned(to, 4 + 4 * n_slots, 0, 4, table, err));
+    set_uint32(to->at + *table, *table - vtable);
     for (int i = 0; i < n_slots; i++)
         place[slots[i]] = *table + 4 + 4 * i;
     return OJ_OK;
@@ -285,9 +287,9 @@ static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
     *at = 0;
     if (place == 0)
         return OJ_OK;
-    OJ_TRY(grow(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
-    set32(to->at + place, vector - place);
-    set32(to->at + vector, n);
+    OJ_TRY(grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
+    set_uint32(to->at + place, vector - place);
+    set_uint32(to->at + vector, n);
     *at = vector + 4;
     return OJ_OK;
 }
@@ -335,7 +337,7 @@ static void end_run(struct vertex_run *v)
 {
     if (v->ends == 0)
         return;
-    set32(v->to + v->ends, v->n);
+    set_uint32(v->to + v->ends, v->n);
     v->ends += 4;
 }
 
@@ -395,12 +397,12 @@ static oj_status put_parts(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
         if (part.n_vertices > 0)
         {
             OJ_TRY(put_geometry(encoder, wkb, part.n_vertices, 1, &table, err));
-            set32(to->at + at, table - at);
+            set_uint32(to->at + at, table - at);
             at += 4;
         }
         wkb = part.at;
     }
-    set32(to->at + first - 4, (at - first) / 4);
+    set_uint32(to->at + first - 4, (at - first) / 4);
     return OJ_OK;
 }
 
@@ -418,7 +420,7 @@ static oj_status put_vectors(struct oj_fgb_bytes *to, const uint8_t *wkb,
     ends = v.ends;
     put_runs(&v);
     if (ends != 0)
-        set32(to->at + ends - 4, (v.ends - ends) / 4);
+        set_uint32(to->at + ends - 4, (v.ends - ends) / 4);
     return OJ_OK;
 }
 
@@ -518,13 +520,13 @@ static oj_status begin_feature(struct oj_fgb_encoder *encoder,
     struct oj_fgb_bytes *to = &encoder->bytes;
     int64_t place[2] = {0}, at, table;
     int first = n_vertices > 0 ? 0 : 1;
-    OJ_TRY(grow(to, 8, 0, 4, &at, err));
+    OJ_TRY(grow_aligned(to, 8, 0, 4, &at, err));
     OJ_TRY(make_table(to, fields + first, 2 - first, &table, place, err));
-    set32(to->at + at + 4, table - at - 4);
+    set_uint32(to->at + at + 4, table - at - 4);
     if (n_vertices > 0)
     {
         OJ_TRY(put_geometry(encoder, wkb, n_vertices, 0, &table, err));
-        set32(to->at + place[0], table - place[0]);
+        set_uint32(to->at + place[0], table - place[0]);
     }
     OJ_TRY(make_vector(to, place[1], 0, 1, &at, err));
     encoder->properties = at - 4;
@@ -609,7 +611,7 @@ oj_status oj_fgb_add_bytes(struct oj_fgb_encoder *encoder, int column,
     uint8_t size[4];
     if (n > MOST_BYTES)
         return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
-    set32(size, n);
+    set_uint32(size, n);
     OJ_TRY(oj_fgb_add_number(encoder, column, size, 4, err));
     if (to->cap - to->n < n)
         OJ_TRY(oj_fgb_room(to, n, err));
@@ -625,13 +627,13 @@ oj_status oj_fgb_end_row(struct oj_fgb_encoder *encoder, struct oj_error *err)
     int64_t n = to->n - encoder->properties - 4;
     if (to->n - encoder->start > MOST_BYTES - 8)
         return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
-    set32(to->at + encoder->properties, n);
+    set_uint32(to->at + encoder->properties, n);
     if (to->cap - to->n < 8)
         OJ_TRY(oj_fgb_room(to, 8, err));
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;
     n = to->n - encoder->start;
-    set32(to->at + encoder->start, n - 4);
+    set_uint32(to->at + encoder->start, n - 4);
     encoder->node[encoder->n_rows++].offset = (uint64_t)n;
     return OJ_OK;
 }

@@ -371,8 +371,8 @@ static oj_status read_block(void *lane, int64_t row, int64_t end,
     return oj_chunk_cut(&r->maker, r->at, row, err);
 }
 
-static oj_status next(void *stream, struct oj_chunk **out, const char **text,
-                      struct oj_error *err)
+static oj_status next_chunk(void *stream, struct oj_chunk **out,
+                            const char **text, struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
     *text = NULL;
@@ -551,5 +551,5 @@ oj_status oj_geopackage_read_open(GDALDatasetH dataset, OGRLayerH layer,
     return status == OJ_ERR_NOMEM ? status : OJ_OK;
 }
 
-const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, next, close_reader,
-                                           1};
+const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, next_chunk,
+                                           close_reader, 1};

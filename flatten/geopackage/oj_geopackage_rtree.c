@@ -65,7 +65,7 @@ void oj_rtree_free(struct oj_rtree *tree)
 
 /* ---- order --------------------------------------------------------------- */
 
-static void grow(float *box, const float *by)
+static void grow_box(float *box, const float *by)
 {
     for (int i = 0; i < 4; i += 2)
     {
@@ -89,7 +89,7 @@ static oj_status sort_rows(const struct oj_rtree *tree, uint64_t **out,
     uint64_t *order[2];
     set_nothing(all);
     for (int64_t i = 0; i < tree->n; i++)
-        grow(all, tree->entry[i].box);
+        grow_box(all, tree->entry[i].box);
     for (int i = 0; i < 4; i++)
         extent[i] = (double)all[i / 2 + i % 2 * 2]; /* x y x y */
     order[0] = oj_malloc(tree->n, sizeof *order[0]);
@@ -203,7 +203,7 @@ static void find_boxes(struct packing *p)
             int64_t id, node = p->first[level] + k / p->capacity;
             if (k % p->capacity == 0)
                 set_nothing(p->box[node - 1]);
-            grow(p->box[node - 1], cell_of(p, level, k, &id));
+            grow_box(p->box[node - 1], cell_of(p, level, k, &id));
         }
     }
 }
@@ -330,8 +330,8 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static oj_status pack(struct packing *p, sqlite3 *connection, const char *name,
-                      struct oj_error *err)
+static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
+                            const char *name, struct oj_error *err)
 {
     OJ_TRY(find_capacity(p, connection, name, err));
     OJ_TRY(oj_sqlite_prepare(
@@ -359,7 +359,7 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
     if (tree->is_unordered)
         qsort(tree->entry, (size_t)tree->n, sizeof *tree->entry, compare_ids);
     if (tree->n > 0)
-        status = pack(&p, connection, name, err);
+        status = pack_rtree(&p, connection, name, err);
     sqlite3_finalize(p.put_node);
     sqlite3_finalize(p.put_parent);
     oj_free(p.order);

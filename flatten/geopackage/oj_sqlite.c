@@ -65,9 +65,9 @@ oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                    "%s: %s", what, sqlite3_errmsg(connection));
 }
 
-static oj_status prepare(sqlite3 *connection, sqlite3_stmt **out,
-                         struct oj_error *err, const char *format,
-                         va_list arguments)
+static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
+                                   struct oj_error *err, const char *format,
+                                   va_list arguments)
 {
     char *text = sqlite3_vmprintf(format, arguments);
     int code;
@@ -87,7 +87,7 @@ oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
     va_list arguments;
     oj_status status;
     va_start(arguments, format);
-    status = prepare(connection, out, err, format, arguments);
+    status = prepare_statement(connection, out, err, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -109,7 +109,7 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
     va_list arguments;
     oj_status status;
     va_start(arguments, format);
-    status = prepare(connection, &statement, err, format, arguments);
+    status = prepare_statement(connection, &statement, err, format, arguments);
     va_end(arguments);
     if (status == OJ_OK)
         status = oj_sqlite_step(statement, err);
@@ -198,8 +198,8 @@ static int go_on(sqlite3_vtab_cursor *cursor)
     return rows->status == OJ_OK ? SQLITE_OK : SQLITE_ERROR;
 }
 
-static int begin(sqlite3_vtab_cursor *cursor, int number, const char *text,
-                 int n, sqlite3_value **values)
+static int begin_cursor(sqlite3_vtab_cursor *cursor, int number,
+                        const char *text, int n, sqlite3_value **values)
 {
     (void)number;
     (void)text;
@@ -233,7 +233,7 @@ static const sqlite3_module module = {.xConnect = connect_table,
                                       .xDisconnect = disconnect_table,
                                       .xOpen = open_cursor,
                                       .xClose = close_cursor,
-                                      .xFilter = begin,
+                                      .xFilter = begin_cursor,
                                       .xNext = go_on,
                                       .xEof = is_at_end,
                                       .xColumn = give_column,

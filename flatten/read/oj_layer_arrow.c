@@ -276,8 +276,8 @@ static oj_status next_chunk(struct oj_arrow_stream *stream,
     return OJ_OK;
 }
 
-static oj_status next(void *stream, struct oj_chunk **out, const char **text,
-                      struct oj_error *err)
+static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
+                                  const char **text, struct oj_error *err)
 {
     *text = NULL;
     for (int n_empty = 0; n_empty <= MAX_EMPTY_CHUNKS; n_empty++)
@@ -295,7 +295,8 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
     return oj_fail(err, OJ_ERR_IO, "%s", *text);
 }
 
-const struct oj_lane oj_arrow_lane = {"Arrow", 0, next, close_stream, 0};
+const struct oj_lane oj_arrow_lane = {"Arrow", 0, next_arrow_chunk,
+                                      close_stream, 0};
 
 #else
 

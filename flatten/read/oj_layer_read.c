@@ -217,7 +217,8 @@ static oj_status open_arrow(struct oj_layer_reader *reader,
 
 /* Without error where the layer has no lane that will do. Geometries of chunks
  * are not transformed. */
-static oj_status start(struct oj_layer_reader *reader, struct oj_error *err)
+static oj_status start_lane(struct oj_layer_reader *reader,
+                            struct oj_error *err)
 {
     const struct oj_read_options *options = &reader->options;
     ignore_fields(reader);
@@ -263,7 +264,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     if (status == OJ_OK)
     {
         oj_ogr_errors_begin(&reader->errors);
-        status = start(reader, err);
+        status = start_lane(reader, err);
         oj_ogr_errors_end(&reader->errors);
     }
     /* The caller's. */

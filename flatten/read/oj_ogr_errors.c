@@ -37,8 +37,8 @@ static void copy_line(char *to, size_t size, const char *from)
         to[--n] = '\0';
 }
 
-static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number,
-                                const char *text)
+static void CPL_STDCALL collect_error(CPLErr level, CPLErrorNum number,
+                                      const char *text)
 {
     struct oj_ogr_errors *errors = CPLGetErrorHandlerUserData();
     if (level == CE_Fatal)
@@ -60,7 +60,7 @@ static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number,
 void oj_ogr_errors_begin(struct oj_ogr_errors *errors)
 {
     oj_ogr_errors_forget(errors);
-    CPLPushErrorHandlerEx(collect, errors);
+    CPLPushErrorHandlerEx(collect_error, errors);
     CPLSetCurrentErrorHandlerCatchDebug(0);
 }
 

@@ -150,7 +150,7 @@ static oj_status append_bytes(struct table_column *column, int64_t row,
     return OJ_OK;
 }
 
-static void mark(struct table_column *column, int64_t row, int has_value)
+static void mark_value(struct table_column *column, int64_t row, int has_value)
 {
     uint8_t bit = (uint8_t)(1u << (row & 7));
     if ((row & 7) == 0)
@@ -209,7 +209,7 @@ static oj_status append_one(struct oj_table *table, struct table_column *column,
                             struct oj_error *err)
 {
     int has_value = oj_value_is_there(value);
-    mark(column, row, has_value);
+    mark_value(column, row, has_value);
     if (!has_value)
         append_null(column, row);
     else if (is_bytes(column->type))

@@ -228,8 +228,8 @@ static oj_status set_number_list(const struct oj_setter *s, OGRFeatureH feature,
     return OJ_OK;
 }
 
-static oj_status convert(const struct oj_setter *s, OGRFeatureH feature,
-                         struct oj_error *err)
+static oj_status convert_value(const struct oj_setter *s, OGRFeatureH feature,
+                               struct oj_error *err)
 {
     int done;
     if (s->from == s->to && !oj_type_is_number(s->from)) /* subtypes differ */
@@ -307,7 +307,7 @@ oj_status oj_setter_set(struct oj_setter *s, OGRFeatureH feature,
      * the feature is used for many rows. */
     OGR_F_SetFieldNull(feature, s->target);
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
-    return convert(s, feature, err);
+    return convert_value(s, feature, err);
 }
 
 /* Years are counted from March on, so that leap days are the last ones. */

@@ -5,7 +5,7 @@
 #include "../base/oj_array.h"
 
 /* Bytes of the code point that begins at s, of n more bytes; 0: none does. */
-static int decode(const unsigned char *s, int64_t n, uint32_t *code)
+static int decode_utf8(const unsigned char *s, int64_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     int length = s[0] < 0x80   ? 1
@@ -30,7 +30,8 @@ static int decode(const unsigned char *s, int64_t n, uint32_t *code)
 }
 
 /* What a code point becomes: *n code points. */
-static const uint32_t *find(enum oj_fold fold, const uint32_t *code, int *n)
+static const uint32_t *fold_code_point(enum oj_fold fold, const uint32_t *code,
+                                       int *n)
 {
     static const uint32_t space = ' ';
     const uint16_t *number = fold == OJ_FOLD_FULL ? oj_fold_full : oj_fold_case;
@@ -64,10 +65,10 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
     {
         uint32_t code = ' ';
         const uint32_t *folded;
-        int n_folded, length = decode(s + i, n - i, &code);
+        int n_folded, length = decode_utf8(s + i, n - i, &code);
         n_bad += length == 0;
         i += length > 0 ? length : 1;
-        folded = find(fold, &code, &n_folded);
+        folded = fold_code_point(fold, &code, &n_folded);
         /* one for each byte that is left, but for the few that grow */
         if (to + n_folded + (n - i) > out->cap_code)
             OJ_ROOM(out->code, to, to + n_folded + (n - i), out->cap_code, err);

@@ -399,8 +399,8 @@ static void free_slices(struct tokenising *t)
     oj_free(t->slice);
 }
 
-static oj_status tokenise(struct tokenising *t, int n_threads,
-                          struct oj_error *err)
+static oj_status tokenise_texts(struct tokenising *t, int n_threads,
+                                struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
     int64_t n = t->texts->n;
@@ -441,7 +441,7 @@ static oj_status insert_texts(struct tokenising *t, int n_threads, int is_all,
                               struct oj_error *err)
 {
     uint32_t *number = NULL; /* of no use: no set has an earlier one */
-    OJ_TRY(tokenise(t, n_threads, err));
+    OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(count_tokens(t, dictionary, err));
     if (is_all)
         OJ_TRY(oj_dictionary_order(dictionary, &number, err));
@@ -501,7 +501,7 @@ oj_status oj_dictionary_find(const struct oj_dictionary *dictionary,
                            .cancel = cancel,
                            .dictionary = dictionary,
                            .sets = sets};
-    oj_status status = tokenise(&t, n_threads, err);
+    oj_status status = tokenise_texts(&t, n_threads, err);
     if (status == OJ_OK)
         status = fill_sets(&t, err);
     free_slices(&t);

@@ -105,7 +105,7 @@ struct oj_geopackage_rows
 /* ---- geometries ---------------------------------------------------------- */
 
 /* Looks at ISO WKB, little-endian, which is whole (NULL: no geometry). */
-static void look(const uint8_t *wkb, struct shape *shape)
+static void read_shape_of_wkb(const uint8_t *wkb, struct shape *shape)
 {
     struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
     int code;
@@ -340,7 +340,7 @@ static oj_status take_row(struct oj_geopackage_rows *rows, int *there,
     oj_row_cursor_fetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,
                            &rows->n_wkb, err));
-    look(rows->wkb, &rows->shape);
+    read_shape_of_wkb(rows->wkb, &rows->shape);
     rows->is_left = rows->is_blocked || rows->shape.kind < 0 ||
                     rows->is_whose[rows->shape.kind] != OURS;
     OJ_TRY(take_values(rows, err));
@@ -391,8 +391,8 @@ static void give_column(void *user, int column, sqlite3_context *to)
 /* ---- the table ----------------------------------------------------------- */
 
 /* The first value of the first row; 0 without one. */
-static oj_status ask(sqlite3 *db, const char *text, const char *table,
-                     int64_t *value, struct oj_error *err)
+static oj_status query_number(sqlite3 *db, const char *text, const char *table,
+                              int64_t *value, struct oj_error *err)
 {
     sqlite3_stmt *statement = NULL;
     int code;
@@ -490,11 +490,12 @@ static oj_status look_for_triggers(struct oj_geopackage_rows *w, int *fits,
                                    struct oj_error *err)
 {
     int64_t n_triggers;
-    OJ_TRY(ask(w->db,
-               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
-               "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
-               "NOT LIKE 'trigger_%%_feature_count_%%'",
-               w->table, &n_triggers, err));
+    OJ_TRY(query_number(
+        w->db,
+        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+        "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
+        "NOT LIKE 'trigger_%%_feature_count_%%'",
+        w->table, &n_triggers, err));
     *fits = n_triggers == 0 && w->n > 0;
     return OJ_OK;
 }
@@ -506,20 +507,21 @@ static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
     sqlite3 *db = w->db;
     int64_t n, srs_id;
     w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
-    OJ_TRY(ask(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
+    OJ_TRY(query_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
     *fits = n == 0;
-    OJ_TRY(ask(db,
-               "SELECT srs_id FROM gpkg_geometry_columns WHERE "
-               "lower(table_name) = lower(%Q)",
-               w->table, &srs_id, err));
+    OJ_TRY(query_number(db,
+                        "SELECT srs_id FROM gpkg_geometry_columns WHERE "
+                        "lower(table_name) = lower(%Q)",
+                        w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
     OJ_TRY(find_triggers(w, fits, err));
-    OJ_TRY(ask(db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-               w->index, &n, err));
+    OJ_TRY(query_number(db,
+                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+                        w->index, &n, err));
     if (n == 1 && *fits)
     {
-        OJ_TRY(
-            ask(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1", w->index, &n, err));
+        OJ_TRY(query_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1", w->index,
+                            &n, err));
         *fits = n == 0;
     }
     else
@@ -539,9 +541,9 @@ static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
  *  SELECT box of geometry FROM t WHERE fid = ?1
  * The first keeps the rows before one that is refused; boxes are by GDAL's
  * functions, as its triggers ask. */
-static oj_status prepare(struct oj_geopackage_rows *w, int is_update,
-                         const char *names, const char *values,
-                         struct oj_error *err)
+static oj_status prepare_insert(struct oj_geopackage_rows *w, int is_update,
+                                const char *names, const char *values,
+                                struct oj_error *err)
 {
     const char *g = w->geometry;
     OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
@@ -594,7 +596,7 @@ static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
     w->rows.column = give_column;
     w->rows.user = w;
     status = n != NULL && v != NULL
-                 ? prepare(w, is_update, n, v, err)
+                 ? prepare_insert(w, is_update, n, v, err)
                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
     sqlite3_free(n);
     sqlite3_free(v);
@@ -604,14 +606,15 @@ static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
 /* ---- open and close ------------------------------------------------------ */
 
 /* *fits is 0 where the layer is better left to GDAL. */
-static oj_status begin(struct oj_geopackage_rows *w, int is_update, int *fits,
-                       struct oj_error *err)
+static oj_status begin_rows(struct oj_geopackage_rows *w, int is_update,
+                            int *fits, struct oj_error *err)
 {
     int64_t n_tables;
-    OJ_TRY(ask(w->db,
-               "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-               "name = %Q",
-               w->table, &n_tables, err));
+    OJ_TRY(query_number(
+        w->db,
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+        "name = %Q",
+        w->table, &n_tables, err));
     *fits = n_tables == 1 &&
             w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
     if (*fits && is_update)
@@ -696,7 +699,7 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
     w->box[1] = w->box[3] = (double)-INFINITY;
     status = take_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status = begin(w, is_update, &fits, err);
+        status = begin_rows(w, is_update, &fits, err);
     if (status == OJ_OK && fits)
         *out = w;
     else
@@ -788,11 +791,12 @@ static oj_status look_for_blocks(struct oj_geopackage_rows *w,
                                  struct oj_error *err)
 {
     int64_t n;
-    OJ_TRY(ask(w->db,
-               "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
-               "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
-               "%%'",
-               w->table, &n, err));
+    OJ_TRY(query_number(
+        w->db,
+        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
+        "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
+        "%%'",
+        w->table, &n, err));
     w->is_blocked = n > 0;
     return OJ_OK;
 }
@@ -866,8 +870,9 @@ static oj_status set_count(const struct oj_geopackage_rows *w,
                            struct oj_error *err)
 {
     int64_t n, n_rows = w->n_rows + w->n_of_gdal;
-    OJ_TRY(ask(w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-               "gpkg_ogr_contents", &n, err));
+    OJ_TRY(query_number(w->db,
+                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+                        "gpkg_ogr_contents", &n, err));
     return n == 0 || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,

@@ -174,9 +174,10 @@ static oj_status create_row(struct oj_layer_writer *writer,
 }
 
 /* A failure that names no row yet. */
-static oj_status explain(const struct oj_layer_writer *writer, oj_status status,
-                         int64_t fid, const struct oj_error *reason,
-                         struct oj_error *err)
+static oj_status explain_failed_row(const struct oj_layer_writer *writer,
+                                    oj_status status, int64_t fid,
+                                    const struct oj_error *reason,
+                                    struct oj_error *err)
 {
     const char *side;
     if (status == OJ_ERR_NOMEM || status == OJ_ERR_CANCELLED)
@@ -200,9 +201,9 @@ static oj_status write_rows(struct oj_layer_writer *writer,
         note_infinite(writer, told.infinite_fid, side);
     if (status == OJ_OK)
         return OJ_OK;
-    return told.has_failed
-               ? explain(writer, status, told.failed_fid, &reason, err)
-               : oj_fail(err, status, "%s", reason.message);
+    return told.has_failed ? explain_failed_row(writer, status, told.failed_fid,
+                                                &reason, err)
+                           : oj_fail(err, status, "%s", reason.message);
 }
 
 /* Rows to the table, as far as they can go there, and the next one as a
@@ -224,7 +225,7 @@ static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
     }
     if (status == OJ_OK)
         return OJ_OK;
-    return explain(
+    return explain_failed_row(
         writer, status,
         oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row],
         &reason, err);

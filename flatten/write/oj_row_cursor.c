@@ -228,8 +228,9 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor)
     cursor->columns_of = -1;
 }
 
-static void begin(struct oj_row_cursor *cursor, const struct oj_batch *batch,
-                  int is_join_rows, int64_t first_row, int64_t n_rows)
+static void begin_batch(struct oj_row_cursor *cursor,
+                        const struct oj_batch *batch, int is_join_rows,
+                        int64_t first_row, int64_t n_rows)
 {
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
@@ -258,7 +259,7 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
             err, OJ_ERR_INTERNAL, "%lld answers for %lld rows of a batch",
             (long long)matches->n_rows, (long long)(batch->n_rows - first_row));
     OJ_TRY(set_fields(cursor, batch->attributes->fields, err));
-    begin(cursor, batch, 0, first_row, matches->n_rows);
+    begin_batch(cursor, batch, 0, first_row, matches->n_rows);
     cursor->matches = matches;
     cursor->sources.entries = entries;
     cursor->sources.values = values;
@@ -275,7 +276,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
         return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
-    begin(cursor, batch, 1, 0, batch->n_rows);
+    begin_batch(cursor, batch, 1, 0, batch->n_rows);
     cursor->is_matched = is_matched;
     return OJ_OK;
 }

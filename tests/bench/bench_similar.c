@@ -530,9 +530,8 @@ int main(int argc, char **argv)
     b.options.gpus = bench_gpu_list(option(argc, argv, "gpus", "0"));
     n = atoll(option(argc, argv, "n", "0"));
     n = n > 0 ? n : rows_of[kind];
-    b.relation.k =
-        atoll(option(argc, argv, "k",
-                     kind == TRAJECTORIES || kind == LONERS ? "10" : "0"));
+    b.relation.k = atoll(option(
+        argc, argv, "k", kind == TRAJECTORIES || kind == LONERS ? "10" : "0"));
     if (b.relation.k == 0)
         b.relation.k = OJ_EVERY_PAIR;
     if (kind == VECTORS)

@@ -207,22 +207,30 @@ static double frechet_metres(const struct oj_flat *f, int64_t a,
     return last;
 }
 
+/* Without vertices, or with one beyond a pole: it is at no distance. */
+static int is_off(const struct oj_flat *flat, int64_t feature)
+{
+    int64_t v, end;
+    oj_flat_vertices(flat, feature, &v, &end);
+    if (v == end)
+        return 1;
+    while (v < end && fabs(flat->y[v]) <= 90)
+        v++;
+    return v < end;
+}
+
 static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
                             enum oj_distance_kind kind)
 {
     int of_arcs = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
-    int64_t n = g->n_features, v, end;
+    int64_t n = g->n_features;
     double *matrix = oj_malloc(f->n_features * n, sizeof *matrix);
     ck_assert_ptr_nonnull(matrix);
     for (int64_t i = 0; i < f->n_features * n; i++)
     {
         int64_t a = i / n, b = i % n;
         matrix[i] = INFINITY;
-        oj_flat_vertices(f, a, &v, &end);
-        if (v == end || is_off(f, a))
-            continue;
-        oj_flat_vertices(g, b, &v, &end);
-        if (v == end || is_off(g, b))
+        if (is_off(f, a) || is_off(g, b))
             continue;
         matrix[i] = kind == OJ_DISTANCE_FRECHET
                         ? frechet_metres(f, a, g, b)
