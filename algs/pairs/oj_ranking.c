@@ -120,8 +120,9 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
         return OJ_OK;
     }
     ranking->list[ranking->n++] = candidate;
-    /* Cutting now and then bounds the list by a few times the answer. */
-    if (ranking->n >= 2 * (ranking->n_cut + ranking->k) + 64)
+    /* Cutting now and then bounds the list by a few times the answer. k may be
+     * the largest number there is. */
+    if ((ranking->n - 64) / 2 - ranking->n_cut >= ranking->k)
         cut_to_k(ranking);
     return OJ_OK;
 }
