@@ -165,6 +165,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
 const char *oj_path_folder(const char *path, const char *none)
 {
     const char *slash = strrchr(path, '/');
-    int n = slash == path ? 1 : (int)(slash - path);
-    return slash != NULL ? CPLSPrintf("%.*s", n, path) : none;
+    if (slash == NULL)
+        return none;
+    return CPLSPrintf("%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
