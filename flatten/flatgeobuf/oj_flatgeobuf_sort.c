@@ -3,6 +3,7 @@
 #include "../arrays/oj_hilbert.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
+#include "oj_flatbuffer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,8 +23,10 @@
 #define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
+#define ROWS_AT_ONCE 4096  /* from memory to the file */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
+#define LEAST_ROW_BYTES 128 /* of rows in memory, in the mean */
 
 oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
                           struct oj_error *err)
@@ -73,12 +76,63 @@ static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
     return OJ_OK;
 }
 
+/* A row begins with its size but for that. */
+static int64_t size_at(const uint8_t *row)
+{
+    return 4 + (int64_t)oj_le32(row);
+}
+
+static const uint8_t *row_of(const struct oj_fgb_node *node)
+{
+    return (const uint8_t *)(uintptr_t)node->offset;
+}
+
+/* Nodes of n rows, one behind another, tell where these are. */
+static void place_rows(struct oj_fgb_node *node, int64_t n, const uint8_t *at)
+{
+    for (int64_t i = 0; i < n; i++, at += size_at(at))
+        node[i].offset = (uintptr_t)at;
+}
+
+static void free_kept(struct oj_fgb_unsorted *rows)
+{
+    oj_free(rows->bytes);
+    oj_free(rows->node);
+    rows->bytes = NULL;
+    rows->node = NULL;
+}
+
+/* Rows to the files, those in memory before them. */
+static oj_status spool_rows(struct oj_fgb_unsorted *rows, const uint8_t *bytes,
+                            int64_t n_bytes, const struct oj_fgb_node *node,
+                            int64_t n, struct oj_error *err)
+{
+    if (rows->bytes != NULL)
+    {
+        OJ_TRY(oj_temporary_file_write(&rows->rows, rows->bytes, rows->n.bytes,
+                                       err));
+        OJ_TRY(oj_temporary_file_write(&rows->nodes, rows->node,
+                                       NODE_BYTES * rows->n.rows, err));
+    }
+    free_kept(rows);
+    OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
+    return oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err);
+}
+
+/* Memory is asked for once: what is not used costs nothing. */
 static oj_status begin_rows(struct oj_fgb_unsorted *rows, struct oj_error *err)
 {
     OJ_NEW(rows->sample, MOST_SAMPLES, err);
     rows->stride = 1;
     OJ_ROOM(rows->block, 0, 1, rows->cap_blocks, err);
     rows->block[0] = rows->n;
+    if (rows->most_kept == 0)
+        return OJ_OK;
+    rows->bytes = oj_malloc(rows->most_kept, 1);
+    rows->node =
+        oj_malloc(rows->most_kept / LEAST_ROW_BYTES, sizeof *rows->node);
+    if (rows->bytes == NULL || rows->node == NULL)
+        free_kept(rows);
     return OJ_OK;
 }
 
@@ -87,16 +141,24 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
                               const struct oj_fgb_node *node, int64_t n,
                               struct oj_error *err)
 {
+    struct oj_fgb_extent old = rows->n,
+                         end = {old.rows + n, old.bytes + n_bytes};
     if (rows->sample == NULL)
         OJ_TRY(begin_rows(rows, err));
-    OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
-    OJ_TRY(oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err));
+    if (rows->bytes == NULL || end.bytes > rows->most_kept ||
+        end.rows > rows->most_kept / LEAST_ROW_BYTES)
+        OJ_TRY(spool_rows(rows, bytes, n_bytes, node, n, err));
+    else
+    {
+        memcpy(rows->bytes + old.bytes, bytes, (size_t)n_bytes);
+        memcpy(rows->node + old.rows, node, (size_t)(NODE_BYTES * n));
+        place_rows(rows->node + old.rows, n, rows->bytes + old.bytes);
+    }
     for (int64_t i =
              (rows->stride - rows->n.rows % rows->stride) % rows->stride;
          i < n; i += rows->stride - (rows->n.rows + i) % rows->stride)
         add_sample(rows, &node[i]);
-    rows->n.rows += n;
-    rows->n.bytes += n_bytes;
+    rows->n = end;
     return rows->n.bytes - rows->block[rows->n_blocks].bytes < block_bytes(rows)
                ? OJ_OK
                : end_block(rows, err);
@@ -106,6 +168,7 @@ void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
 {
     oj_temporary_file_close(&rows->rows);
     oj_temporary_file_close(&rows->nodes);
+    free_kept(rows);
     oj_free(rows->block);
     oj_free(rows->sample);
     memset(rows, 0, sizeof *rows);
@@ -122,7 +185,10 @@ struct row_run
     int64_t cap_rows[2], cap_bytes[2], cap_order[2];
     struct oj_fgb_node *node[2];
     uint8_t *bytes[2];
-    uint64_t *order[2]; /* key and number of each; the other, then starts */
+    uint64_t *order[2]; /* key and number of each; the other */
+
+    oj_status status;
+    struct oj_error error;
 };
 
 struct sorting
@@ -144,6 +210,11 @@ struct sorting
                                       each begins in the sorted blocks */
     struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
     struct row_run *run;           /* [n_threads] */
+
+    /* Rows in memory: so many are in the file. */
+    struct oj_fgb_extent written;
+    oj_status status;
+    struct oj_error *error;
 };
 
 /* What nodes are sorted by, upwards. */
@@ -253,12 +324,8 @@ static oj_status read_run(const struct sorting *s, struct row_run *run,
     struct oj_fgb_extent n = extent_between(at), old = run->n;
     run->n.rows += n.rows;
     run->n.bytes += n.bytes;
-    for (int i = 0; i < 2; i++)
-    {
-        OJ_ROOM(run->node[i], old.rows, run->n.rows, run->cap_rows[i], err);
-        OJ_ROOM(run->bytes[i], old.bytes, run->n.bytes, run->cap_bytes[i], err);
-        OJ_ROOM(run->order[i], 0, run->n.rows, run->cap_order[i], err);
-    }
+    OJ_ROOM(run->node[0], old.rows, run->n.rows, run->cap_rows[0], err);
+    OJ_ROOM(run->bytes[0], old.bytes, run->n.bytes, run->cap_bytes[0], err);
     OJ_TRY(oj_temporary_file_read(&s->rows->nodes, NODE_BYTES * at->rows,
                                   run->node[0] + old.rows, NODE_BYTES * n.rows,
                                   err));
@@ -266,39 +333,50 @@ static oj_status read_run(const struct sorting *s, struct row_run *run,
                                   run->bytes[0] + old.bytes, n.bytes, err);
 }
 
-/* Nodes have the key above the size, of 31 bits, until they are in the file. */
-static int64_t size_of(const struct oj_fgb_node *node)
+/* Copies n rows in an order, by numbers of their nodes, and their nodes to the
+ * second half of run. */
+static oj_status gather_rows(struct row_run *run,
+                             const struct oj_fgb_node *node,
+                             const uint64_t *order, int64_t n,
+                             struct oj_error *err)
 {
-    return (int64_t)(node->offset & UINT32_MAX);
+    int64_t n_bytes = 0;
+    for (int64_t i = 0; i < n; i++)
+        n_bytes += size_at(row_of(&node[order[i] & UINT32_MAX]));
+    OJ_ROOM(run->node[1], 0, n, run->cap_rows[1], err);
+    OJ_ROOM(run->bytes[1], 0, n_bytes, run->cap_bytes[1], err);
+    run->n.rows = n;
+    run->n.bytes = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_fgb_node *from = &node[order[i] & UINT32_MAX];
+        int64_t size = size_at(row_of(from));
+        memcpy(run->bytes[1] + run->n.bytes, row_of(from), (size_t)size);
+        run->node[1][i] = *from;
+        run->node[1][i].offset = (uint64_t)run->n.bytes;
+        run->n.bytes += size;
+    }
+    return OJ_OK;
 }
 
-static uint32_t kept_key(const struct oj_fgb_node *node)
+static void find_order(const struct sorting *s, const struct oj_fgb_node *node,
+                       uint64_t *order, int64_t first, int64_t end)
 {
-    return (uint32_t)(node->offset >> 32);
+    for (int64_t i = first; i < end; i++)
+        order[i] = (uint64_t)key_of(s->rows->box, &node[i]) << 32 | (uint64_t)i;
 }
 
-static void sort_run(struct row_run *run)
+/* Those that were read. */
+static oj_status sort_run(const struct sorting *s, struct row_run *run,
+                          struct oj_error *err)
 {
-    uint8_t *to = run->bytes[1];
-    int64_t *from, start = 0;
-    for (int64_t i = 0; i < run->n.rows; i++)
-        run->order[0][i] =
-            (uint64_t)kept_key(&run->node[0][i]) << 32 | (uint64_t)i;
-    oj_hilbert_sort(run->order, run->n.rows);
-    from = (int64_t *)run->order[1]; /* where rows begin */
-    for (int64_t i = 0; i < run->n.rows; i++)
-    {
-        from[i] = start;
-        start += size_of(&run->node[0][i]);
-    }
-    for (int64_t i = 0; i < run->n.rows; i++)
-    {
-        int64_t row = (int64_t)(run->order[0][i] & UINT32_MAX);
-        int64_t size = size_of(&run->node[0][row]);
-        memcpy(to, run->bytes[0] + from[row], (size_t)size);
-        run->node[1][i] = run->node[0][row];
-        to += size;
-    }
+    int64_t n = run->n.rows;
+    place_rows(run->node[0], n, run->bytes[0]);
+    for (int i = 0; i < 2; i++)
+        OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
+    find_order(s, run->node[0], run->order[0], 0, n);
+    oj_hilbert_sort(run->order, n);
+    return gather_rows(run, run->node[0], run->order[0], n, err);
 }
 
 /* Where the stretches of the buckets begin in a sorted block. */
@@ -312,10 +390,11 @@ static void find_stretches(const struct sorting *s, const struct row_run *run,
     for (int64_t i = 0; i < run->n.rows; i++)
     {
         while (k + 1 < s->n_buckets &&
-               kept_key(&run->node[1][i]) >= s->first_key[k + 1])
+               run->order[0][i] >> 32 >= s->first_key[k + 1])
             stretch[++k] = at;
         at.rows++;
-        at.bytes += size_of(&run->node[1][i]);
+        at.bytes +=
+            size_at(row_of(&run->node[0][run->order[0][i] & UINT32_MAX]));
     }
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
@@ -329,10 +408,7 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     struct row_run *run = &s->run[thread];
     run->n = none;
     OJ_TRY(read_run(s, run, at, err));
-    for (int64_t i = 0; i < run->n.rows; i++)
-        run->node[0][i].offset |=
-            (uint64_t)key_of(s->rows->box, &run->node[0][i]) << 32;
-    sort_run(run);
+    OJ_TRY(sort_run(s, run, err));
     find_stretches(s, run, b);
     OJ_TRY(oj_temporary_file_change(&s->rows->nodes, NODE_BYTES * at->rows,
                                     run->node[1], NODE_BYTES * run->n.rows,
@@ -341,26 +417,19 @@ static oj_status sort_block(int64_t b, int thread, void *user,
                                     run->n.bytes, err);
 }
 
-/* Sorts the rows that were read, which go to the file at *at and are then none.
- */
-static oj_status write_run(const struct sorting *s, struct row_run *run,
+/* Rows in order go to the file at *at. */
+static oj_status write_run(const struct sorting *s, const struct row_run *run,
                            struct oj_fgb_extent *at, struct oj_error *err)
 {
-    const struct oj_fgb_extent none = {0, 0}, old = *at;
-    sort_run(run);
+    const struct oj_fgb_extent old = *at;
     for (int64_t i = 0; i < run->n.rows; i++)
-    {
-        int64_t size = size_of(&run->node[1][i]);
-        run->node[1][i].offset = (uint64_t)at->bytes;
-        at->bytes += size;
-    }
+        run->node[1][i].offset += (uint64_t)old.bytes;
     at->rows += run->n.rows;
+    at->bytes += run->n.bytes;
     OJ_TRY(oj_fgb_write_at(s->file, s->level_at[0] + NODE_BYTES * old.rows,
                            run->node[1], NODE_BYTES * run->n.rows, err));
-    OJ_TRY(oj_fgb_write_at(s->file, s->rows_at + old.bytes, run->bytes[1],
-                           run->n.bytes, err));
-    run->n = none;
-    return OJ_OK;
+    return oj_fgb_write_at(s->file, s->rows_at + old.bytes, run->bytes[1],
+                           run->n.bytes, err);
 }
 
 /* Rows of one key are in order. */
@@ -368,16 +437,62 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
                              struct oj_error *err)
 {
     const struct sorting *s = user;
+    const struct oj_fgb_extent none = {0, 0};
     struct row_run *run = &s->run[thread];
-    struct oj_fgb_extent at = s->bucket[k], none = {0, 0};
+    struct oj_fgb_extent at = s->bucket[k];
     run->n = none;
     for (int64_t b = 0; b < s->rows->n_blocks; b++)
     {
         OJ_TRY(read_run(s, run, &s->stretch[b * s->n_buckets + k], err));
-        if (has_one_key(s, k))
-            OJ_TRY(write_run(s, run, &at, err));
+        if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
+            continue;
+        OJ_TRY(sort_run(s, run, err));
+        OJ_TRY(write_run(s, run, &at, err));
+        run->n = none;
     }
-    return write_run(s, run, &at, err);
+    return OJ_OK;
+}
+
+/* ---- rows in memory --------------------------------------------------------
+ */
+
+static void order_slice(int64_t first, int64_t end, void *user)
+{
+    const struct sorting *s = user;
+    find_order(s, s->rows->node, s->run->order[0], first, end);
+}
+
+static void gather_slice(int64_t task, int thread, void *user)
+{
+    const struct sorting *s = user;
+    struct row_run *run = &s->run[thread];
+    int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
+    run->status = gather_rows(run, s->rows->node, s->run->order[0] + first,
+                              n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, &run->error);
+}
+
+static void write_slice(int64_t task, int thread, void *user)
+{
+    struct sorting *s = user;
+    struct row_run *run = &s->run[thread];
+    (void)task;
+    if (s->status == OJ_OK && run->status == OJ_OK)
+        run->status = write_run(s, run, &s->written, &run->error);
+    if (s->status == OJ_OK && run->status != OJ_OK)
+        s->status = oj_fail(s->error, run->status, "%s", run->error.message);
+}
+
+static oj_status sort_kept(struct sorting *s, struct oj_error *err)
+{
+    int64_t n = s->rows->n.rows;
+    for (int i = 0; i < 2; i++)
+        OJ_ROOM(s->run->order[i], 0, n, s->run->cap_order[i], err);
+    oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE, order_slice, s);
+    oj_hilbert_sort(s->run->order, n);
+    s->error = err;
+    oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1, gather_slice,
+                         write_slice, s);
+    return s->status;
 }
 
 /* ---- index -----------------------------------------------------------------
@@ -449,19 +564,24 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
 /* ---- all of it -------------------------------------------------------------
  */
 
-static oj_status sort_all(struct sorting *s, struct oj_error *err)
+static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
 {
     int64_t n = s->rows->n_blocks;
     OJ_TRY(choose_buckets(s, err));
     OJ_NEW(s->stretch, n * s->n_buckets + 1, err);
     OJ_NEW(s->bucket, s->n_buckets + 1, err);
-    OJ_NEW_ZEROED(s->run, s->n_threads, err);
     s->stretch[n * s->n_buckets] = s->rows->n;
     OJ_TRY(oj_parallel_try(threads_for(s, s->rows->block, n), n, 1, sort_block,
                            s, err));
     place_buckets(s);
-    OJ_TRY(oj_parallel_try(threads_for(s, s->bucket, s->n_buckets),
-                           s->n_buckets, 1, sort_bucket, s, err));
+    return oj_parallel_try(threads_for(s, s->bucket, s->n_buckets),
+                           s->n_buckets, 1, sort_bucket, s, err);
+}
+
+static oj_status sort_all(struct sorting *s, struct oj_error *err)
+{
+    OJ_NEW_ZEROED(s->run, s->n_threads, err);
+    OJ_TRY(s->rows->bytes != NULL ? sort_kept(s, err) : sort_spooled(s, err));
     for (s->level = 1; s->level < s->n_levels; s->level++)
         OJ_TRY(oj_parallel_try(s->n_threads,
                                (s->n_level[s->level] - 1) / NODES_AT_ONCE + 1,

@@ -20,6 +20,9 @@
 /* Most bytes of a feature. */
 #define MOST_BYTES 2147483647LL
 
+/* Of rows that wait for their order, in memory. */
+#define MOST_KEPT (INT64_C(384) << 20)
+
 /* What GDAL does with a row without geometry. */
 enum empty_row
 {
@@ -194,6 +197,7 @@ oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
     OJ_NEW_ZEROED(w, 1, err);
     w->file = -1;
     w->n_threads = file->n_threads;
+    w->rows.most_kept = MOST_KEPT;
     w->rows.box[0] = w->rows.box[1] = (double)INFINITY;
     w->rows.box[2] = w->rows.box[3] = (double)-INFINITY;
     w->has_z = OGR_GT_HasZ(type);

@@ -33,9 +33,9 @@ struct oj_flatgeobuf_file
 };
 
 /** Begins a file for the rows of a layer that GDAL made and that gets no rows
- *  itself; file is read now.  With an index, rows are in temporary files until
- *  this one is finished. *out is NULL, without error, when the file is better
- *  left to GDAL. */
+ *  itself; file is read now.  With an index, rows are in memory, or in
+ *  temporary files, until this one is finished. *out is NULL, without error,
+ * when the file is better left to GDAL. */
 OJ_MUST_USE oj_status oj_flatgeobuf_write_open(
     const struct oj_flatgeobuf_file *file, OGRLayerH layer,
     struct oj_flatgeobuf_writer **out, struct oj_error *err);

@@ -441,11 +441,14 @@ static void add_rows(struct oj_fgb_unsorted *rows, int crowd, int64_t n)
         for (int64_t i = 0; i < 1000; i++)
         {
             int64_t row = first + i, k = row * 7919 % 100003;
+            uint32_t size;
             double x = row % 4 < crowd ? 5.0 : (double)k;
             double y = row % 4 < crowd ? 5.0 : (double)(k * k % 99991);
             node[i] = (struct oj_fgb_node){{x, y, x, y},
                                            (uint64_t)(16 + row % 13 * 8)};
-            memcpy(bytes + n_bytes, &row, sizeof row);
+            size = (uint32_t)node[i].offset - 4;
+            memcpy(bytes + n_bytes, &size, sizeof size);
+            memcpy(bytes + n_bytes + 8, &row, sizeof row);
             n_bytes += (int64_t)node[i].offset;
             oj_fgb_grow_box(rows->box, node[i].box);
         }
@@ -489,11 +492,14 @@ static uint32_t code_of(const double *all, const double *box)
     return hilbert(65536, cell[0], cell[1]);
 }
 
-TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
+/* In temporary files, there after some are in memory, in memory. */
+TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
+    static const int64_t most_kept[] = {0, 8 << 20, 64 << 20};
     const int64_t n = 400000;
     FILE *file = tmpfile();
-    struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9}};
+    struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9},
+                                   .most_kept = most_kept[_i / 5]};
     struct oj_fgb_node node;
     struct oj_error err;
     int64_t size, n_upper = 0, last_row = -1, offset = 0;
@@ -504,7 +510,8 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
                      OJ_OK);
     ck_assert_int_eq(oj_temporary_file_open(NULL, "nodes", &rows.nodes, &err),
                      OJ_OK);
-    add_rows(&rows, _i, n);
+    add_rows(&rows, _i % 5, n);
+    ck_assert_int_eq(rows.bytes != NULL, _i >= 10);
     ck_assert_int_eq(oj_fgb_sort(&rows, fileno(file), 24, 1 + _i % 2 * 2, &err),
                      OJ_OK);
     for (int64_t level = n; level > 1; n_upper += level)
@@ -518,7 +525,7 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 5)
         uint32_t code;
         memcpy(&node, whole + 24 + 40 * (n_upper + i), sizeof node);
         ck_assert_int_eq((int64_t)node.offset, offset);
-        memcpy(&row, whole + 24 + 40 * (n_upper + n) + offset, sizeof row);
+        memcpy(&row, whole + 24 + 40 * (n_upper + n) + offset + 8, sizeof row);
         code = code_of(rows.box, node.box);
         ck_assert(code < last_code || (code == last_code && row > last_row));
         last_code = code;
