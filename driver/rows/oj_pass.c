@@ -15,6 +15,10 @@
 /* Of the progress bar, what streaming the join layer takes. */
 #define STREAM_SHARE 0.9
 
+/* Vertices of a held layer that stays in a processor's cache, whatever the
+ * order of the points that ask for them. */
+#define MOST_CACHED 16384
+
 /* ---- on whose thread we are --------------------------------------------- */
 
 /* Messages of the calling thread go to pass->messages from now on, where the
@@ -698,8 +702,9 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
         return OJ_OK;
     OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
                             &pass->batch_work[slot], flat, err));
-    return is_join ? oj_point_order_apply(&pass->order[slot], flat, err)
-                   : OJ_OK;
+    return is_join && pass->held_input.flat.n_vertices > MOST_CACHED
+               ? oj_point_order_apply(&pass->order[slot], flat, err)
+               : OJ_OK;
 }
 
 /* What the calling thread gives to those of the pipeline. */
