@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column of an array that is being filled, row by row.
+/* Rows that a column is filled with before the next column: so many that their
+ * values in it stay in the cache. */
+#define PLACES_AT_ONCE 256
+
+/* A column of an array that is being filled, some rows at a time.
  *
  *   format  values                       bytes
  *   b       bits
@@ -42,6 +46,7 @@ struct array_column
     void *values;
     char *bytes;
     int64_t cap_valid, cap_values, cap_bytes;
+    int64_t n_expected, n_expected_bytes; /* rows and bytes to make room for */
 };
 
 /* What a child of an array is filled with. */
@@ -73,8 +78,10 @@ struct join_stream
     struct arrow_child *child; /* [n_children] */
     int n_children;
 
-    struct oj_row_place place; /* of the row that comes next */
-    int has_place, at_end;
+    /* Of the rows that come next, all of one answer. */
+    struct oj_row_place place[PLACES_AT_ONCE];
+    int64_t at_place, n_places;
+    int at_end;
     struct oj_error error;
 };
 
@@ -150,15 +157,17 @@ static void put_bit(uint8_t *bits, int64_t i, int value)
         (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
 }
 
-/* Room for a row, and the offset after it. */
+/* Room for a row, and the offset after it; at first for all that are expected.
+ */
 static oj_status reserve_row(struct array_column *column, int64_t row,
                              struct oj_error *err)
 {
     int is_new = column->values == NULL;
     size_t size = column->size > 0 ? column->size : 1;
-    OJ_TRY(oj_reserve(&column->values, row + 1, row + 2, &column->cap_values,
+    int64_t n = row < column->n_expected ? column->n_expected : row + 1;
+    OJ_TRY(oj_reserve(&column->values, row + 1, n + 1, &column->cap_values,
                       size, err));
-    OJ_ROOM(column->valid, (row + 7) / 8, row / 8 + 1, column->cap_valid, err);
+    OJ_ROOM(column->valid, (row + 7) / 8, (n + 7) / 8, column->cap_valid, err);
     if (is_new) /* the first offset */
         memset(column->values, 0, size);
     return OJ_OK;
@@ -186,8 +195,12 @@ static oj_status add_bytes(struct array_column *column, int64_t row,
     offset = (int32_t *)column->values + row;
     if (n > column->limit - offset[0])
         return OJ_OK;
-    OJ_ROOM(column->bytes, offset[0], offset[0] + n + 1, column->cap_bytes,
-            err);
+    if (offset[0] + n >= column->cap_bytes)
+        OJ_ROOM(column->bytes, offset[0],
+                offset[0] + n < column->n_expected_bytes
+                    ? column->n_expected_bytes
+                    : offset[0] + n + 1,
+                column->cap_bytes, err);
     offset[1] = (int32_t)(offset[0] + n);
     *to = column->bytes + offset[0];
     return OJ_OK;
@@ -333,12 +346,13 @@ static oj_status add_value(struct array_column *column, int64_t row,
 
 /* ISO WKB, little-endian: the bytes that OGR writes for the feature. */
 static oj_status add_geometry(struct join_stream *s,
-                              struct array_column *column, int64_t row,
+                              struct array_column *column,
+                              const struct oj_row_place *place, int64_t row,
                               int *fits, struct oj_error *err)
 {
     const uint8_t *wkb;
     int64_t n;
-    OJ_TRY(oj_row_wkb_make(&s->wkb, s->rows.cursor, &s->place, &wkb, &n, err));
+    OJ_TRY(oj_row_wkb_make(&s->wkb, s->rows.cursor, place, &wkb, &n, err));
     return copy_bytes(column, row, wkb != NULL, wkb, n, fits, err);
 }
 
@@ -486,16 +500,20 @@ static void find_values(struct join_stream *s)
     }
 }
 
-/* The place of the next row, unless it is known; at_end where there is none. */
-static oj_status find_place(struct join_stream *s, struct oj_error *err)
+/* Places of n rows or fewer, unless there are some; at_end where there are
+ * none. */
+static oj_status find_places(struct join_stream *s, int64_t n,
+                             struct oj_error *err)
 {
-    while (!s->has_place && !s->at_end)
+    n = n < PLACES_AT_ONCE ? n : PLACES_AT_ONCE;
+    while (s->at_place == s->n_places && !s->at_end)
     {
         int there = 1;
-        s->has_place = oj_row_cursor_take(s->rows.cursor, &s->place, 1) > 0;
-        if (s->has_place)
-            oj_row_cursor_fetch(s->rows.cursor, &s->place);
-        if (!s->has_place)
+        s->at_place = 0;
+        s->n_places = oj_row_cursor_take(s->rows.cursor, s->place, n);
+        for (int64_t i = 0; i < s->n_places; i++)
+            oj_row_cursor_fetch(s->rows.cursor, &s->place[i]);
+        if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
             find_values(s);
@@ -505,65 +523,86 @@ static oj_status find_place(struct join_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status add_viewed(struct arrow_child *child,
-                            const struct oj_row_place *place, int64_t row,
-                            int *fits, struct oj_error *err)
+static oj_status add_text(struct arrow_child *child,
+                          const struct oj_row_place *place, int64_t row,
+                          int *fits, struct oj_error *err)
 {
     const struct oj_column_view *view = &child->values.view;
-    struct array_column *column = &child->column;
     int64_t at = oj_row_view_at(&child->values, place), n = 0;
-    size_t size = column->size;
-    if (column->format == 'u')
-    {
-        const char *text = NULL;
-        if (at >= 0)
-            text = oj_column_bytes(view, at - view->first, &n);
-        if (text != NULL)
-            n = (int64_t)strnlen(text, (size_t)n);
-        return copy_bytes(column, row, at >= 0, text, n, fits, err);
-    }
-    OJ_TRY(begin_value(column, row, at >= 0, err));
+    const char *text = NULL;
     if (at >= 0)
-        memcpy((char *)column->values + (size_t)row * size,
-               (const char *)view->values + (size_t)at * size, size);
-    else
-        memset((char *)column->values + (size_t)row * size, 0, size);
+        text = oj_column_bytes(view, at - view->first, &n);
+    if (text != NULL)
+        n = (int64_t)strnlen(text, (size_t)n);
+    return copy_bytes(&child->column, row, at >= 0, text, n, fits, err);
+}
+
+/* Of n rows from row on. */
+static oj_status add_numbers(struct arrow_child *child,
+                             const struct oj_row_place *place, int64_t n,
+                             int64_t row, struct oj_error *err)
+{
+    const void *values = child->values.view.values;
+    struct array_column *column = &child->column;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t at = oj_row_view_at(&child->values, &place[i]);
+        OJ_TRY(begin_value(column, row + i, at >= 0, err));
+        if (column->size == 8)
+            ((int64_t *)column->values)[row + i] =
+                at >= 0 ? ((const int64_t *)values)[at] : 0;
+        else
+            ((int32_t *)column->values)[row + i] =
+                at >= 0 ? ((const int32_t *)values)[at] : 0;
+    }
     return OJ_OK;
 }
 
 static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
-                              int64_t row, int *fits, struct oj_error *err)
+                              const struct oj_row_place *place, int64_t row,
+                              int *fits, struct oj_error *err)
 {
     struct oj_value value;
     if (child->kind == CHILD_GEOMETRY)
-        return add_geometry(s, &child->column, row, fits, err);
+        return add_geometry(s, &child->column, place, row, fits, err);
     if (child->values.view.format != 0)
-        return add_viewed(child, &s->place, row, fits, err);
+        return add_text(child, place, row, fits, err);
     oj_value_set_zero(&value);
     if (child->kind == CHILD_FID)
-        value.raw.Integer64 = s->place.fid;
+        value.raw.Integer64 = place->fid;
     else if (child->source < 0)
         oj_value_set_null(&value);
     else
-        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->source, &s->place,
+        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->source, place,
                                    s->scratch, &value, err));
     return add_value(&child->column, row, &value, fits, err);
 }
 
-/* The row at place; *fits 0: it does not fit into one of the columns. */
-static oj_status add_row(struct join_stream *s, int64_t row, int *fits,
-                         struct oj_error *err)
+/* *n rows at place, from row on; *n becomes the number of those that fit into
+ * all columns. */
+static oj_status add_rows(struct join_stream *s,
+                          const struct oj_row_place *place, int64_t *n,
+                          int64_t row, struct oj_error *err)
 {
-    *fits = 1;
-    for (int i = 0; i < s->n_children && *fits; i++)
+    for (int c = 0; c < s->n_children; c++)
     {
-        OJ_TRY(add_to_child(s, &s->child[i], row, fits, err));
-        if (!*fits && row == 0)
+        struct arrow_child *child = &s->child[c];
+        int fits = 1, is_number = child->values.view.format != 0 &&
+                                  child->column.format != 'u';
+        if (is_number)
+            OJ_TRY(add_numbers(child, place, *n, row, err));
+        for (int64_t i = 0; !is_number && i < *n; i++)
+        {
+            OJ_TRY(add_to_child(s, child, &place[i], row + i, &fits, err));
+            if (!fits)
+                *n = i;
+        }
+        if (row + *n == 0)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "the row with FID %lld is too large for an Arrow "
                            "batch: %s takes more than %lld bytes",
-                           (long long)s->place.fid, s->child[i].name,
-                           (long long)s->child[i].column.limit);
+                           (long long)place->fid, child->name,
+                           (long long)child->column.limit);
     }
     return OJ_OK;
 }
@@ -623,6 +662,10 @@ static oj_status finish_column(struct array_column *column, int64_t n_rows,
     if (column->item != NULL)
         OJ_TRY(finish_column(column->item, ((int32_t *)column->values)[n_rows],
                              array->children[0], err));
+    column->n_expected = n_rows;
+    if (has_bytes) /* and a sixteenth more */
+        column->n_expected_bytes =
+            17 * (int64_t)((int32_t *)column->values)[n_rows] / 16;
     array->length = n_rows;
     array->null_count = count_nulls(column, n_rows);
     if (array->null_count > 0)
@@ -658,18 +701,21 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    int fits = 1;
     find_values(s); /* somebody else may have read the layer */
     while (n_rows < s->batch_rows)
     {
-        OJ_TRY(find_place(s, err));
+        int64_t n = s->batch_rows - n_rows, n_fit;
+        OJ_TRY(find_places(s, n, err));
         if (s->at_end)
             break;
-        OJ_TRY(add_row(s, n_rows, &fits, err));
-        if (!fits)
+        if (n > s->n_places - s->at_place)
+            n = s->n_places - s->at_place;
+        n_fit = n;
+        OJ_TRY(add_rows(s, s->place + s->at_place, &n_fit, n_rows, err));
+        s->at_place += n_fit;
+        n_rows += n_fit;
+        if (n_fit < n)
             break;
-        s->has_place = 0;
-        n_rows++;
     }
     return n_rows > 0 ? fill_array(s, n_rows, array, err) : OJ_OK;
 }
