@@ -40,10 +40,32 @@ struct oj_slice
     int64_t first, n_rows;
 };
 
+/** What is to be read of a layer, without a spatial filter. The handles are
+ *  GDAL's and outlive the lane, which uses them on its thread. */
+struct oj_lane_request
+{
+    void *dataset;    /**< GDALDatasetH of a GeoPackage, or NULL */
+    void *layer;      /**< OGRLayerH */
+    const char *file; /**< of a FlatGeobuf, or NULL; read now */
+
+    const int *fields;            /**< [n_fields] wanted ones */
+    const unsigned char *skipped; /**< [n_fields] nonzero: nobody looks at the
+                                       values; or NULL */
+    int n_fields;
+    int64_t batch_rows; /**< most rows of a chunk */
+    int n_threads;      /**< that make rows, the calling one included */
+};
+
 /** A way to read the rows of a layer. */
 struct oj_lane
 {
     const char *name;
+
+    /** Starts at the first row. *stream is set, or NULL, in any case, and the
+     *  caller's to close. OJ_ERR_UNSUPPORTED: the layer has to be read in
+     *  another way. */
+    oj_status (*open)(const struct oj_lane_request *request, void **stream,
+                      struct oj_error *err);
     int nulls_are_sure; /**< 1: a row without geometry has none; 0: it may have
                              one that the lane could not read */
 

@@ -255,8 +255,6 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
     *out = NULL;
     if (maker->is_left)
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-    if (maker->work == NULL)
-        OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
     OJ_TRY(make_rows(maker, max_rows, &maker->rows, err));
     status = fill_rows(maker, max_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
@@ -265,6 +263,19 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
     if (*out == NULL)
         free_rows(maker->rows);
     return status;
+}
+
+oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
+                              const struct oj_lane_request *request, void *lane,
+                              struct oj_error *err)
+{
+    maker->n_fields = request->n_fields;
+    maker->n_threads = request->n_threads > 1 ? request->n_threads : 1;
+    maker->batch_rows = request->batch_rows;
+    maker->lane = lane;
+    OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
+    OJ_NEW_ZEROED(maker->format, maker->n_fields, err);
+    return OJ_OK;
 }
 
 void oj_chunk_maker_free(struct oj_chunk_maker *maker)
@@ -277,6 +288,7 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
         oj_free(part);
     }
     oj_free(maker->work);
+    oj_free(maker->format);
     oj_free(maker->piece);
 }
 

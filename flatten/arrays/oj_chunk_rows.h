@@ -47,8 +47,9 @@ struct oj_chunk_piece
  *  Zeroed memory with the first members set is a valid one. */
 struct oj_chunk_maker
 {
-    const char *format; /**< [n_fields] of the fields, 0: none; borrowed */
+    char *format; /**< [n_fields] of the fields, 0: none, as at first; owned */
     int n_fields, n_threads;
+    int64_t batch_rows;
     size_t field_size; /**< of a value of format F */
     void *lane;
 
@@ -72,6 +73,12 @@ struct oj_chunk_maker
     oj_status status;
     struct oj_error *error;
 };
+
+/** For rows of what is asked for by a lane that has set read, add and
+ *  field_size. */
+OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
+                                          const struct oj_lane_request *request,
+                                          void *lane, struct oj_error *err);
 
 /** The next chunk, of at most max_rows rows, and fewer where these are large;
  *  NULL at the end. OJ_ERR_UNSUPPORTED as of add(). */

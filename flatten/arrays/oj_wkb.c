@@ -277,8 +277,6 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
     return read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end;
 }
 
-/* Points, and multipoints of one point, without a way over parts and rings.
- * *is_point is 0 for anything else, and then nothing has been added. */
 /* n of them, of so many ordinates. */
 static void pass_vertices(struct oj_wkb_walk *walk, int64_t n, int n_ordinates,
                           int has_z)

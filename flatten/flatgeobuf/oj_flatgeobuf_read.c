@@ -6,6 +6,7 @@
 #include "oj_flatgeobuf_format.h"
 
 #include <cpl_vsi.h>
+#include <ogr_api.h>
 
 /* Bytes of the file that a thread takes at once: much against its start. */
 #define BLOCK_BYTES (1 << 19)
@@ -82,8 +83,6 @@ struct oj_flatgeobuf_reader
 
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
-    char *format; /* [n_fields] of the chunk; 0: nobody looks at it */
-    int64_t batch_rows;
     struct oj_chunk_maker maker;
 };
 
@@ -552,7 +551,7 @@ static oj_status next(void *stream, struct oj_chunk **out, const char **text,
                       struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
-    int64_t most = r->batch_rows;
+    int64_t most = r->maker.batch_rows;
     *text = NULL;
     if (r->n_features > 0 && most > r->n_features - r->row)
         most = r->n_features - r->row;
@@ -574,25 +573,22 @@ static void close_reader(void *reader)
     oj_chunk_maker_free(&r->maker);
     oj_free(r->block);
     oj_free(r->column);
-    oj_free(r->format);
     oj_free(r);
 }
 
 /* Which columns are wanted, each once. */
-static oj_status take_fields(struct oj_flatgeobuf_reader *r, const int *fields,
-                             const unsigned char *skipped, int n_fields,
+static oj_status take_fields(struct oj_flatgeobuf_reader *r,
+                             const struct oj_lane_request *from,
                              struct oj_error *err)
 {
-    OJ_NEW_ZEROED(r->format, n_fields, err);
-    r->maker.format = r->format;
-    for (int i = 0; i < n_fields; i++)
+    for (int i = 0; i < from->n_fields; i++)
     {
-        struct file_column *column = &r->column[fields[i]];
-        if (skipped != NULL && skipped[i])
+        struct file_column *column = &r->column[from->fields[i]];
+        if (from->skipped != NULL && from->skipped[i])
             continue;
         if (column->to >= 0)
             return leave_to_gdal(err);
-        r->format[i] = types[column->type].format;
+        r->maker.format[i] = types[column->type].format;
         column->to = i;
     }
     return OJ_OK;
@@ -611,37 +607,23 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
                       &r->cap_block, 1, err);
 }
 
-oj_status oj_flatgeobuf_read_open(const char *file, OGRLayerH layer,
-                                  const int *fields,
-                                  const unsigned char *skipped, int n_fields,
-                                  int64_t batch_rows, int n_threads,
-                                  struct oj_flatgeobuf_reader **out,
-                                  struct oj_error *err)
+static oj_status open_reader(const struct oj_lane_request *from, void **out,
+                             struct oj_error *err)
 {
-    const struct oj_chunk_maker maker = {.n_fields = n_fields,
-                                         .n_threads =
-                                             n_threads > 1 ? n_threads : 1,
-                                         .field_size = sizeof(OGRField),
-                                         .read = read_block,
-                                         .add = add_feature};
+    const struct oj_chunk_maker maker = {
+        .field_size = sizeof(OGRField), .read = read_block, .add = add_feature};
     struct oj_flatgeobuf_reader *r;
-    oj_status status;
     *out = NULL;
+    if (from->file == NULL)
+        return leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
-    r->batch_rows = batch_rows;
+    *out = r;
     r->maker = maker;
-    r->maker.lane = r;
-    status = open_file(r, file, err);
-    if (status == OJ_OK)
-        status = read_header(r, layer, err);
-    if (status == OJ_OK)
-        status = take_fields(r, fields, skipped, n_fields, err);
-    if (status == OJ_OK)
-        *out = r;
-    else
-        close_reader(r);
-    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
+    OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
+    OJ_TRY(open_file(r, from->file, err));
+    OJ_TRY(read_header(r, from->layer, err));
+    return take_fields(r, from, err);
 }
 
-const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", 1, next, close_reader,
-                                           0};
+const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", open_reader,  1,
+                                           next,         close_reader, 0};

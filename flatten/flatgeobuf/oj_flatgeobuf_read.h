@@ -15,21 +15,8 @@
 
 #include "../arrays/oj_chunk.h"
 
-#include <ogr_api.h>
-
-struct oj_flatgeobuf_reader;
-
+/** Not for a file that is not what the layer is, or a version that is not
+ *  known; wants each field once. */
 extern const struct oj_lane oj_flatgeobuf_lane;
-
-/** Starts at the first feature. *out is NULL, without error, when the file is
- *  not what the layer is, or a version that is not known.
- *  fields      [n_fields] wanted fields of the layer, each once
- *  skipped     [n_fields] nonzero: nobody looks at the values; or NULL
- *  batch_rows  rows of a chunk
- *  n_threads   that decode them, the calling one included */
-OJ_MUST_USE oj_status oj_flatgeobuf_read_open(
-    const char *file, OGRLayerH layer, const int *fields,
-    const unsigned char *skipped, int n_fields, int64_t batch_rows,
-    int n_threads, struct oj_flatgeobuf_reader **out, struct oj_error *err);
 
 #endif

@@ -36,26 +36,16 @@ struct stored_column
     int has_default; /* rows of before it was added have that */
 };
 
-/* What a thread puts together. */
-struct row_work
-{
-    struct oj_sqlite_record record;
-    uint8_t *wkb; /* owned */
-    int64_t cap_wkb;
-};
-
 struct oj_geopackage_reader
 {
     sqlite3_stmt *anchor; /* stands at a row, so that the file stays as it is */
     struct oj_sqlite_pages pages;
     int64_t at; /* the next row */
 
-    int n_wanted;                 /* columns */
-    int n_columns;                /* up to the last of these */
-    struct stored_column *column; /* [n_columns] */
-    char *format; /* [n_fields] of the chunk; 0: nobody looks at it */
-    int64_t batch_rows;
-    struct row_work *work; /* [n_threads] */
+    int n_wanted;                    /* columns */
+    int n_columns;                   /* up to the last of these */
+    struct stored_column *column;    /* [n_columns] */
+    struct oj_sqlite_record *record; /* [n_threads] */
     struct oj_chunk_maker maker;
 };
 
@@ -203,65 +193,38 @@ static int64_t header_bytes(const uint8_t *blob, int64_t n)
     return size < n ? size : 0;
 }
 
+/* A line, a polygon or a collection of nothing. */
+static int is_plain_empty(const uint8_t *wkb, int64_t n)
+{
+    static const uint8_t nothing[6] = {0};
+    int code = n == 9 ? wkb[1] | wkb[2] << 8 : 0;
+    return n == 9 && wkb[0] == 1 && memcmp(wkb + 3, nothing, 6) == 0 &&
+           code % 1000 >= 2 && code % 1000 <= 7 && code / 1000 < 4;
+}
+
 /* 1 when the bytes can stay as they are. */
 static int is_plain(const uint8_t *wkb, int64_t n)
 {
     const uint8_t *point = oj_wkb_plain_point(wkb, (size_t)n);
     double x, y;
     if (point == NULL)
-        return oj_wkb_is_iso(wkb, (size_t)n);
+        return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n);
     x = oj_wkb_double(point);
     y = oj_wkb_double(point + 8);
     return x == x && y == y;
 }
 
-/* As OGR would write it: curves, empty ones, other byte orders and types. NULL:
- * it cannot. */
-static OGRGeometryH read_geometry(const uint8_t *wkb, int64_t n)
-{
-    OGRGeometryH geometry = NULL;
-    CPLPushErrorHandler(CPLQuietErrorHandler); /* GDAL will say it again */
-    if (n > INT_MAX ||
-        OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
-        geometry = NULL;
-    CPLPopErrorHandler();
-    return geometry;
-}
-
-static oj_status add_odd_geometry(struct row_work *work,
-                                  struct oj_chunk_column *column, int64_t row,
-                                  const uint8_t *wkb, int64_t n,
-                                  struct oj_error *err)
-{
-    OGRGeometryH geometry = read_geometry(wkb, n);
-    int n_out = geometry != NULL ? OGR_G_WkbSize(geometry) : 0;
-    oj_status status =
-        n_out > 0 ? oj_reserve(&work->wkb, 0, n_out, &work->cap_wkb, 1, err)
-                  : leave(err);
-    if (status == OJ_OK &&
-        OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
-        status = leave(err);
-    OGR_G_DestroyGeometry(geometry);
-    if (status != OJ_OK)
-        return status;
-    return oj_chunk_add_bytes(column, row, work->wkb, n_out, err);
-}
-
-static oj_status add_geometry(struct row_work *work,
-                              const struct stored_value *value,
+static oj_status add_geometry(const struct stored_value *value,
                               struct oj_chunk_column *column, int64_t row,
                               struct oj_error *err)
 {
     int64_t start = 0;
     if (is_stored_as(value, OFTBinary))
         start = header_bytes(value->at, value->n);
-    if (start == 0)
-        return leave(err);
-    if (!is_plain(value->at + start, value->n - start))
-        return add_odd_geometry(work, column, row, value->at + start,
-                                value->n - start, err);
-    return oj_chunk_add_bytes(column, row, value->at + start, value->n - start,
-                              err);
+    return start > 0 && is_plain(value->at + start, value->n - start)
+               ? oj_chunk_add_bytes(column, row, value->at + start,
+                                    value->n - start, err)
+               : leave(err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -273,8 +236,7 @@ static int64_t stored_bytes(uint64_t type)
 }
 
 /* Of the column c; the FID is the number of the row, and nothing is stored. */
-static oj_status add_column(struct oj_geopackage_reader *r,
-                            struct row_work *work, int c,
+static oj_status add_column(const struct oj_geopackage_reader *r, int c,
                             const struct stored_value *value,
                             struct oj_chunk_rows *to, int64_t row,
                             struct oj_error *err)
@@ -285,14 +247,12 @@ static oj_status add_column(struct oj_geopackage_reader *r,
     if (column->role == IS_FID || value->type == 0)
         return value->type == 0 ? OJ_OK : leave(err);
     if (column->role == IS_GEOMETRY)
-        return add_geometry(work, value, &to->column[OJ_CHUNK_GEOMETRY], row,
-                            err);
+        return add_geometry(value, &to->column[OJ_CHUNK_GEOMETRY], row, err);
     return add_value(value, column, &to->column[column->to], row, err);
 }
 
 /* A row of before a column was added ends early. */
-static oj_status add_record(struct oj_geopackage_reader *r,
-                            struct row_work *work,
+static oj_status add_record(const struct oj_geopackage_reader *r,
                             const struct oj_sqlite_row *from,
                             struct oj_chunk_rows *to, int64_t row,
                             struct oj_error *err)
@@ -312,7 +272,7 @@ static oj_status add_record(struct oj_geopackage_reader *r,
         if (n == 0 || value.type == 10 || value.type == 11 ||
             value.n > end - value.at)
             return leave(err);
-        OJ_TRY(add_column(r, work, c, &value, to, row, err));
+        OJ_TRY(add_column(r, c, &value, to, row, err));
         value.at += value.n;
         at += n;
     }
@@ -329,10 +289,10 @@ static oj_status add_row(void *lane, int thread, struct oj_chunk_rows *to,
     int64_t leaf = *at >> ROW_BITS;
     int i = (int)(*at & ROW_MASK);
     struct oj_sqlite_row from;
-    OJ_TRY(oj_sqlite_leaf_row(&r->pages, leaf, i, &r->work[thread].record,
-                              &from, err));
+    OJ_TRY(
+        oj_sqlite_leaf_row(&r->pages, leaf, i, &r->record[thread], &from, err));
     ((int64_t *)to->column[OJ_CHUNK_FID].values)[row] = from.number;
-    OJ_TRY(add_record(r, &r->work[thread], &from, to, row, err));
+    OJ_TRY(add_record(r, &from, to, row, err));
     *at = i + 1 < oj_sqlite_leaf_rows(&r->pages, leaf) ? *at + 1
                                                        : (leaf + 1) << ROW_BITS;
     return OJ_OK;
@@ -376,7 +336,7 @@ static oj_status next_chunk(void *stream, struct oj_chunk **out,
 {
     struct oj_geopackage_reader *r = stream;
     *text = NULL;
-    return oj_chunk_make(&r->maker, r->batch_rows, out, err);
+    return oj_chunk_make(&r->maker, r->maker.batch_rows, out, err);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -394,19 +354,21 @@ static char format_of(OGRFieldType type)
 }
 
 /* A column of the table by its name: what the layer takes of it. */
-static oj_status take_column(struct oj_geopackage_reader *r, OGRLayerH layer,
-                             const int *fields, const char *name,
-                             struct stored_column *column, struct oj_error *err)
+static oj_status take_column(const struct oj_geopackage_reader *r,
+                             const struct oj_lane_request *from,
+                             const char *name, struct stored_column *column,
+                             struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    if (strcmp(name, OGR_L_GetFIDColumn(layer)) == 0)
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
+    if (strcmp(name, OGR_L_GetFIDColumn(from->layer)) == 0)
         column->role = IS_FID;
-    else if (strcmp(name, OGR_L_GetGeometryColumn(layer)) == 0)
+    else if (strcmp(name, OGR_L_GetGeometryColumn(from->layer)) == 0)
         column->role = IS_GEOMETRY;
-    for (int i = 0; i < r->maker.n_fields; i++)
+    for (int i = 0; i < from->n_fields; i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[i]);
-        if (strcmp(name, OGR_Fld_GetNameRef(field)) != 0 || r->format[i] == 0)
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
+        if (strcmp(name, OGR_Fld_GetNameRef(field)) != 0 ||
+            r->maker.format[i] == 0)
             continue;
         if (column->role != IS_UNWANTED)
             return leave(err);
@@ -419,20 +381,18 @@ static oj_status take_column(struct oj_geopackage_reader *r, OGRLayerH layer,
 }
 
 /* Formats of the fields that somebody looks at. */
-static oj_status take_fields(struct oj_geopackage_reader *r, OGRLayerH layer,
-                             const int *fields, const unsigned char *skipped,
+static oj_status take_fields(struct oj_geopackage_reader *r,
+                             const struct oj_lane_request *from,
                              struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    OJ_NEW_ZEROED(r->format, r->maker.n_fields, err);
-    r->maker.format = r->format;
-    for (int i = 0; i < r->maker.n_fields; i++)
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
+    for (int i = 0; i < from->n_fields; i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, fields[i]);
-        if (skipped != NULL && skipped[i])
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
+        if (from->skipped != NULL && from->skipped[i])
             continue;
-        r->format[i] = format_of(OGR_Fld_GetType(field));
-        if (r->format[i] == 0)
+        r->maker.format[i] = format_of(OGR_Fld_GetType(field));
+        if (r->maker.format[i] == 0)
             return leave(err);
         r->n_wanted++;
     }
@@ -443,9 +403,10 @@ static oj_status take_fields(struct oj_geopackage_reader *r, OGRLayerH layer,
 /* Rows of root page, name, whether computed, has a default, is a key of whole
  * numbers: columns in the order of records.  Numbers of rows are FIDs if that
  * is such a key. */
-static oj_status take_columns(struct oj_geopackage_reader *r, OGRLayerH layer,
-                              const int *fields, sqlite3_stmt *columns,
-                              int64_t *root, struct oj_error *err)
+static oj_status take_columns(struct oj_geopackage_reader *r,
+                              const struct oj_lane_request *from,
+                              sqlite3_stmt *columns, int64_t *root,
+                              struct oj_error *err)
 {
     int64_t cap = 0;
     int n = 0, n_found = 0;
@@ -456,7 +417,7 @@ static oj_status take_columns(struct oj_geopackage_reader *r, OGRLayerH layer,
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
             return leave(err);
-        OJ_TRY(take_column(r, layer, fields, name, &column, err));
+        OJ_TRY(take_column(r, from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
         if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
             return leave(err);
@@ -471,7 +432,7 @@ static oj_status take_columns(struct oj_geopackage_reader *r, OGRLayerH layer,
 
 /* Has the file stay as it is until the anchor is closed. */
 static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
-                            OGRLayerH layer, const int *fields,
+                            const struct oj_lane_request *from,
                             struct oj_error *err)
 {
     sqlite3_stmt *columns = NULL;
@@ -487,8 +448,8 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
         "pk = 1 AND x.type = 'INTEGER' COLLATE NOCASE FROM main.sqlite_master "
         "m, pragma_table_xinfo(m.name, 'main') x WHERE m.type = 'table' AND "
         "m.name = %Q COLLATE NOCASE ORDER BY cid",
-        OGR_L_GetName(layer)));
-    status = take_columns(r, layer, fields, columns, &root, err);
+        OGR_L_GetName(from->layer)));
+    status = take_columns(r, from, columns, &root, err);
     sqlite3_finalize(columns);
     OJ_TRY(status);
     return oj_sqlite_pages_open(db, root, r->maker.n_threads * BLOCK_BYTES,
@@ -500,56 +461,38 @@ static void close_reader(void *reader)
     struct oj_geopackage_reader *r = reader;
     if (r == NULL)
         return;
-    for (int i = 0; r->work != NULL && i < r->maker.n_threads; i++)
-    {
-        oj_free(r->work[i].record.bytes);
-        oj_free(r->work[i].wkb);
-    }
-    oj_free(r->work);
+    for (int i = 0; r->record != NULL && i < r->maker.n_threads; i++)
+        oj_free(r->record[i].bytes);
+    oj_free(r->record);
     oj_sqlite_pages_close(&r->pages);
     sqlite3_finalize(r->anchor);
     oj_chunk_maker_free(&r->maker);
     oj_free(r->column);
-    oj_free(r->format);
     oj_free(r);
 }
 
-oj_status oj_geopackage_read_open(GDALDatasetH dataset, OGRLayerH layer,
-                                  const int *fields,
-                                  const unsigned char *skipped, int n_fields,
-                                  int64_t batch_rows, int n_threads,
-                                  struct oj_geopackage_reader **out,
-                                  struct oj_error *err)
+static oj_status open_reader(const struct oj_lane_request *from, void **out,
+                             struct oj_error *err)
 {
-    const struct oj_chunk_maker maker = {.n_fields = n_fields,
-                                         .n_threads =
-                                             n_threads > 1 ? n_threads : 1,
-                                         .field_size = sizeof(OGRField),
-                                         .read = read_block,
-                                         .add = add_row};
+    const struct oj_chunk_maker maker = {
+        .field_size = sizeof(OGRField), .read = read_block, .add = add_row};
     struct oj_geopackage_reader *r;
-    sqlite3 *db = oj_sqlite_of(dataset);
+    sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
     /* A connection that writes has changes of its own. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1 ||
         !sqlite3_get_autocommit(db))
-        return OJ_OK;
+        return leave(err);
     OJ_NEW_ZEROED(r, 1, err);
-    r->batch_rows = batch_rows;
+    *out = r;
     r->maker = maker;
-    r->maker.lane = r;
-    r->work = oj_calloc(r->maker.n_threads, sizeof *r->work);
-    status = r->work != NULL ? take_fields(r, layer, fields, skipped, err)
-                             : oj_fail_nomem(err, 1, sizeof *r->work);
-    if (status == OJ_OK)
-        status = open_table(r, db, layer, fields, err);
-    if (status == OJ_OK)
-        *out = r;
-    else
-        close_reader(r);
-    return status == OJ_ERR_NOMEM ? status : OJ_OK;
+    OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
+    OJ_NEW_ZEROED(r->record, r->maker.n_threads, err);
+    OJ_TRY(take_fields(r, from, err));
+    status = open_table(r, db, from, err);
+    return status == OJ_ERR_IO ? leave(err) : status;
 }
 
-const struct oj_lane oj_geopackage_lane = {"GeoPackage", 1, next_chunk,
-                                           close_reader, 1};
+const struct oj_lane oj_geopackage_lane = {"GeoPackage", open_reader,  1,
+                                           next_chunk,   close_reader, 1};

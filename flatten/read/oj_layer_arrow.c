@@ -1,5 +1,6 @@
 #include "oj_layer_arrow.h"
 #include "../base/oj_array.h"
+#include "oj_value.h"
 
 #if OJ_HAVE_ARROW
 #include <cpl_string.h>
@@ -32,18 +33,19 @@ struct oj_arrow_stream
 /* The format that values of this type have in a stream, 0 where something is
  * lost (times lose their zone; GDAL 3.6 mixes up the bits of booleans) or where
  * it is not worth it (lists). */
-static char format_of(const struct oj_field *field)
+static char format_of(OGRFieldDefnH field)
 {
-    switch (field->type)
+    OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
+    switch (OGR_Fld_GetType(field))
     {
         case OFTInteger:
-            if (field->subtype == OFSTBoolean)
+            if (subtype == OFSTBoolean)
                 return 0;
-            return field->subtype == OFSTInt16 ? 's' : 'i';
+            return subtype == OFSTInt16 ? 's' : 'i';
         case OFTInteger64:
             return 'l';
         case OFTReal:
-            return field->subtype == OFSTFloat32 ? 'f' : 'g';
+            return subtype == OFSTFloat32 ? 'f' : 'g';
         case OFTString:
             return 'u';
         case OFTBinary:
@@ -78,18 +80,18 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
     return column->child >= 0;
 }
 
-static int find_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
-                        const struct oj_fields *fields,
+static int find_columns(struct oj_arrow_stream *stream,
+                        const struct oj_lane_request *from,
                         const struct ArrowSchema *schema)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    const char *fid_name = OGR_L_GetFIDColumn(layer);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
+    const char *fid = OGR_L_GetFIDColumn(from->layer);
     for (int c = 0; c < stream->n_columns; c++)
         stream->column[c].child = -1;
-    if (!find_column(schema, fid_name[0] != '\0' ? fid_name : "OGC_FID", 'l',
+    if (!find_column(schema, fid[0] != '\0' ? fid : "OGC_FID", 'l',
                      &stream->column[OJ_CHUNK_FID]))
         return 0;
-    if (fields->has_geometry)
+    if (OGR_FD_GetGeomFieldCount(defn) > 0)
     {
         const char *name =
             OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0));
@@ -97,47 +99,38 @@ static int find_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
                          &stream->column[OJ_CHUNK_GEOMETRY]))
             return 0;
     }
-    for (int i = 0; i < fields->n; i++)
+    for (int i = 0; i < from->n_fields; i++)
     {
-        const struct oj_field *field = &fields->field[i];
-        const char *name =
-            OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, field->index));
-        if (!field->is_skipped &&
-            !find_column(schema, name, format_of(field),
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
+        if ((from->skipped == NULL || !from->skipped[i]) &&
+            !find_column(schema, OGR_Fld_GetNameRef(field), format_of(field),
                          &stream->column[OJ_CHUNK_FIELDS + i]))
             return 0;
     }
     return 1;
 }
 
-static int types_survive(const struct oj_fields *fields)
+static int types_survive(const struct oj_lane_request *from)
 {
-    for (int i = 0; i < fields->n; i++)
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
+    for (int i = 0; i < from->n_fields; i++)
     {
-        if (!fields->field[i].is_skipped && format_of(&fields->field[i]) == 0)
+        if ((from->skipped == NULL || !from->skipped[i]) &&
+            format_of(OGR_FD_GetFieldDefn(defn, from->fields[i])) == 0)
             return 0;
     }
-    return 1;
+    return OGR_FD_GetGeomFieldCount(defn) <= 1;
 }
 
-/* A rectangle: drivers compare it with the features' boxes only in a stream,
- * but with the features themselves in the feature loop. */
-static int is_usable(OGRLayerH layer, const struct oj_fields *fields)
-{
-    return types_survive(fields) && OGR_L_GetSpatialFilter(layer) == NULL &&
-           OGR_FD_GetGeomFieldCount(OGR_L_GetLayerDefn(layer)) <= 1 &&
-           OGR_L_TestCapability(layer, OLCFastGetArrowStream);
-}
-
-static int has_columns(struct oj_arrow_stream *stream, OGRLayerH layer,
-                       const struct oj_fields *fields)
+static int has_columns(struct oj_arrow_stream *stream,
+                       const struct oj_lane_request *from)
 {
     struct ArrowSchema schema;
     int has;
     memset(&schema, 0, sizeof schema);
     if (stream->stream.get_schema(&stream->stream, &schema) != 0)
         return 0;
-    has = find_columns(stream, layer, fields, &schema);
+    has = find_columns(stream, from, &schema);
     schema.release(&schema);
     return has;
 }
@@ -147,35 +140,34 @@ static void close_stream(void *of)
     struct oj_arrow_stream *stream = of;
     if (stream == NULL)
         return;
-    stream->stream.release(&stream->stream);
+    if (stream->stream.release != NULL)
+        stream->stream.release(&stream->stream);
     oj_free(stream);
 }
 
-oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
-                        int64_t batch_rows, struct oj_arrow_stream **out,
-                        struct oj_error *err)
+static oj_status open_stream(const struct oj_lane_request *from, void **out,
+                             struct oj_error *err)
 {
     struct oj_arrow_stream *stream;
     char rows[64];
     char *options[] = {rows, "INCLUDE_FID=YES", NULL};
-    int n_columns = OJ_CHUNK_FIELDS + fields->n;
+    int n_columns = OJ_CHUNK_FIELDS + from->n_fields;
     size_t size = sizeof *stream + (size_t)n_columns * sizeof stream->column[0];
     *out = NULL;
-    if (!is_usable(layer, fields))
-        return OJ_OK;
-    stream = oj_calloc(1, size);
+    if (!types_survive(from) ||
+        !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "no stream");
+    *out = stream = oj_calloc(1, size);
     if (stream == NULL)
         return oj_fail_nomem(err, 1, size);
     stream->n_columns = n_columns;
     snprintf(rows, sizeof rows, "MAX_FEATURES_IN_BATCH=%lld",
-             (long long)(batch_rows < MOST_ROWS ? batch_rows : MOST_ROWS));
-    if (!OGR_L_GetArrowStream(layer, &stream->stream, options))
-        oj_free(stream);
-    else if (!has_columns(stream, layer, fields))
-        close_stream(stream);
-    else
-        *out = stream;
-    return OJ_OK;
+             (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
+                                                      : MOST_ROWS));
+    return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
+                   has_columns(stream, from)
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_UNSUPPORTED, "no such stream");
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -295,23 +287,7 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     return oj_fail(err, OJ_ERR_IO, "%s", *text);
 }
 
-const struct oj_lane oj_arrow_lane = {"Arrow", 0, next_arrow_chunk,
-                                      close_stream, 0};
-
-#else
-
-const struct oj_lane oj_arrow_lane = {"Arrow", 0, NULL, NULL, 0};
-
-oj_status oj_arrow_open(OGRLayerH layer, const struct oj_fields *fields,
-                        int64_t batch_rows, struct oj_arrow_stream **out,
-                        struct oj_error *err)
-{
-    (void)layer;
-    (void)fields;
-    (void)batch_rows;
-    (void)err;
-    *out = NULL;
-    return OJ_OK;
-}
+const struct oj_lane oj_arrow_lane = {"Arrow",          open_stream,  0,
+                                      next_arrow_chunk, close_stream, 0};
 
 #endif

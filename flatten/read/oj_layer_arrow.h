@@ -1,11 +1,10 @@
-/** A layer's Arrow stream as a lane. GDAL before 3.6 has no streams:
- *  oj_arrow_open() then says that the layer is not usable.
+/** A layer's Arrow stream as a lane. GDAL before 3.6 has no streams, and then
+ *  there is no such lane.
  */
 #ifndef OJ_LAYER_ARROW_H
 #define OJ_LAYER_ARROW_H
 
 #include "../arrays/oj_chunk.h"
-#include "oj_value.h"
 
 #include <gdal_version.h>
 
@@ -15,17 +14,8 @@
 #define OJ_HAVE_ARROW 0
 #endif
 
-struct oj_arrow_stream;
-
+/** Under the fields that are ignored when it is opened. Not where the stream is
+ *  missing or does not carry one of the fields without loss. */
 extern const struct oj_lane oj_arrow_lane;
-
-/** Starts the layer's stream at its first row under the fields that are
- *  ignored now. *out is NULL, without error, when the stream is missing or does
- *  not carry one of the fields without loss. Columns are those of fields. */
-OJ_MUST_USE oj_status oj_arrow_open(OGRLayerH layer,
-                                    const struct oj_fields *fields,
-                                    int64_t batch_rows,
-                                    struct oj_arrow_stream **out,
-                                    struct oj_error *err);
 
 #endif

@@ -163,81 +163,6 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* FlatGeobuf's rows are asked for by their numbers in the layer. */
-static oj_status open_flatgeobuf(struct oj_layer_reader *reader,
-                                 struct oj_error *err)
-{
-    struct oj_flatgeobuf_reader *stream = NULL;
-    const struct oj_read_options *options = &reader->options;
-    if (options->file == NULL || OGR_L_GetSpatialFilter(reader->layer) != NULL)
-        return OJ_OK;
-    OJ_TRY(oj_flatgeobuf_read_open(options->file, reader->layer,
-                                   options->fields, options->skipped,
-                                   options->n_fields, options->batch_rows,
-                                   options->n_threads, &stream, err));
-    if (stream != NULL)
-        reader->lane = &oj_flatgeobuf_lane;
-    reader->stream = stream;
-    return OJ_OK;
-}
-
-#if OJ_HAVE_SQLITE
-static oj_status open_geopackage(struct oj_layer_reader *reader,
-                                 struct oj_error *err)
-{
-    struct oj_geopackage_reader *stream = NULL;
-    const struct oj_read_options *options = &reader->options;
-    if (options->geopackage == NULL ||
-        OGR_L_GetSpatialFilter(reader->layer) != NULL)
-        return OJ_OK;
-    OJ_TRY(oj_geopackage_read_open(
-        options->geopackage, reader->layer, options->fields, options->skipped,
-        options->n_fields, options->batch_rows,
-        options->limit < 0 ? options->n_threads : 1, &stream, err));
-    if (stream != NULL)
-        reader->lane = &oj_geopackage_lane;
-    reader->stream = stream;
-    return OJ_OK;
-}
-#endif
-
-static oj_status open_arrow(struct oj_layer_reader *reader,
-                            struct oj_error *err)
-{
-    struct oj_arrow_stream *stream = NULL;
-    OJ_TRY(oj_arrow_open(reader->layer, &reader->fields,
-                         reader->options.batch_rows, &stream, err));
-    if (stream != NULL)
-        reader->lane = &oj_arrow_lane;
-    else
-        OGR_L_ResetReading(reader->layer);
-    reader->stream = stream;
-    return OJ_OK;
-}
-
-/* Without error where the layer has no lane that will do. Geometries of chunks
- * are not transformed. */
-static oj_status start_lane(struct oj_layer_reader *reader,
-                            struct oj_error *err)
-{
-    const struct oj_read_options *options = &reader->options;
-    ignore_fields(reader);
-    OGR_L_ResetReading(reader->layer);
-    if (!options->use_arrow ||
-        (options->transformation != NULL && options->keep_attributes &&
-         !options->fields_only))
-        return OJ_OK;
-    OJ_TRY(open_flatgeobuf(reader, err));
-#if OJ_HAVE_SQLITE
-    if (reader->lane == NULL)
-        OJ_TRY(open_geopackage(reader, err));
-#endif
-    if (reader->lane == NULL)
-        OJ_TRY(open_arrow(reader, err));
-    reader->counts.lane = reader->lane != NULL ? reader->lane->name : NULL;
-    return OJ_OK;
-}
-
 static void close_lane(struct oj_layer_reader *reader)
 {
     oj_slice_free(&reader->rest);
@@ -245,6 +170,48 @@ static void close_lane(struct oj_layer_reader *reader)
         reader->lane->close(reader->stream);
     reader->lane = NULL;
     reader->stream = NULL;
+}
+
+/* The first one that will do, if any. Under a spatial filter a lane has other
+ * rows: drivers compare the rectangle with the features' boxes only in a
+ * stream, but with the features themselves in the feature loop. Geometries of
+ * chunks are not transformed. */
+static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
+{
+    static const struct oj_lane *const lanes[] = {
+        &oj_flatgeobuf_lane,
+#if OJ_HAVE_SQLITE
+        &oj_geopackage_lane,
+#endif
+#if OJ_HAVE_ARROW
+        &oj_arrow_lane,
+#endif
+        NULL
+    };
+    const struct oj_read_options *options = &reader->options;
+    const struct oj_lane_request request = {
+        options->geopackage, reader->layer,
+        options->file,       options->fields,
+        options->skipped,    options->n_fields,
+        options->batch_rows, options->limit < 0 ? options->n_threads : 1};
+    oj_status status = OJ_ERR_UNSUPPORTED;
+    if (!options->use_arrow || OGR_L_GetSpatialFilter(reader->layer) != NULL ||
+        (options->transformation != NULL && options->keep_attributes &&
+         !options->fields_only))
+        return OJ_OK;
+    for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
+    {
+        close_lane(reader);
+        reader->lane = lanes[i];
+        status = lanes[i]->open(&request, &reader->stream, err);
+    }
+    if (status == OJ_OK)
+        reader->counts.lane = reader->lane->name;
+    if (status != OJ_ERR_UNSUPPORTED)
+        return status;
+    close_lane(reader);
+    OGR_L_ResetReading(reader->layer);
+    return OJ_OK;
 }
 
 oj_status oj_layer_reader_open(OGRLayerH layer,
@@ -264,7 +231,9 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     if (status == OJ_OK)
     {
         oj_ogr_errors_begin(&reader->errors);
-        status = start_lane(reader, err);
+        ignore_fields(reader);
+        OGR_L_ResetReading(reader->layer);
+        status = open_lane(reader, err);
         oj_ogr_errors_end(&reader->errors);
     }
     /* The caller's. */

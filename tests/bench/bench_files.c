@@ -172,28 +172,20 @@ static void decode_rows(const char *name, OGRLayerH layer,
                         const struct oj_read_options *options, double n_bytes)
 {
     const struct oj_lane *lane = &oj_flatgeobuf_lane;
+    const struct oj_lane_request request = {
+        options->geopackage, layer,      name, options->fields, NULL,
+        options->n_fields,   BATCH_ROWS, 1};
     void *stream = NULL;
-    struct oj_flatgeobuf_reader *file = NULL;
-    struct oj_geopackage_reader *table = NULL;
     struct oj_slice slice = {0};
     const char *text;
     struct oj_error err;
     int64_t n_rows = 0;
     double start = cpu_seconds();
-    require(oj_flatgeobuf_read_open(name, layer, options->fields, NULL,
-                                    options->n_fields, BATCH_ROWS, 1, &file,
-                                    &err) == OJ_OK,
-            "cannot open the file");
-    stream = file;
-    if (file == NULL)
+    if (lane->open(&request, &stream, &err) != OJ_OK)
     {
-        require(oj_geopackage_read_open(
-                    options->geopackage, layer, options->fields, NULL,
-                    options->n_fields, BATCH_ROWS, 1, &table, &err) == OJ_OK &&
-                    table != NULL,
-                "no lane");
+        lane->close(stream);
         lane = &oj_geopackage_lane;
-        stream = table;
+        require(lane->open(&request, &stream, &err) == OJ_OK, "no lane");
     }
     do
     {

