@@ -60,11 +60,9 @@ enum child_kind
 struct arrow_child
 {
     enum child_kind kind;
-    int source; /* CHILD_FIELD: number of the cursor's column, or -1 */
+    struct oj_row_column from; /* CHILD_FIELD */
     const char *name;
     struct array_column column;
-    struct oj_row_view values; /* of this answer; format 0: the cursor is asked
-                                */
 };
 
 struct join_stream
@@ -328,18 +326,9 @@ static oj_status add_value(struct array_column *column, int64_t row,
                            struct oj_error *err)
 {
     int has_value = oj_value_is_there(value);
-    const char *bytes = NULL;
-    int64_t n = 0;
     if (column->format == '+')
         return add_list(column, row, has_value, &value->raw, fits, err);
-    if (column->format != 'u' && column->format != 'z')
-        return add_fixed(column, row, has_value, &value->raw, err);
-    if (has_value)
-        bytes = oj_value_bytes(
-            value, column->format == 'z' ? OFTBinary : OFTString, &n);
-    if (has_value && column->format == 'u') /* to a zero byte, as OGR has it */
-        n = (int64_t)strnlen(bytes, (size_t)n);
-    return copy_bytes(column, row, has_value, bytes, n, fits, err);
+    return add_fixed(column, row, has_value, &value->raw, err);
 }
 
 /* ---- geometries --------------------------------------------------------- */
@@ -449,7 +438,8 @@ static int init_children(struct join_stream *s,
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(s->defn, i);
         if (OGR_Fld_IsIgnored(field))
             continue;
-        s->child[s->n_children].source = find_source(s, i);
+        s->child[s->n_children].from.number = find_source(s, i);
+        s->child[s->n_children].from.type = OGR_Fld_GetType(field);
         if (!init_child(s, CHILD_FIELD, OGR_Fld_GetType(field),
                         OGR_Fld_GetNameRef(field), schema))
             return 0;
@@ -481,22 +471,18 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Where numbers and texts of the answer lie that can stay as they are. */
+/* Where values of the answer lie that can stay as they are. */
 static void find_values(struct join_stream *s)
 {
-    const struct oj_row_view none = {0};
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
     {
         struct arrow_child *child = &s->child[i];
-        char own = child->column.format, *format = &child->values.view.format;
-        child->values = none;
-        if (child->kind != CHILD_FIELD || child->source < 0 || batch == NULL ||
-            batch->attributes == NULL || strchr("ilgu", own) == NULL)
-            continue;
-        child->values = oj_row_cursor_view(s->rows.cursor, child->source);
-        if (*format != own && (own != 'u' || *format != 'U'))
-            *format = 0;
+        child->from.values.view.format = 0;
+        if (child->kind == CHILD_FIELD && batch != NULL &&
+            batch->attributes != NULL &&
+            strchr("ilguz", child->column.format) != NULL)
+            oj_row_column_begin(&child->from, s->rows.cursor);
     }
 }
 
@@ -523,30 +509,17 @@ static oj_status find_places(struct join_stream *s, int64_t n,
     return OJ_OK;
 }
 
-static oj_status add_text(struct arrow_child *child,
-                          const struct oj_row_place *place, int64_t row,
-                          int *fits, struct oj_error *err)
-{
-    const struct oj_column_view *view = &child->values.view;
-    int64_t at = oj_row_view_at(&child->values, place), n = 0;
-    const char *text = NULL;
-    if (at >= 0)
-        text = oj_column_bytes(view, at - view->first, &n);
-    if (text != NULL)
-        n = (int64_t)strnlen(text, (size_t)n);
-    return copy_bytes(&child->column, row, at >= 0, text, n, fits, err);
-}
-
 /* Of n rows from row on. */
 static oj_status add_numbers(struct arrow_child *child,
                              const struct oj_row_place *place, int64_t n,
                              int64_t row, struct oj_error *err)
 {
-    const void *values = child->values.view.values;
+    const struct oj_row_view *view = &child->from.values;
+    const void *values = view->view.values;
     struct array_column *column = &child->column;
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t at = oj_row_view_at(&child->values, &place[i]);
+        int64_t at = oj_row_view_at(view, &place[i]);
         OJ_TRY(begin_value(column, row + i, at >= 0, err));
         if (column->size == 8)
             ((int64_t *)column->values)[row + i] =
@@ -558,6 +531,18 @@ static oj_status add_numbers(struct arrow_child *child,
     return OJ_OK;
 }
 
+static oj_status add_bytes_of(struct join_stream *s, struct arrow_child *child,
+                              const struct oj_row_place *place, int64_t row,
+                              int *fits, struct oj_error *err)
+{
+    struct oj_value value;
+    const void *at;
+    int64_t n = 0;
+    OJ_TRY(oj_row_column_value(&child->from, s->rows.cursor, place, s->scratch,
+                               &value, &at, &n, err));
+    return copy_bytes(&child->column, row, at != NULL, at, n, fits, err);
+}
+
 static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
                               const struct oj_row_place *place, int64_t row,
                               int *fits, struct oj_error *err)
@@ -565,15 +550,15 @@ static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
     struct oj_value value;
     if (child->kind == CHILD_GEOMETRY)
         return add_geometry(s, &child->column, place, row, fits, err);
-    if (child->values.view.format != 0)
-        return add_text(child, place, row, fits, err);
+    if (child->column.format == 'u' || child->column.format == 'z')
+        return add_bytes_of(s, child, place, row, fits, err);
     oj_value_set_zero(&value);
     if (child->kind == CHILD_FID)
         value.raw.Integer64 = place->fid;
-    else if (child->source < 0)
+    else if (child->from.number < 0)
         oj_value_set_null(&value);
     else
-        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->source, place,
+        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->from.number, place,
                                    s->scratch, &value, err));
     return add_value(&child->column, row, &value, fits, err);
 }
@@ -587,8 +572,8 @@ static oj_status add_rows(struct join_stream *s,
     for (int c = 0; c < s->n_children; c++)
     {
         struct arrow_child *child = &s->child[c];
-        int fits = 1, is_number = child->values.view.format != 0 &&
-                                  child->column.format != 'u';
+        int fits = 1, is_number = child->from.values.view.format != 0 &&
+                                  oj_type_is_number(child->from.type);
         if (is_number)
             OJ_TRY(add_numbers(child, place, *n, row, err));
         for (int64_t i = 0; !is_number && i < *n; i++)

@@ -18,13 +18,9 @@
 /* A field of the file, in its order. */
 struct file_field
 {
-    int column; /* of the cursor; -1: always NULL */
-    OGRFieldType type;
+    struct oj_row_column column;
     int n_bytes;   /* of a number in the file: its first ones; 0: no number */
     int is_single; /* 1: a float, which is a double elsewhere */
-
-    struct oj_row_view values; /* of this answer; format 0: the cursor is
-                                  asked */
 };
 
 /* The rows that a thread makes. */
@@ -70,20 +66,21 @@ static oj_status take_fields(struct oj_flatgeobuf_rows *rows,
         struct file_field *field = &rows->field[i];
         OGRFieldDefnH own = OGR_FD_GetFieldDefn(defn, i);
         OGRFieldSubType subtype = OGR_Fld_GetSubType(own);
-        field->column = -1;
-        field->type = OGR_Fld_GetType(own);
+        OGRFieldType type = OGR_Fld_GetType(own);
+        field->column.number = -1;
+        field->column.type = type;
         field->is_single = subtype == OFSTFloat32;
-        if (oj_type_is_number(field->type))
-            field->n_bytes = subtype == OFSTBoolean      ? 1
-                             : subtype == OFSTInt16      ? 2
-                             : field->type == OFTInteger ? 4
-                                                         : 8;
-        else if (!oj_type_is_time(field->type) && field->type != OFTString &&
-                 field->type != OFTBinary)
+        if (oj_type_is_number(type))
+            field->n_bytes = subtype == OFSTBoolean ? 1
+                             : subtype == OFSTInt16 ? 2
+                             : type == OFTInteger   ? 4
+                                                    : 8;
+        else if (!oj_type_is_time(type) && type != OFTString &&
+                 type != OFTBinary)
             return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
     }
     for (int c = 0; c < sources->options->n_columns; c++)
-        rows->field[sources->columns[c].target].column = c;
+        rows->field[sources->columns[c].target].column.number = c;
     return OJ_OK;
 }
 
@@ -131,54 +128,26 @@ void oj_flatgeobuf_rows_close(struct oj_flatgeobuf_rows *rows)
 
 /* ---- values -------------------------------------------------------------- */
 
-static oj_status add_number(struct oj_fgb_encoder *encoder, int i,
-                            const struct file_field *field, const void *value,
-                            struct oj_error *err)
-{
-    float single;
-    if (!field->is_single)
-        return oj_fgb_add_number(encoder, i, value, field->n_bytes, err);
-    single = (float)*(const double *)value;
-    return oj_fgb_add_number(encoder, i, &single, 4, err);
-}
-
-static oj_status add_bytes(struct oj_fgb_encoder *encoder, int i,
-                           const struct file_field *field, const void *bytes,
+/* What oj_row_column_value() has found. */
+static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
+                           const struct file_field *field, const void *at,
                            int64_t n, struct oj_error *err)
 {
-    if (field->type == OFTString)
-        n = (int64_t)strnlen(bytes, (size_t)n); /* as OGR has it */
-    return oj_fgb_add_bytes(encoder, i, bytes, n, err);
-}
-
-static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
-                           const struct file_field *field,
-                           const struct oj_value *value, struct oj_error *err)
-{
     char text[80];
-    const void *bytes = text;
-    int64_t n;
+    float single;
+    if (field->is_single)
+    {
+        single = (float)*(const double *)at;
+        return oj_fgb_add_number(encoder, i, &single, 4, err);
+    }
     if (field->n_bytes > 0)
-        return add_number(encoder, i, field, &value->raw, err);
-    if (oj_type_is_time(field->type))
-        n = oj_value_xml_time(&value->raw, 0, text, sizeof text);
-    else
-        bytes = oj_value_bytes(value, field->type, &n);
-    return add_bytes(encoder, i, field, bytes, n, err);
-}
-
-/* Number at of the column's values. */
-static oj_status add_viewed(struct oj_fgb_encoder *encoder, int i,
-                            const struct file_field *field, int64_t at,
-                            struct oj_error *err)
-{
-    const struct oj_column_view *view = &field->values.view;
-    const char *bytes = view->values;
-    int64_t n = (view->format == 'i' ? 4 : 8) * at;
-    if (field->n_bytes > 0)
-        return add_number(encoder, i, field, bytes + n, err);
-    bytes = oj_column_bytes(view, at - view->first, &n);
-    return add_bytes(encoder, i, field, bytes, n, err);
+        return oj_fgb_add_number(encoder, i, at, field->n_bytes, err);
+    if (oj_type_is_time(field->column.type))
+    {
+        n = oj_value_xml_time(at, 0, text, sizeof text);
+        at = text;
+    }
+    return oj_fgb_add_bytes(encoder, i, at, n, err);
 }
 
 /* Finds where values lie. Returns 1 when rows of the answer can be made on
@@ -190,14 +159,9 @@ static int plan_fields(struct oj_flatgeobuf_rows *rows)
     for (int i = 0; i < rows->n_fields; i++)
     {
         struct file_field *field = &rows->field[i];
-        char own = oj_format_of(field->type), *format;
-        if (field->column < 0)
-            continue;
-        are_plain &= oj_row_cursor_is_plain(rows->cursor, field->column);
-        field->values = oj_row_cursor_view(rows->cursor, field->column);
-        format = &field->values.view.format;
-        if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
-            *format = 0;
+        oj_row_column_begin(&field->column, rows->cursor);
+        are_plain &= field->column.number < 0 ||
+                     oj_row_cursor_is_plain(rows->cursor, field->column.number);
     }
     return are_plain;
 }
@@ -213,19 +177,12 @@ static oj_status add_values(const struct oj_flatgeobuf_rows *rows,
     {
         const struct file_field *field = &rows->field[i];
         struct oj_value value;
-        if (field->column < 0)
-            continue;
-        if (field->values.view.format != 0)
-        {
-            int64_t at = oj_row_view_at(&field->values, place);
-            if (at >= 0)
-                OJ_TRY(add_viewed(encoder, i, field, at, err));
-            continue;
-        }
-        OJ_TRY(oj_row_cursor_value(rows->cursor, field->column, place,
-                                   rows->scratch, &value, err));
-        if (oj_value_is_there(&value))
-            OJ_TRY(add_value(encoder, i, field, &value, err));
+        const void *at;
+        int64_t n = 0;
+        OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
+                                   rows->scratch, &value, &at, &n, err));
+        if (at != NULL)
+            OJ_TRY(add_value(encoder, i, field, at, n, err));
     }
     return OJ_OK;
 }

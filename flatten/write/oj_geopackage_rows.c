@@ -36,18 +36,17 @@ enum
 
 struct row_column
 {
-    int target; /* its field's number in the layer */
-    OGRFieldType type;
+    struct oj_row_column from;
+    int target;       /* its field's number in the layer */
     int width;        /* of texts: 0 any */
     uint8_t is_whose; /* where it has a value */
     int is_fleeting;  /* 1: its texts last until the next value */
     char *copy;       /* owned: a fleeting text */
     int64_t cap_copy;
 
-    struct oj_row_view numbers; /* of the answer; else the cursor is asked */
-
-    /* In the row at hand. */
-    int64_t at; /* of numbers; -1: NULL */
+    /* In the row at hand, as oj_row_column_value() says. */
+    const void *at;
+    int64_t n;
     struct oj_value value;
 };
 
@@ -203,27 +202,21 @@ static int is_odd_text(const struct row_column *column, const char *text,
             (column->width > 0 || !CPLIsUTF8(text, (int)n)));
 }
 
-/* As OGR has it: up to the first zero. Sets its length. */
+/* A fleeting one is copied. */
 static oj_status take_text(struct oj_geopackage_rows *rows,
-                           struct row_column *column, struct oj_value *value,
-                           struct oj_error *err)
+                           struct row_column *column, struct oj_error *err)
 {
-    int64_t n;
-    const char *text = oj_value_bytes(value, OFTString, &n);
-    if (value->n_text >= 0)
-        n = (int64_t)strnlen(text, (size_t)n);
-    value->n_text = n;
     if (column->is_fleeting)
     {
-        OJ_ROOM(column->copy, 0, n + 1, column->cap_copy, err);
-        memcpy(column->copy, text, (size_t)n);
-        value->raw.String = column->copy;
+        OJ_ROOM(column->copy, 0, column->n + 1, column->cap_copy, err);
+        memcpy(column->copy, column->at, (size_t)column->n);
+        column->at = column->copy;
     }
-    rows->is_odd |= is_odd_text(column, text, n);
+    rows->is_odd |= is_odd_text(column, column->at, column->n);
     return OJ_OK;
 }
 
-/* Of the row at hand: numbers that lie somewhere stay there. */
+/* Of the row at hand. */
 static oj_status take_values(struct oj_geopackage_rows *rows,
                              struct oj_error *err)
 {
@@ -231,81 +224,50 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
     for (int i = 0; i < rows->n; i++)
     {
         struct row_column *column = &rows->column[i];
-        struct oj_value *value = &column->value;
-        if (column->numbers.view.format != 0)
-        {
-            column->at = oj_row_view_at(&column->numbers, &rows->place);
-            rows->is_left |= column->at >= 0 && column->is_whose != OURS;
-            continue;
-        }
-        OJ_TRY(oj_row_cursor_value(rows->cursor, i, &rows->place, rows->scratch,
-                                   value, err));
-        if (!oj_value_is_there(value))
+        OJ_TRY(oj_row_column_value(&column->from, rows->cursor, &rows->place,
+                                   rows->scratch, &column->value, &column->at,
+                                   &column->n, err));
+        if (column->at == NULL)
             continue;
         rows->is_left |= column->is_whose != OURS;
-        if (column->type == OFTString)
-            OJ_TRY(take_text(rows, column, value, err));
+        if (column->from.type == OFTString)
+            OJ_TRY(take_text(rows, column, err));
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
 }
 
-static int has_value(const struct row_column *column)
-{
-    return column->numbers.view.format != 0 ? column->at >= 0
-                                            : oj_value_is_there(&column->value);
-}
-
-static void give_bytes(const struct row_column *column, sqlite3_context *to)
-{
-    const struct oj_value *value = &column->value;
-    int64_t n;
-    const char *bytes = oj_value_bytes(value, column->type, &n);
-    if (column->type == OFTString)
-        sqlite3_result_text64(to, bytes, (sqlite3_uint64)n, SQLITE_STATIC,
-                              SQLITE_UTF8);
-    else
-        sqlite3_result_blob64(to, n > 0 ? bytes : "", (sqlite3_uint64)n,
-                              SQLITE_STATIC);
-}
-
 static void give_time(const struct row_column *column, sqlite3_context *to)
 {
     char text[80];
-    int n = oj_value_xml_time(&column->value.raw, 1, text, sizeof text);
-    if (column->type == OFTDate)
+    int n = oj_value_xml_time(column->at, 1, text, sizeof text);
+    if (column->from.type == OFTDate)
         n = (int)strcspn(text, "T");
     sqlite3_result_text(to, text, n, SQLITE_TRANSIENT);
 }
 
 static void set_result(const struct row_column *column, sqlite3_context *to)
 {
-    const OGRField *raw = &column->value.raw;
-    const int32_t *small = &raw->Integer;
-    const sqlite3_int64 *whole = (const sqlite3_int64 *)&raw->Integer64;
-    const double *real = &raw->Real;
-    if (!has_value(column))
+    const void *at = column->at;
+    sqlite3_uint64 n = (sqlite3_uint64)column->n;
+    if (at == NULL)
         return; /* NULL */
-    if (column->numbers.view.format != 0)
-    {
-        small = (const int32_t *)column->numbers.view.values + column->at;
-        whole = (const sqlite3_int64 *)column->numbers.view.values + column->at;
-        real = (const double *)column->numbers.view.values + column->at;
-    }
-    switch (column->type)
+    switch (column->from.type)
     {
         case OFTInteger:
-            sqlite3_result_int(to, *small);
+            sqlite3_result_int(to, *(const int32_t *)at);
             break;
         case OFTInteger64:
-            sqlite3_result_int64(to, *whole);
+            sqlite3_result_int64(to, *(const sqlite3_int64 *)at);
             break;
         case OFTReal:
-            sqlite3_result_double(to, *real);
+            sqlite3_result_double(to, *(const double *)at);
             break;
         case OFTString:
+            sqlite3_result_text64(to, at, n, SQLITE_STATIC, SQLITE_UTF8);
+            break;
         case OFTBinary:
-            give_bytes(column, to);
+            sqlite3_result_blob64(to, n > 0 ? at : "", n, SQLITE_STATIC);
             break;
         default:
             give_time(column, to);
@@ -314,19 +276,6 @@ static void set_result(const struct row_column *column, sqlite3_context *to)
 }
 
 /* ---- rows as a table ----------------------------------------------------- */
-
-/* Numbers of the answer that need not be copied. */
-static void find_numbers(struct oj_geopackage_rows *rows)
-{
-    for (int i = 0; i < rows->n; i++)
-    {
-        struct row_column *column = &rows->column[i];
-        column->numbers = oj_row_cursor_view(rows->cursor, i);
-        if (column->numbers.view.format != oj_format_of(column->type) ||
-            strchr("ilg", column->numbers.view.format) == NULL)
-            column->numbers.view.format = 0;
-    }
-}
 
 /* *there is 0 after the last row of the answer and before one that GDAL has to
  * write, behind which they go on. */
@@ -639,7 +588,8 @@ static oj_status take_columns(struct oj_geopackage_rows *rows,
         OGRFieldDefnH field;
         column->target = sources->columns[c].target;
         field = OGR_FD_GetFieldDefn(defn, column->target);
-        column->type = OGR_Fld_GetType(field);
+        column->from.number = c;
+        column->from.type = OGR_Fld_GetType(field);
         column->width = OGR_Fld_GetWidth(field);
         column->is_fleeting = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
     }
@@ -714,7 +664,8 @@ static oj_status write_rows(struct oj_geopackage_rows *w,
                             struct oj_error *err)
 {
     int code;
-    find_numbers(w);
+    for (int i = 0; i < w->n; i++)
+        oj_row_column_begin(&w->column[i].from, w->cursor);
     w->has_row = 0;
     w->rows.status = OJ_OK;
     code = sqlite3_step(w->insert);
@@ -838,7 +789,7 @@ static oj_status note_row(struct oj_geopackage_rows *w, int64_t fid,
     for (int i = 0; i < w->n && !w->is_odd; i++)
     {
         struct row_column *column = &w->column[i];
-        if (column->is_whose == UNSEEN && has_value(column))
+        if (column->is_whose == UNSEEN && column->at != NULL)
             column->is_whose = is_equal[1] ? OURS : GDALS;
     }
     return OJ_OK;

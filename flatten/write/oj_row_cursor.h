@@ -199,6 +199,65 @@ static inline int64_t oj_row_view_at(const struct oj_row_view *view,
                                                        : -1;
 }
 
+/** A column that values are taken from for a field of a type. */
+struct oj_row_column
+{
+    int number; /**< in columns; -1: always NULL */
+    OGRFieldType type;
+    struct oj_row_view values; /**< of this answer; format 0: the cursor is
+                                    asked, as before the first begin() */
+};
+
+/** To be called with each answer. */
+static inline void oj_row_column_begin(struct oj_row_column *column,
+                                       const struct oj_row_cursor *cursor)
+{
+    char own = oj_format_of(column->type),
+         *format = &column->values.view.format;
+    *format = 0;
+    if (column->number >= 0)
+        column->values = oj_row_cursor_view(cursor, column->number);
+    if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
+        *format = 0;
+}
+
+/** Where the value of a row is: a number as an int32_t, int64_t or double, a
+ *  time as an OGRField, and else *n bytes, those of texts up to a zero; NULL:
+ *  there is none.  It may be borrowed from scratch and *value, for the next use
+ *  alone. */
+OJ_MUST_USE static inline oj_status oj_row_column_value(
+    const struct oj_row_column *column, const struct oj_row_cursor *cursor,
+    const struct oj_row_place *place, OGRFeatureH scratch,
+    struct oj_value *value, const void **at, int64_t *n, struct oj_error *err)
+{
+    const struct oj_column_view *view = &column->values.view;
+    *at = NULL;
+    if (view->format != 0)
+    {
+        int64_t i = oj_row_view_at(&column->values, place);
+        if (i < 0)
+            return OJ_OK;
+        *at = (const char *)view->values + i * (view->format == 'i' ? 4 : 8);
+        if (!oj_type_is_number(column->type))
+            *at = oj_column_bytes(view, i - view->first, n);
+    }
+    else if (column->number >= 0)
+    {
+        OJ_TRY(oj_row_cursor_value(cursor, column->number, place, scratch,
+                                   value, err));
+        if (!oj_value_is_there(value))
+            return OJ_OK;
+        *at = &value->raw;
+        if (column->type == OFTString || column->type == OFTBinary)
+            *at = oj_value_bytes(value, column->type, n);
+        if (*at == NULL)
+            *at = ""; /* of no bytes */
+    }
+    if (*at != NULL && column->type == OFTString)
+        *n = (int64_t)strnlen((const char *)*at, (size_t)*n);
+    return OJ_OK;
+}
+
 /** 1 when the values of a column, by its number in columns, need no conversion
  *  and can be asked for on several threads at once. */
 int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
