@@ -257,7 +257,7 @@ static oj_status sort_held(struct sorting *s, struct oj_error *err)
 /* ---- rows in temporary files ------------------------------------------------
  */
 
-struct bucket
+struct code_range
 {
     struct oj_fgb_unsorted rows;
     uint32_t least, most; /* of their keys */
@@ -294,7 +294,7 @@ static oj_status read_rows(struct oj_fgb_unsorted *to,
 }
 
 /* Those in memory, with keys from least to most. */
-static oj_status deal_rows(const struct sorting *s, struct bucket *buckets,
+static oj_status deal_rows(const struct sorting *s, struct code_range *buckets,
                            uint32_t least, uint32_t most, struct oj_error *err)
 {
     uint64_t width = (uint64_t)most - least + 1;
@@ -302,7 +302,8 @@ static oj_status deal_rows(const struct sorting *s, struct bucket *buckets,
     {
         const struct oj_fgb_node *node = &s->rows->node[i];
         uint32_t key = key_of(s, i);
-        struct bucket *to = &buckets[(key - least) * (uint64_t)BUCKETS / width];
+        struct code_range *to =
+            &buckets[(key - least) * (uint64_t)BUCKETS / width];
         if (to->rows.n.rows == 0)
         {
             to->rows.near = s->rows->near;
@@ -317,12 +318,12 @@ static oj_status deal_rows(const struct sorting *s, struct bucket *buckets,
     return OJ_OK;
 }
 
-static oj_status sort_bucket(struct sorting *s, struct bucket *from,
+static oj_status sort_bucket(struct sorting *s, struct code_range *from,
                              struct oj_error *err);
 
 /* All that is in the files of one, which are then empty. */
-static oj_status sort_buckets(struct sorting *s, struct bucket *from,
-                              struct bucket *buckets, struct oj_error *err)
+static oj_status sort_buckets(struct sorting *s, struct code_range *from,
+                              struct code_range *buckets, struct oj_error *err)
 {
     struct oj_fgb_extent at = {0, 0};
     while (at.rows < from->rows.n.rows)
@@ -347,10 +348,10 @@ static oj_status sort_buckets(struct sorting *s, struct bucket *from,
 }
 
 /* Rows of one key are in order. */
-static oj_status sort_bucket(struct sorting *s, struct bucket *from,
+static oj_status sort_bucket(struct sorting *s, struct code_range *from,
                              struct oj_error *err)
 {
-    struct bucket *buckets;
+    struct code_range *buckets;
     oj_status status;
     if (from->rows.n.rows == 0)
         return OJ_OK;
@@ -432,7 +433,7 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
 
 static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
 {
-    struct bucket all = {.most = UINT32_MAX};
+    struct code_range all = {.most = UINT32_MAX};
     oj_status status;
     OJ_TRY(spool_held(s->rows, err));
     all.rows = *s->rows;
