@@ -351,10 +351,10 @@ static oj_status update_row(struct update *u, int64_t row,
             oj_fail(err, OJ_ERR_IO,
                     "the feature %lld of layer '%s' cannot be changed: %s",
                     (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+    if (status == OJ_OK && u->table != NULL)
+        status = oj_geopackage_way->took(u->table, feature, err);
     OGR_F_Destroy(feature);
-    return status == OJ_OK && u->table != NULL
-               ? oj_geopackage_way->took(u->table, record->fid, err)
-               : status;
+    return status;
 }
 
 static oj_status update_rows(struct update *u, struct oj_error *err)

@@ -56,47 +56,6 @@ static oj_status leave(struct oj_error *err)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* The number of digits up to the next other character. */
-static int number_at(const char *text)
-{
-    int number = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        number = 10 * number + *text - '0';
-    return number;
-}
-
-/* The only forms that the format has: YYYY-MM-DD and, for moments,
- * YYYY-MM-DDThh:mm:ss.sssZ. 0 for all others. */
-static int parse_moment(const char *text, int n, OGRFieldType type,
-                        OGRField *field)
-{
-    static const char form[] = "0000-00-00T00:00:00.000Z";
-    int month, day, hour, minute, second;
-    if (n != (type == OFTDate ? 10 : 24))
-        return 0;
-    for (int i = 0; i < n; i++)
-        if (form[i] == '0' ? text[i] < '0' || text[i] > '9'
-                           : text[i] != form[i])
-            return 0;
-    month = number_at(text + 5);
-    day = number_at(text + 8);
-    memset(field, 0, sizeof *field);
-    field->Date.Year = (GInt16)number_at(text);
-    field->Date.Month = (GByte)month;
-    field->Date.Day = (GByte)day;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || type == OFTDate)
-        return month >= 1 && month <= 12 && day >= 1 && day <= 31;
-    hour = number_at(text + 11);
-    minute = number_at(text + 14);
-    second = number_at(text + 17);
-    field->Date.Hour = (GByte)hour;
-    field->Date.Minute = (GByte)minute;
-    field->Date.Second =
-        (float)((second * 1000 + number_at(text + 20)) / 1000.0);
-    field->Date.TZFlag = 100;
-    return hour < 24 && minute < 60 && second < 60;
-}
-
 /* A value of a record: a type above 11 has the bytes of a blob, if it is even,
  * or of a text. */
 struct stored_value
@@ -122,16 +81,24 @@ static int is_stored_as(const struct stored_value *value, OGRFieldType type)
     }
 }
 
+/* The only forms that the format has: YYYY-MM-DD and, for moments,
+ * YYYY-MM-DDThh:mm:ss.sssZ. 0 for all others. */
 static int add_moment(const struct stored_value *value, OGRFieldType type,
                       struct oj_chunk_column *column, int64_t row)
 {
-    char text[32] = {0};
-    if (value->n >= (int64_t)sizeof text)
+    static const char form[] = "0000-00-00T00:00:00.000Z";
+    OGRField *field = (OGRField *)column->values + row;
+    char text[sizeof form] = {0};
+    if (value->n != (type == OFTDate ? 10 : 24))
         return 0;
     memcpy(text, value->at, (size_t)value->n);
+    for (int64_t i = 0; i < value->n; i++)
+        if (form[i] == '0' ? text[i] < '0' || text[i] > '9'
+                           : text[i] != form[i])
+            return 0;
+    memset(field, 0, sizeof *field);
     oj_chunk_mark(column, row);
-    return parse_moment(text, (int)value->n, type,
-                        (OGRField *)column->values + row);
+    return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
 static int add_number(const struct stored_value *value,

@@ -69,7 +69,7 @@ struct oj_geopackage_rows
     char *index;                        /* owned; its name; NULL: none */
     char **drop, **restore; /* owned: statements for the index' triggers */
     int32_t srs_id;
-    sqlite3_stmt *insert, *compare, *find_box, *update;
+    sqlite3_stmt *insert, *compare, *update;
     const int *cancel;
 
     struct oj_row_cursor *cursor;
@@ -487,9 +487,7 @@ static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
  *  INSERT INTO t (fid, geometry, a, ...) SELECT c0, c1, c2, ... FROM rows
  *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
  *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
- *  SELECT box of geometry FROM t WHERE fid = ?1
- * The first keeps the rows before one that is refused; boxes are by GDAL's
- * functions, as its triggers ask. */
+ * The first keeps the rows before one that is refused. */
 static oj_status prepare_insert(struct oj_geopackage_rows *w, int is_update,
                                 const char *names, const char *values,
                                 struct oj_error *err)
@@ -506,17 +504,13 @@ static oj_status prepare_insert(struct oj_geopackage_rows *w, int is_update,
         "SELECT (SELECT \"%w\" FROM \"%w\" WHERE \"%w\" = ?1) IS r.c1, "
         "(SELECT \"%w\"%s FROM \"%w\" WHERE \"%w\" = ?1) IS (?1%s) FROM %s r",
         g, w->table, w->fid, w->fid, names, w->table, w->fid, values, w->name));
-    if (is_update)
-        return oj_sqlite_prepare(
-            w->db, &w->update, err,
-            "UPDATE \"%w\" SET (%s) = (SELECT %s FROM %s) WHERE \"%w\" = ?1",
-            w->table, names + 1, values + 1, w->name, w->fid);
-    return oj_sqlite_prepare(
-        w->db, &w->find_box, err,
-        "SELECT ST_MinX(\"%w\"), ST_MaxX(\"%w\"), ST_MinY(\"%w\"), "
-        "ST_MaxY(\"%w\") FROM \"%w\" WHERE \"%w\" = ?1 AND \"%w\" NOT NULL AND "
-        "NOT ST_IsEmpty(\"%w\")",
-        g, g, g, g, w->table, w->fid, g, g);
+    return !is_update
+               ? OJ_OK
+               : oj_sqlite_prepare(w->db, &w->update, err,
+                                   "UPDATE \"%w\" SET (%s) = (SELECT %s FROM "
+                                   "%s) WHERE \"%w\" = ?1",
+                                   w->table, names + 1, values + 1, w->name,
+                                   w->fid);
 }
 
 static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
@@ -603,7 +597,6 @@ static void close_rows(struct oj_geopackage_rows *w)
         return;
     sqlite3_finalize(w->insert);
     sqlite3_finalize(w->compare);
-    sqlite3_finalize(w->find_box);
     sqlite3_finalize(w->update);
     if (w->is_open)
         oj_sqlite_rows_close(w->db, w->name);
@@ -719,20 +712,15 @@ static int64_t count_rows(const struct oj_geopackage_rows *w, int64_t *n_empty)
     return w->n_rows;
 }
 
-/* The box that GDAL's functions give for the row, if any. */
 static oj_status take_box(struct oj_geopackage_rows *w, int64_t fid,
-                          struct oj_error *err)
+                          OGRGeometryH geometry, struct oj_error *err)
 {
-    double box[4];
-    int code;
-    sqlite3_bind_int64(w->find_box, 1, fid);
-    code = sqlite3_step(w->find_box);
-    for (int i = 0; i < 4 && code == SQLITE_ROW; i++)
-        box[i] = sqlite3_column_double(w->find_box, i);
-    sqlite3_reset(w->find_box);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return oj_sqlite_fail(w->db, "a statement failed", err);
-    return code == SQLITE_ROW ? add_box(w, fid, box, err) : OJ_OK;
+    OGREnvelope box;
+    if (geometry == NULL || OGR_G_IsEmpty(geometry))
+        return OJ_OK;
+    OGR_G_GetEnvelope(geometry, &box);
+    return add_box(w, fid, (double[]){box.MinX, box.MaxX, box.MinY, box.MaxY},
+                   err);
 }
 
 /* Rows that GDAL writes without a trigger that stood until the first: it sets
@@ -772,17 +760,18 @@ static oj_status compare_row(struct oj_geopackage_rows *w, int64_t fid,
 }
 
 /* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
-static oj_status note_row(struct oj_geopackage_rows *w, int64_t fid,
+static oj_status note_row(struct oj_geopackage_rows *w, OGRFeatureH feature,
                           struct oj_error *err)
 {
     int is_equal[2], kind = w->shape.kind;
-    if (w->find_box != NULL && w->n_of_gdal == 0)
+    int64_t fid = OGR_F_GetFID(feature);
+    if (w->update == NULL && w->n_of_gdal == 0)
         OJ_TRY(look_for_blocks(w, err));
     w->n_of_gdal++;
     if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
         fid = sqlite3_last_insert_rowid(w->db);
-    if (w->find_box != NULL)
-        OJ_TRY(take_box(w, fid, err));
+    if (w->update == NULL)
+        OJ_TRY(take_box(w, fid, OGR_F_GetGeometryRef(feature), err));
     OJ_TRY(compare_row(w, fid, is_equal, err));
     if (kind >= 0 && w->is_whose[kind] == UNSEEN)
         w->is_whose[kind] = is_equal[0] ? OURS : GDALS;

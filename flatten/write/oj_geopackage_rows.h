@@ -34,8 +34,8 @@ struct oj_geopackage_way
                         const struct oj_pair_values *values, int *is_left,
                         struct oj_error *err);
 
-    /** After GDAL wrote that row, as feature fid. */
-    oj_status (*took)(struct oj_geopackage_rows *rows, int64_t fid,
+    /** After GDAL wrote that row as feature. */
+    oj_status (*took)(struct oj_geopackage_rows *rows, OGRFeatureH feature,
                       struct oj_error *err);
 
     /** Rows so far but those that GDAL wrote, and those of them whose geometry

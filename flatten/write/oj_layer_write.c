@@ -220,8 +220,8 @@ static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
         OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
                                   err));
         OJ_TRY(create_row(writer, err));
-        status = oj_geopackage_way->took(
-            writer->table, OGR_F_GetFID(writer->feature), &reason);
+        status =
+            oj_geopackage_way->took(writer->table, writer->feature, &reason);
     }
     if (status == OJ_OK)
         return OJ_OK;
