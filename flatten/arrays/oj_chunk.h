@@ -79,6 +79,12 @@ struct oj_lane
                           see the state that the lane has seen */
 };
 
+/** What a lane, or the way to it, says of what it does not know. */
+static inline oj_status oj_leave_to_gdal(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+}
+
 /** A chunk without rows, with one share, and n_fields columns that have no
  *  values beside FID and geometry. Takes owner when it succeeds. */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,

@@ -254,7 +254,7 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
     oj_status status;
     *out = NULL;
     if (maker->is_left)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+        return oj_leave_to_gdal(err);
     OJ_TRY(make_rows(maker, max_rows, &maker->rows, err));
     status = fill_rows(maker, max_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;

@@ -88,12 +88,6 @@ struct oj_flatgeobuf_reader
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* What is broken or odd; GDAL says what is wrong with it. */
-static oj_status leave_to_gdal(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-}
-
 /* Has n bytes of the file in block at at; leaves a file that ends before. */
 static oj_status want_bytes(struct oj_flatgeobuf_reader *r, int64_t n,
                             struct oj_error *err)
@@ -102,7 +96,7 @@ static oj_status want_bytes(struct oj_flatgeobuf_reader *r, int64_t n,
     if (n <= n_rest)
         return OJ_OK;
     if (n > n_rest + r->left)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     memmove(r->block, r->block + r->at, (size_t)n_rest);
     r->at = 0;
     r->n_block = n_rest;
@@ -111,7 +105,7 @@ static oj_status want_bytes(struct oj_flatgeobuf_reader *r, int64_t n,
     n_more = (int64_t)VSIFReadL(r->block + n_rest, 1, (size_t)n_more, r->file);
     r->n_block += n_more;
     r->left = n <= r->n_block ? r->left - n_more : 0;
-    return n <= r->n_block ? OJ_OK : leave_to_gdal(err);
+    return n <= r->n_block ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* ---- header -------------------------------------------------------------- */
@@ -138,7 +132,7 @@ static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
         *columns =
             oj_flatbuffer_vector(buffer, header, OJ_FGB_HEADER_COLUMNS, 4, &n);
     if (n != OGR_FD_GetFieldCount(defn))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     r->n_columns = (int)n;
     OJ_NEW(r->column, n, err);
     for (int i = 0; i < n; i++)
@@ -148,14 +142,14 @@ static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
         struct oj_flat_table table;
         int64_t type;
         if (!oj_flatbuffer_element(buffer, columns, i, &table))
-            return leave_to_gdal(err);
+            return oj_leave_to_gdal(err);
         name = oj_flatbuffer_vector(buffer, &table, OJ_FGB_COLUMN_NAME, 1,
                                     &n_name);
         type = get_number(buffer, &table, OJ_FGB_COLUMN_TYPE, 1, 0);
         if (name == NULL || n_name != (int64_t)strlen(own) ||
             memcmp(name, own, (size_t)n_name) != 0 || type >= N_TYPES ||
             types[type].field != OGR_Fld_GetType(field))
-            return leave_to_gdal(err);
+            return oj_leave_to_gdal(err);
         r->column[i].type = (int)type;
         r->column[i].to = -1;
     }
@@ -191,13 +185,13 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     int64_t n_index, n_skipped;
     OJ_TRY(want_bytes(r, 12, err));
     if (memcmp(r->block, magic, sizeof magic) != 0)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     buffer.size = oj_le32(r->block + 8);
     r->at = 12;
     OJ_TRY(want_bytes(r, buffer.size, err));
     buffer.bytes = r->block + r->at;
     if (!oj_flatbuffer_root(&buffer, &header))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     r->geometry_type =
         (int)get_number(&buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
     r->has_z = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_Z, 1, 0) != 0;
@@ -212,7 +206,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     n_skipped = n_index - (r->n_block - r->at); /* behind the block */
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
         r->geometry_type > OJ_FGB_COLLECTION)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     r->at = n_skipped > 0 ? r->n_block : r->at + n_index;
     if (n_skipped <= 0)
         return OJ_OK;
@@ -220,7 +214,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     return VSIFSeekL(r->file, VSIFTellL(r->file) + (vsi_l_offset)n_skipped,
                      SEEK_SET) == 0
                ? OJ_OK
-               : leave_to_gdal(err);
+               : oj_leave_to_gdal(err);
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -276,16 +270,16 @@ static oj_status add_value(struct oj_chunk_rows *rows,
     struct oj_chunk_column *column = &rows->column[OJ_CHUNK_FIELDS + from->to];
     int64_t size = types[from->type].size, n_length = size > 0 ? 0 : 4;
     if (left < size + n_length)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     if (n_length > 0)
         size = oj_le32(at);
     *n = n_length + size;
     if (*n > left || (from->type == TYPE_DATETIME && size > MOST_TIME))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     if (from->to < 0)
         return OJ_OK;
     if (oj_chunk_has(column, row))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     if (n_length == 0)
         add_number(column, row, from->type, at);
     else if (from->type == TYPE_DATETIME)
@@ -305,7 +299,7 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
         int64_t n_value = 0;
         int column = n >= 2 ? oj_le16(at) : r->n_columns;
         if (column >= r->n_columns)
-            return leave_to_gdal(err);
+            return oj_leave_to_gdal(err);
         OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
                          err));
         at += 2 + n_value;
@@ -477,7 +471,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     w.end = w.to + room;
     if (!oj_flatbuffer_table(feature, at, &geometry) ||
         !put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;
 }
@@ -493,14 +487,14 @@ static oj_status add_feature(void *lane, int thread, struct oj_chunk_rows *rows,
     int64_t geometry, n;
     (void)thread;
     if (!oj_flatbuffer_root(&feature, &table))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     geometry = oj_flatbuffer_target(
         &feature,
         oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
     properties = oj_flatbuffer_vector(&feature, &table,
                                       OJ_FGB_FEATURE_PROPERTIES, 1, &n);
     if (feature.is_broken)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     if (geometry != 0)
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,
                             geometry, err));
@@ -587,7 +581,7 @@ static oj_status take_fields(struct oj_flatgeobuf_reader *r,
         if (from->skipped != NULL && from->skipped[i])
             continue;
         if (column->to >= 0)
-            return leave_to_gdal(err);
+            return oj_leave_to_gdal(err);
         r->maker.format[i] = types[column->type].format;
         column->to = i;
     }
@@ -599,10 +593,10 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
 {
     r->file = VSIFOpenL(file, "rb");
     if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     r->left = (int64_t)VSIFTellL(r->file);
     if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     return oj_reserve(&r->block, 0, r->maker.n_threads * BLOCK_BYTES,
                       &r->cap_block, 1, err);
 }
@@ -615,7 +609,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     struct oj_flatgeobuf_reader *r;
     *out = NULL;
     if (from->file == NULL)
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;

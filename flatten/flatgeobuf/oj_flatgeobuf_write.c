@@ -1,5 +1,6 @@
 #include "oj_flatgeobuf_write.h"
 
+#include "../arrays/oj_chunk.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "oj_flatbuffer.h"
@@ -46,11 +47,6 @@ struct oj_flatgeobuf_writer
 
 /* ---- header ----------------------------------------------------------------
  */
-
-static oj_status leave_to_gdal(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-}
 
 /* Two rows, the second without geometry. 0: no. */
 static int write_examples(struct oj_flatgeobuf_writer *w, OGRLayerH layer)
@@ -122,7 +118,7 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     if (n > 12 && bytes[3] == 3 && oj_le32(bytes + 8) <= n - 12)
         header.size = oj_le32(bytes + 8);
     if (!oj_flatbuffer_root(&header, &table))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
                                     &n_envelope);
     count =
@@ -135,7 +131,7 @@ static oj_status take_header(struct oj_flatgeobuf_writer *w,
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
          oj_le16(node_size) != OJ_FGB_NODE_SIZE))
-        return leave_to_gdal(err);
+        return oj_leave_to_gdal(err);
     w->count_at = count - bytes;
     w->envelope_at = n_envelope == 4 ? envelope - bytes : 0;
     if (n_rows == 2)
@@ -161,7 +157,7 @@ static oj_status read_template(struct oj_flatgeobuf_writer *w, OGRLayerH layer,
     CPLPopErrorHandler();
     CPLErrorReset();
     status = bytes != NULL ? take_header(w, bytes, (int64_t)n, err)
-                           : leave_to_gdal(err);
+                           : oj_leave_to_gdal(err);
     VSIUnlink(path);
     return status;
 }

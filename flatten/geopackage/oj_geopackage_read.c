@@ -49,11 +49,6 @@ struct oj_geopackage_reader
     struct oj_chunk_maker maker;
 };
 
-static oj_status leave(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-}
-
 /* ---- values -------------------------------------------------------------- */
 
 /* A value of a record: a type above 11 has the bytes of a blob, if it is even,
@@ -133,7 +128,7 @@ static oj_status add_value(const struct stored_value *value,
 {
     const char *text = (const char *)value->at;
     if (!is_stored_as(value, from->type))
-        return leave(err);
+        return oj_leave_to_gdal(err);
     if (from->type == OFTBinary)
         return oj_chunk_add_bytes(column, row, text, value->n, err);
     if (from->type == OFTString)
@@ -143,7 +138,7 @@ static oj_status add_value(const struct stored_value *value,
                 ? add_moment(value, from->type, column, row)
                 : add_number(value, from, column, row))
                ? OJ_OK
-               : leave(err);
+               : oj_leave_to_gdal(err);
 }
 
 /* ---- geometries ---------------------------------------------------------- */
@@ -191,7 +186,7 @@ static oj_status add_geometry(const struct stored_value *value,
     return start > 0 && is_plain(value->at + start, value->n - start)
                ? oj_chunk_add_bytes(column, row, value->at + start,
                                     value->n - start, err)
-               : leave(err);
+               : oj_leave_to_gdal(err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -212,7 +207,7 @@ static oj_status add_column(const struct oj_geopackage_reader *r, int c,
     if (column->role == IS_UNWANTED)
         return OJ_OK;
     if (column->role == IS_FID || value->type == 0)
-        return value->type == 0 ? OJ_OK : leave(err);
+        return value->type == 0 ? OJ_OK : oj_leave_to_gdal(err);
     if (column->role == IS_GEOMETRY)
         return add_geometry(value, &to->column[OJ_CHUNK_GEOMETRY], row, err);
     return add_value(value, column, &to->column[column->to], row, err);
@@ -230,7 +225,7 @@ static oj_status add_record(const struct oj_geopackage_reader *r,
     int c = 0;
     at += oj_sqlite_varint(at, end, &n_types);
     if (n_types > (uint64_t)from->n)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     types_end = value.at = from->record + n_types;
     for (; c < r->n_columns && at < types_end; c++)
     {
@@ -238,14 +233,14 @@ static oj_status add_record(const struct oj_geopackage_reader *r,
         value.n = stored_bytes(value.type);
         if (n == 0 || value.type == 10 || value.type == 11 ||
             value.n > end - value.at)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         OJ_TRY(add_column(r, c, &value, to, row, err));
         value.at += value.n;
         at += n;
     }
     for (; c < r->n_columns; c++)
         if (r->column[c].has_default)
-            return leave(err);
+            return oj_leave_to_gdal(err);
     return OJ_OK;
 }
 
@@ -338,7 +333,7 @@ static oj_status take_column(const struct oj_geopackage_reader *r,
             r->maker.format[i] == 0)
             continue;
         if (column->role != IS_UNWANTED)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         column->role = IS_FIELD;
         column->type = OGR_Fld_GetType(field);
         column->subtype = OGR_Fld_GetSubType(field);
@@ -360,11 +355,11 @@ static oj_status take_fields(struct oj_geopackage_reader *r,
             continue;
         r->maker.format[i] = format_of(OGR_Fld_GetType(field));
         if (r->maker.format[i] == 0)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         r->n_wanted++;
     }
     r->n_wanted += 1 + OGR_FD_GetGeomFieldCount(defn); /* the FID */
-    return OGR_FD_GetGeomFieldCount(defn) <= 1 ? OJ_OK : leave(err);
+    return OGR_FD_GetGeomFieldCount(defn) <= 1 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* Rows of root page, name, whether computed, has a default, is a key of whole
@@ -383,18 +378,18 @@ static oj_status take_columns(struct oj_geopackage_reader *r,
         const char *name = (const char *)sqlite3_column_text(columns, 1);
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         OJ_TRY(take_column(r, from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
         if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         OJ_ROOM(r->column, n, n + 1, cap, err);
         r->column[n++] = column;
         if (column.role != IS_UNWANTED)
             r->n_columns = n;
         n_found += column.role != IS_UNWANTED;
     }
-    return n_found == r->n_wanted ? OJ_OK : leave(err);
+    return n_found == r->n_wanted ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* Has the file stay as it is until the anchor is closed. */
@@ -408,7 +403,7 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
     OJ_TRY(
         oj_sqlite_prepare(db, &r->anchor, err, "SELECT 1 FROM sqlite_master"));
     if (sqlite3_step(r->anchor) != SQLITE_ROW)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     OJ_TRY(oj_sqlite_prepare(
         db, &columns, err,
         "SELECT rootpage, x.name, hidden, dflt_value IS NOT NULL, "
@@ -450,7 +445,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     /* A connection that writes has changes of its own. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1 ||
         !sqlite3_get_autocommit(db))
-        return leave(err);
+        return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;
@@ -458,7 +453,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     OJ_NEW_ZEROED(r->record, r->maker.n_threads, err);
     OJ_TRY(take_fields(r, from, err));
     status = open_table(r, db, from, err);
-    return status == OJ_ERR_IO ? leave(err) : status;
+    return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
 }
 
 const struct oj_lane oj_geopackage_lane = {"GeoPackage", open_reader,  1,

@@ -5,7 +5,6 @@
 #include "oj_sqlite.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum
@@ -46,7 +45,6 @@ oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
 {
     struct oj_rtree_entry *entry;
     OJ_ROOM(tree->entry, tree->n, tree->n + 1, tree->cap, err);
-    tree->is_unordered |= tree->n > 0 && tree->entry[tree->n - 1].id >= id;
     entry = &tree->entry[tree->n++];
     entry->id = id;
     entry->box[0] = round_down(box[0]);
@@ -252,8 +250,8 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
 
 /* ---- where rows are ------------------------------------------------------ */
 
-/* Rows on their way into the table of their nodes, upwards by id: the table
- * then grows at its end. */
+/* Rows on their way into the table of their nodes, most often upwards by id:
+ * the table then grows at its end. */
 struct places
 {
     const struct packing *p;
@@ -323,13 +321,6 @@ static oj_status find_capacity(struct packing *p, sqlite3 *connection,
     return OJ_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    int64_t x = ((const struct oj_rtree_entry *)a)->id;
-    int64_t y = ((const struct oj_rtree_entry *)b)->id;
-    return (x > y) - (x < y);
-}
-
 static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
                             const char *name, struct oj_error *err)
 {
@@ -356,8 +347,6 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT, "more than %lld rows have no index",
                        MOST_ROWS);
-    if (tree->is_unordered)
-        qsort(tree->entry, (size_t)tree->n, sizeof *tree->entry, compare_ids);
     if (tree->n > 0)
         status = pack_rtree(&p, connection, name, err);
     sqlite3_finalize(p.put_node);

@@ -34,7 +34,6 @@ struct oj_rtree
 {
     struct oj_rtree_entry *entry; /**< [n] owned */
     int64_t n, cap;
-    int is_unordered; /**< 1: ids do not go up */
 };
 
 /** Adds a row with a box: least x, greatest x, least y, greatest y. */

@@ -1,5 +1,6 @@
 #include "oj_sqlite_pages.h"
 
+#include "../arrays/oj_chunk.h"
 #include "../base/oj_array.h"
 
 #include <string.h>
@@ -12,11 +13,6 @@ enum
     IS_INTERIOR = 5,    /* first bytes of pages of tables */
     IS_LEAF = 13
 };
-
-static oj_status leave(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
-}
 
 static int be16(const uint8_t *at)
 {
@@ -44,7 +40,7 @@ static oj_status read_pages(struct oj_sqlite_pages *pages, int64_t number,
             pages->file->pMethods->xRead(pages->file, to, (int)(n * size), at);
         pthread_mutex_unlock(&pages->mutex);
     }
-    return code == SQLITE_OK ? OJ_OK : leave(err);
+    return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* The log of a file that has one is empty; it stays out of what we see if it
@@ -89,7 +85,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
     if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
                              &pages->file) != SQLITE_OK ||
         pages->file == NULL || !take_header(pages, connection))
-        return leave(err);
+        return oj_leave_to_gdal(err);
     n = n_bytes / pages->page_bytes + 1;
     pages->cap_leaves = n;
     OJ_NEW(pages->leaf, n * pages->page_bytes, err);
@@ -127,7 +123,7 @@ static oj_status enter(struct oj_sqlite_pages *pages, int depth, int64_t number,
                         INTERIOR_HEAD + 2 * n_cells(level->page) <=
                             pages->usable_bytes)
                ? OJ_OK
-               : leave(err);
+               : oj_leave_to_gdal(err);
 }
 
 /* The next one below; 0: there is none. */
@@ -157,7 +153,7 @@ static oj_status begin(struct oj_sqlite_pages *pages, int64_t *leaf,
             return OJ_OK;
         *leaf = take_below(pages, &pages->level[pages->n_levels]);
     }
-    return leave(err);
+    return oj_leave_to_gdal(err);
 }
 
 /* All leaves have as many levels above. *leaf is 0 at the end. */
@@ -178,10 +174,10 @@ static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
     {
         OJ_TRY(enter(pages, depth, *leaf, &is_leaf, err));
         if (is_leaf)
-            return leave(err);
+            return oj_leave_to_gdal(err);
         *leaf = take_below(pages, &pages->level[depth]);
     }
-    return *leaf != 0 ? OJ_OK : leave(err);
+    return *leaf != 0 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* ---- leaves -------------------------------------------------------------- */
@@ -251,7 +247,7 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
     int64_t n = 0, leaf = 1;
     pages->n_leaves = 0;
     if (pages->is_broken)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     while (n < pages->cap_leaves && leaf != 0)
     {
         OJ_TRY(next_leaf(pages, &leaf, err));
@@ -264,7 +260,7 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
     while (pages->n_leaves < n && is_good_leaf(pages, pages->n_leaves))
         pages->n_leaves++;
     pages->is_broken = pages->n_leaves < n;
-    return n > 0 && pages->n_leaves == 0 ? leave(err) : OJ_OK;
+    return n > 0 && pages->n_leaves == 0 ? oj_leave_to_gdal(err) : OJ_OK;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -279,7 +275,7 @@ static oj_status join_record(struct oj_sqlite_pages *pages, const uint8_t *at,
     int64_t more = pages->usable_bytes - 4, done = n_local;
     uint32_t next = be32(at + n_local);
     if (n > pages->n_bytes)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     OJ_TRY(
         oj_reserve(&to->bytes, 0, n + pages->page_bytes + 4, &to->cap, 1, err));
     memcpy(to->bytes, at, (size_t)n_local);
@@ -304,7 +300,7 @@ oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages, int64_t leaf, int i,
     uint64_t n = 0;
     int n_head = get_head(pages, leaf, i, &n, &row->number);
     if (n_head == 0 || n > INT32_MAX)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     at = page + be16(page + LEAF_HEAD + 2 * i) + n_head;
     room = page + pages->usable_bytes - at;
     row->n = n_local = (int64_t)n;
@@ -316,7 +312,7 @@ oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages, int64_t leaf, int i,
         n_local = n_local <= most ? n_local : least;
     }
     if (n_local + (n_local < row->n ? 4 : 0) > room)
-        return leave(err);
+        return oj_leave_to_gdal(err);
     if (n_local == row->n)
         return OJ_OK;
     OJ_TRY(join_record(pages, at, row->n, n_local, long_one, err));

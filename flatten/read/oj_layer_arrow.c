@@ -156,7 +156,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     *out = NULL;
     if (!types_survive(from) ||
         !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "no stream");
+        return oj_leave_to_gdal(err);
     *out = stream = oj_calloc(1, size);
     if (stream == NULL)
         return oj_fail_nomem(err, 1, size);
@@ -167,7 +167,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
                    has_columns(stream, from)
                ? OJ_OK
-               : oj_fail(err, OJ_ERR_UNSUPPORTED, "no such stream");
+               : oj_leave_to_gdal(err);
 }
 
 /* ---- chunks ------------------------------------------------------------- */

@@ -77,7 +77,7 @@ static oj_status take_fields(struct oj_flatgeobuf_rows *rows,
                                                     : 8;
         else if (!oj_type_is_time(type) && type != OFTString &&
                  type != OFTBinary)
-            return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
+            return oj_leave_to_gdal(err);
     }
     for (int c = 0; c < sources->options->n_columns; c++)
         rows->field[sources->columns[c].target].column.number = c;
