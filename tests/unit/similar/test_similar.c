@@ -1,6 +1,6 @@
 /* Kind: property, memory, degenerate. Similar texts: the engine against the
  * plain reference, and against answers that other programs agree on. */
-#include "../../../algs/similar/cpu_token_bitmaps.h"
+#include "../../../algs/base/cpu_token_bitmaps.h"
 #include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"
@@ -179,9 +179,13 @@ TEST(property_planes)
     {
         struct oj_token_planes planes = {1 << i % 4, 200, word[0], class};
         int64_t at = pick(100), n = pick(101);
+        int32_t most = 0;
         random_state = (uint64_t)i / 2 + 7;
         for (int c = 0; c < 7; c++)
+        {
             limit[c] = pick(40 * planes.n_words) - 1;
+            most = limit[c] > most ? limit[c] : most;
+        }
         for (int w = 0; w < 8; w++)
         {
             query[w] = (uint64_t)pick(1 << 30) * 0x9e3779b9u;
@@ -190,7 +194,7 @@ TEST(property_planes)
         }
         for (int s = 0; s < 200; s++)
             class[s] = (uint32_t)pick(7);
-        kernels[i % 2](&planes, at, n, query, limit, near);
+        kernels[i % 2](&planes, at, n, query, limit, most, near);
         for (int64_t s = 0; s < (n + 63) / 64 * 64; s++)
         {
             int differ = 0;
