@@ -253,6 +253,11 @@ static oj_status check_distances(const struct oj_command *command,
                        "-op %s with an unbounded distance is every pair there "
                        "is: write a number",
                        op->name);
+    if (command->relation.op == OJ_OP_SIMILAR &&
+        oj_command_given(command, "ties") && !oj_command_given(command, "k"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-ties goes with -k here: without it all pairs that are "
+                       "near enough are written");
     if (command->validate != NULL &&
         is_sphere != (strcmp(command->validate, sphere) == 0))
         return oj_fail(
