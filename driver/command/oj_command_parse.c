@@ -503,7 +503,8 @@ static const struct
     const char *options, *backends, *text;
 } of_backends[] = {
     {"gpu|gpu_memory|gpu_batch",
-     "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists",
+     "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists|"
+     "cuda_cut_points",
      "cuda or auto"},
     {"quadrant_size", "quadrant|cuda_quadrant|spatialindex_collective",
      "quadrant, cuda_quadrant or spatialindex_collective"},
