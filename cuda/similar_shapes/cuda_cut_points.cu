@@ -19,7 +19,7 @@ enum
  * looks at the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
-struct cut_points_index
+struct cuda_cut_points_index
 {
     struct oj_cuda_index base;
     struct oj_cuda_shapes of;
@@ -27,7 +27,7 @@ struct cut_points_index
 };
 
 /* Rows first .. first + n - 1 against all features. */
-struct cut_points_run
+struct cuda_cut_points_run
 {
     struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
@@ -48,7 +48,8 @@ static __device__ struct oj_box box_of(const struct oj_cuda_shapes &of,
 
 /* Squares of the distances that the boxes of a pair allow; infinite: it cannot
  * count. */
-static __device__ double least2_of(const struct cut_points_run &r, int64_t pair)
+static __device__ double least2_of(const struct cuda_cut_points_run &r,
+                                   int64_t pair)
 {
     int64_t row = r.first + pair / r.features.side.n;
     int64_t feature = pair % r.features.side.n;
@@ -59,7 +60,8 @@ static __device__ double least2_of(const struct cut_points_run &r, int64_t pair)
     return oj_boxes_distance2(box_of(r.rows, row), box_of(r.features, feature));
 }
 
-static __device__ double most2_of(const struct cut_points_run &r, int64_t pair)
+static __device__ double most2_of(const struct cuda_cut_points_run &r,
+                                  int64_t pair)
 {
     const struct oj_box a = box_of(r.rows, r.first + pair / r.features.side.n);
     const struct oj_box b = box_of(r.features, pair % r.features.side.n);
@@ -69,7 +71,7 @@ static __device__ double most2_of(const struct cut_points_run &r, int64_t pair)
 }
 
 /* A warp a row: how many pairs there are up to the k-th cut point. */
-static __global__ void cut(const __grid_constant__ struct cut_points_run r)
+static __global__ void cut(const __grid_constant__ struct cuda_cut_points_run r)
 {
     int lane = threadIdx.x % WARP;
     int64_t row = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
@@ -126,7 +128,7 @@ static __device__ double directed2(const struct oj_cuda_shape_side &a,
 
 /* A warp a pair. */
 static __global__ void
-measure_staying(const __grid_constant__ struct cut_points_run r)
+measure_staying(const __grid_constant__ struct cuda_cut_points_run r)
 {
     int64_t at = r.begin + ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     if (at >= r.end)
@@ -145,7 +147,7 @@ measure_staying(const __grid_constant__ struct cut_points_run r)
 }
 
 static oj_status measure_all(struct oj_cuda_work *work,
-                             struct cut_points_run *r, int64_t total)
+                             struct cuda_cut_points_run *r, int64_t total)
 {
     OJ_TRY(work->clear(r->found.n, 1));
     for (r->begin = 0; r->begin < total; r->begin = r->end)
@@ -163,9 +165,9 @@ static oj_status measure_all(struct oj_cuda_work *work,
 
 /* Pairs of a run by least distance, then by row. */
 static oj_status order_pairs(struct oj_cuda_work *work,
-                             struct cut_points_run *run)
+                             struct cuda_cut_points_run *run)
 {
-    const struct cut_points_run r = *run;
+    const struct cuda_cut_points_run r = *run;
     int64_t n = r.n * r.features.side.n, n_features = r.features.side.n;
     int row_bits = 1;
     int32_t *order = NULL;
@@ -187,9 +189,10 @@ static oj_status order_pairs(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-static oj_status find_run(struct oj_cuda_work *work, struct cut_points_run *r,
-                          const int32_t *rank, struct oj_cuda_found *kept,
-                          uint8_t *done, struct oj_stats *stats)
+static oj_status find_run(struct oj_cuda_work *work,
+                          struct cuda_cut_points_run *r, const int32_t *rank,
+                          struct oj_cuda_found *kept, uint8_t *done,
+                          struct oj_stats *stats)
 {
     struct oj_cuda_work own(work);
     int64_t n = 0, total = 0;
@@ -210,12 +213,12 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                            int64_t n, struct oj_cuda_part *part,
                            struct oj_stats *stats, struct oj_error *err)
 {
-    const struct cut_points_index *self =
-        (const struct cut_points_index *)index;
+    const struct cuda_cut_points_index *self =
+        (const struct cuda_cut_points_index *)index;
     const struct oj_relation *relation = &index->relation;
     struct oj_cuda_work work(index->device, index->device->stream,
                              "measuring what cut points leave", err);
-    struct cut_points_run r = {};
+    struct cuda_cut_points_run r = {};
     struct oj_cuda_found kept = {};
     unsigned long long n_kept = 0;
     uint8_t *done;
@@ -260,7 +263,7 @@ static int takes_cut_points(const struct oj_relation *relation,
 static oj_status build_cut_points(struct oj_cuda_index *index,
                                   struct oj_cuda_work *work)
 {
-    struct cut_points_index *self = (struct cut_points_index *)index;
+    struct cuda_cut_points_index *self = (struct cuda_cut_points_index *)index;
     const struct oj_flat *flat = index->layer->flat;
     if (flat->n_features == 0)
         return OJ_OK;
@@ -280,7 +283,7 @@ static oj_status join_batch(struct oj_gpu_index *index, int family,
 const struct oj_cuda_family oj_cuda_cut_points = {
     "cut points of boxes, all vertices of what stays",
     takes_cut_points,
-    sizeof(struct cut_points_index),
+    sizeof(struct cuda_cut_points_index),
     build_cut_points,
     NULL,
     NULL,
