@@ -712,6 +712,11 @@ static void spoil_offsets(struct ArrowArray *array)
     ((int32_t *)(void *)(uintptr_t)array->buffers[1])[2] = -4;
 }
 
+static void spoil_far_offset(struct ArrowArray *array)
+{
+    ((int32_t *)(void *)(uintptr_t)array->buffers[1])[2] = 1 << 30;
+}
+
 static void spoil_last_offset(struct ArrowArray *array)
 {
     ((int32_t *)(void *)(uintptr_t)array->buffers[1])[array->length] = 1 << 30;
@@ -741,6 +746,7 @@ TEST(broken_arrays)
     make_rows(&rows, OJ_PART_LINE, 0, 20, 1);
     refuses(&rows, &options, spoil_wkb, OGRJOIN_ERR_DATA, "row 2: ");
     refuses(&rows, &options, spoil_offsets, OGRJOIN_ERR_DATA, "offsets");
+    refuses(&rows, &options, spoil_far_offset, OGRJOIN_ERR_DATA, "offsets");
     options.form = FORM_VIEW;
     refuses(&rows, &options, spoil_view, OGRJOIN_ERR_DATA, "views");
     options.form = FORM_SEPARATED;
