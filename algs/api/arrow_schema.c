@@ -1,5 +1,6 @@
 #include "arrow_schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The name of the extension type that metadata holds: pairs of counted texts.
@@ -180,9 +181,8 @@ static oj_status read_encoding(const struct ArrowSchema *schema,
         return read_native(schema, type, out, err);
     if (!is_bytes(schema))
         return fail_format(schema, schema->format, err);
-    out->storage = schema->format[0] == 'z'   ? ARROW_BINARY
-                   : schema->format[0] == 'Z' ? ARROW_LARGE_BINARY
-                                              : ARROW_BINARY_VIEW;
+    out->storage = ARROW_WKB;
+    snprintf(out->format, sizeof out->format, "%s", schema->format);
     return OJ_OK;
 }
 
@@ -220,8 +220,8 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *column)
 }
 
 oj_status arrow_layout_read(const struct ArrowSchema *schema,
-                            const char *column, struct arrow_layout *out,
-                            struct oj_error *err)
+                            const char *column, int is_optional,
+                            struct arrow_layout *out, struct oj_error *err)
 {
     struct arrow_layout layout;
     memset(&layout, 0, sizeof layout);
@@ -232,6 +232,12 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
     else
     {
         layout.child = find_column(schema, column);
+        if (layout.child < 0 && column == NULL && is_optional)
+        {
+            layout.storage = ARROW_NOTHING;
+            *out = layout;
+            return OJ_OK;
+        }
         if (layout.child < 0 && column != NULL)
             return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
                            column);

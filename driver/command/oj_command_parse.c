@@ -545,7 +545,7 @@ static oj_status settle_similar(struct oj_command *command,
         if (relation->n_similar == OJ_MOST_TEXTS)
             return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
                            OJ_MOST_TEXTS);
-        OJ_TRY(oj_similar_parse(*word, own, err));
+        OJ_TRY(oj_similar_parse("-", *word, own, err));
         if (own->denominator == 0)
             limit = &all;
         if (limit->denominator == 0 && !oj_command_given(command, "k"))
@@ -568,7 +568,7 @@ static oj_status settle_vector(struct oj_command *command, struct oj_error *err)
     char *end;
     if (command->vector == NULL)
         return OJ_OK;
-    OJ_TRY(oj_vector_parse(command->vector, &command->vector_fields, err));
+    OJ_TRY(oj_vector_parse("-", command->vector, &command->vector_fields, err));
     condition->is_asked = 1;
     condition->max_difference = INFINITY;
     if (command->max_difference == NULL && oj_command_given(command, "k"))

@@ -686,7 +686,8 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
         "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
         "nearest_y",    "from_x",         "from_y",          "bearing",
         "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
-        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8"};
+        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8",
+        "difference"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {

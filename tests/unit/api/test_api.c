@@ -91,7 +91,7 @@ static void read_features(const struct arrow_rows *rows,
     struct oj_error err = {OJ_OK, ""};
     make_schema(rows, options, &schema);
     ck_assert_msg(arrow_layout_read(&schema.node[0],
-                                    options->is_column ? "shape" : NULL,
+                                    options->is_column ? "shape" : NULL, 0,
                                     &layout, &err) == OJ_OK,
                   "%s", err.message);
     memset(out, 0, sizeof *out);

@@ -1,0 +1,448 @@
+#include "arrow_columns.h"
+
+#include "../../flatten/arrays/oj_vectors.h"
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_number.h"
+#include "arrow_values.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void compared_fields_free(struct compared_fields *fields)
+{
+    for (int i = 0; i < fields->n_similar; i++)
+        oj_similar_free(&fields->similar[i]);
+    oj_vector_words_free(&fields->vector);
+    fields->n_similar = 0;
+}
+
+/* --- the schema ------------------------------------------------------------
+ */
+
+static int is_text(const char *format)
+{
+    return strcmp(format, "u") == 0 || strcmp(format, "U") == 0 ||
+           strcmp(format, "vu") == 0;
+}
+
+static int is_whole(const char *format)
+{
+    return format[0] != '\0' && format[1] == '\0' &&
+           strchr("cCsSiIlL", format[0]) != NULL;
+}
+
+static int is_number(const char *format)
+{
+    return is_whole(format) || strcmp(format, "f") == 0 ||
+           strcmp(format, "g") == 0;
+}
+
+static oj_status fail_format(const struct ArrowSchema *column,
+                             const char *setting, const char *what,
+                             struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "%s: the column \"%.100s\" holds no %s (Arrow format "
+                   "\"%.20s\"%s)",
+                   setting, column->name, what, column->format,
+                   column->dictionary != NULL ? ", a dictionary" : "");
+}
+
+/* Lists of numbers, where the format is one of lists. */
+static oj_status read_list(const struct ArrowSchema *column,
+                           struct arrow_field *out, struct oj_error *err)
+{
+    const char *format = column->format;
+    char *end = NULL;
+    if (column->n_children != 1 || column->children == NULL ||
+        column->children[0] == NULL || column->children[0]->format == NULL ||
+        !is_number(column->children[0]->format) ||
+        column->children[0]->dictionary != NULL)
+        return fail_format(column, "vector", "lists of numbers", err);
+    out->list = format[1];
+    if (out->list == 'w')
+        out->list_size = format[2] == ':' ? strtoll(format + 3, &end, 10) : -1;
+    if (out->list_size < 0 || (end != NULL && *end != '\0'))
+        return fail_format(column, "vector", "lists of numbers", err);
+    snprintf(out->format, sizeof out->format, "%s",
+             column->children[0]->format);
+    return OJ_OK;
+}
+
+static oj_status find_column(const struct ArrowSchema *schema, const char *name,
+                             const char *setting, struct arrow_field *out,
+                             const struct ArrowSchema **column,
+                             struct oj_error *err)
+{
+    for (int64_t i = 0; i < schema->n_children; i++)
+    {
+        *column = schema->children[i];
+        if ((*column)->name == NULL || strcmp((*column)->name, name) != 0)
+            continue;
+        out->child = i;
+        snprintf(out->format, sizeof out->format, "%s", (*column)->format);
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "%s: there is no column \"%.100s\"",
+                   setting, name);
+}
+
+static oj_status find_text(const struct ArrowSchema *schema, const char *name,
+                           struct arrow_field *out, struct oj_error *err)
+{
+    const struct ArrowSchema *column = NULL;
+    OJ_TRY(find_column(schema, name, "similar", out, &column, err));
+    if (column->dictionary != NULL ||
+        (!is_text(column->format) && !is_whole(column->format)))
+        return fail_format(column, "similar", "texts", err);
+    return OJ_OK;
+}
+
+static oj_status find_numbers(const struct ArrowSchema *schema,
+                              const char *name, int is_alone,
+                              struct arrow_field *out, struct oj_error *err)
+{
+    const struct ArrowSchema *column = NULL;
+    OJ_TRY(find_column(schema, name, "vector", out, &column, err));
+    if (is_alone && column->format[0] == '+' &&
+        strchr("lLw", column->format[1]) != NULL && column->format[1] != '\0')
+        return read_list(column, out, err);
+    if (column->dictionary != NULL ||
+        (!is_text(column->format) && !is_number(column->format)))
+        return fail_format(column, "vector", "numbers", err);
+    return OJ_OK;
+}
+
+static oj_status find_all(const struct ArrowSchema *schema,
+                          const struct compared_fields *compared, int side,
+                          struct arrow_fields *out, struct oj_error *err)
+{
+    struct arrow_field *to = out->field;
+    for (int i = 0; i < out->n_texts; i++)
+    {
+        char **name = compared->similar[i].fields[side];
+        for (; *name != NULL; name++, out->n_fields[i]++)
+            OJ_TRY(find_text(schema, *name, to++, err));
+    }
+    for (int i = 0; i < out->n_vector; i++)
+        OJ_TRY(find_numbers(schema, compared->vector.fields[side][i],
+                            out->n_vector == 1, to++, err));
+    return OJ_OK;
+}
+
+oj_status arrow_fields_find(const struct ArrowSchema *schema,
+                            const struct compared_fields *compared, int side,
+                            struct arrow_fields *out, struct oj_error *err)
+{
+    struct arrow_fields fields = {.n_vector = compared->vector.n};
+    oj_status status;
+    if (compared->similar[0].fields[0] != NULL)
+        fields.n_texts = compared->n_similar;
+    OJ_NEW_ZEROED(fields.field,
+                  fields.n_texts * OJ_MOST_TEXT_FIELDS + fields.n_vector, err);
+    status = find_all(schema, compared, side, &fields, err);
+    if (status == OJ_OK)
+        *out = fields;
+    else
+        arrow_fields_free(&fields);
+    return status;
+}
+
+void arrow_fields_free(struct arrow_fields *fields)
+{
+    oj_free(fields->field);
+    memset(fields, 0, sizeof *fields);
+}
+
+/* --- values of an array ----------------------------------------------------
+ */
+
+struct field_values
+{
+    const struct arrow_field *field;
+    const uint8_t *valid, *outer_valid; /* of the column, and of the struct */
+    int64_t first, outer_first;         /* row 0 in the buffers of either */
+    struct arrow_bytes bytes;
+
+    const void *number; /* of rows, or of the elements of lists */
+    const void *offset;
+    const uint8_t *element_valid;
+    int64_t first_element;
+};
+
+static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
+                               struct field_values *v, struct oj_error *err)
+{
+    int64_t size = v->field->list_size, n;
+    const struct ArrowArray *elements;
+    int is_fixed = v->field->list == 'w';
+    OJ_TRY(arrow_check(column, is_fixed ? 1 : 2, 1, err));
+    elements = column->children[0];
+    OJ_TRY(arrow_check(elements, 2, 0, err));
+    n = elements->length;
+    v->number = elements->buffers[1];
+    v->first_element = elements->offset;
+    v->element_valid = arrow_validity(elements);
+    if ((n > 0 && v->number == NULL) ||
+        (is_fixed && size > 0 && v->first + n_rows > n / size))
+        return arrow_fail(err);
+    if (is_fixed)
+        return OJ_OK;
+    v->offset = arrow_offsets(column);
+    if (v->offset == NULL)
+        return arrow_fail(err);
+    return arrow_check_offsets(v->offset, v->field->list == 'L', v->first,
+                               n_rows, n, err);
+}
+
+static oj_status read_field(const struct ArrowArray *array,
+                            const struct arrow_field *field,
+                            struct field_values *v, struct oj_error *err)
+{
+    const struct ArrowArray *column;
+    memset(v, 0, sizeof *v);
+    if (field->child >= array->n_children)
+        return arrow_fail(err);
+    column = array->children[field->child];
+    OJ_TRY(
+        arrow_check(column, 1, column == NULL ? 0 : column->n_children, err));
+    if (column->length - array->offset < array->length ||
+        column->dictionary != NULL)
+        return arrow_fail(err);
+    v->field = field;
+    v->valid = arrow_validity(column);
+    v->first = column->offset + array->offset;
+    v->outer_valid = arrow_validity(array);
+    v->outer_first = array->offset;
+    if (field->list != 0)
+        return read_elements(column, array->length, v, err);
+    if (is_text(field->format))
+        return arrow_bytes_read(column, field->format, array->offset,
+                                array->length, &v->bytes, err);
+    OJ_TRY(arrow_check(column, 2, 0, err));
+    v->number = column->buffers[1];
+    return v->number != NULL || array->length == 0 ? OJ_OK : arrow_fail(err);
+}
+
+static int is_there(const struct field_values *v, int64_t row)
+{
+    return arrow_bit(v->valid, v->first + row) &&
+           arrow_bit(v->outer_valid, v->outer_first + row);
+}
+
+static int64_t whole_at(const struct field_values *v, int64_t i)
+{
+    switch (v->field->format[0])
+    {
+        case 'c':
+            return ((const int8_t *)v->number)[i];
+        case 'C':
+            return ((const uint8_t *)v->number)[i];
+        case 's':
+            return ((const int16_t *)v->number)[i];
+        case 'S':
+            return ((const uint16_t *)v->number)[i];
+        case 'i':
+            return ((const int32_t *)v->number)[i];
+        case 'I':
+            return ((const uint32_t *)v->number)[i];
+        default: /* l, and L of the same bytes */
+            return ((const int64_t *)v->number)[i];
+    }
+}
+
+static double number_at(const struct field_values *v, int64_t i)
+{
+    switch (v->field->format[0])
+    {
+        case 'f':
+            return (double)((const float *)v->number)[i];
+        case 'g':
+            return ((const double *)v->number)[i];
+        case 'L':
+            return (double)((const uint64_t *)v->number)[i];
+        default:
+            return (double)whole_at(v, i);
+    }
+}
+
+/* --- texts -----------------------------------------------------------------
+ */
+
+/* written has room for the digits of a number. */
+static oj_status find_text_of(const struct field_values *v, int64_t row,
+                              char written[24], const char **text, size_t *n,
+                              struct oj_error *err)
+{
+    const uint8_t *bytes;
+    if (is_text(v->field->format))
+    {
+        OJ_TRY(arrow_bytes_find(&v->bytes, row, &bytes, n, err));
+        *text = (const char *)bytes;
+        return OJ_OK;
+    }
+    *text = written;
+    *n = (size_t)(v->field->format[0] == 'L'
+                      ? snprintf(written, 24, "%" PRIu64,
+                                 (uint64_t)whole_at(v, v->first + row))
+                      : snprintf(written, 24, "%" PRId64,
+                                 whole_at(v, v->first + row)));
+    return OJ_OK;
+}
+
+static oj_status add_texts(struct arrow_text *to, const struct field_values *v,
+                           int n_fields, int64_t n_before, int64_t n_rows,
+                           struct oj_error *err)
+{
+    int64_t at;
+    OJ_ROOM(to->offset, n_before + 1, n_before + n_rows + 1, to->cap_offset,
+            err);
+    if (n_before == 0)
+        to->offset[0] = 0;
+    at = to->offset[n_before];
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        int64_t first = at;
+        for (int i = 0; i < n_fields; i++)
+        {
+            char written[24];
+            const char *text;
+            size_t n;
+            if (!is_there(&v[i], row))
+                continue;
+            OJ_TRY(find_text_of(&v[i], row, written, &text, &n, err));
+            OJ_ROOM(to->bytes, at, at + (int64_t)n + 1, to->cap_bytes, err);
+            if (at > first)
+                to->bytes[at++] = ' ';
+            memcpy(to->bytes + at, text, n);
+            at += (int64_t)n;
+        }
+        to->offset[n_before + row + 1] = at;
+    }
+    /* an address also where all are empty */
+    OJ_ROOM(to->bytes, at, at + 1, to->cap_bytes, err);
+    return OJ_OK;
+}
+
+/* --- numbers ---------------------------------------------------------------
+ */
+
+/* Of a row that is there, most at most, which out has room for. */
+static oj_status find_numbers_of(const struct field_values *v, int64_t row,
+                                 int64_t most, double *out, int64_t *n,
+                                 struct oj_error *err)
+{
+    int64_t at = v->first + row, first = at, end = at + 1;
+    const uint8_t *bytes;
+    size_t n_bytes;
+    if (is_text(v->field->format))
+    {
+        OJ_TRY(arrow_bytes_find(&v->bytes, row, &bytes, &n_bytes, err));
+        *n = 1;
+        if (most > 1)
+            *n = oj_text_numbers((const char *)bytes, (int64_t)n_bytes, most,
+                                 out);
+        else
+            *out = oj_text_number((const char *)bytes, (int64_t)n_bytes);
+        return OJ_OK;
+    }
+    if (v->field->list == 'w')
+    {
+        first = at * v->field->list_size;
+        end = first + v->field->list_size;
+    }
+    else if (v->field->list != 0)
+    {
+        first = arrow_offset_at(v->offset, v->field->list == 'L', at);
+        end = arrow_offset_at(v->offset, v->field->list == 'L', at + 1);
+    }
+    if (end - first > most)
+        end = first + most;
+    for (int64_t i = first; i < end; i++)
+        *out++ = arrow_bit(v->element_valid, v->first_element + i)
+                     ? number_at(v, v->first_element + i)
+                     : (double)NAN;
+    *n = end - first;
+    return OJ_OK;
+}
+
+static oj_status add_numbers(struct arrow_columns *to, int n_fields,
+                             const struct field_values *v, int64_t n_rows,
+                             struct oj_error *err)
+{
+    int64_t most = n_fields > 1 ? 1 : OJ_MOST_DIMENSIONS + 1, at, n;
+    OJ_ROOM(to->offset, to->n_rows + 1, to->n_rows + n_rows + 1, to->cap_offset,
+            err);
+    if (to->n_rows == 0)
+        to->offset[0] = 0;
+    at = to->offset[to->n_rows];
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        OJ_ROOM(to->number, at, at + n_fields * most, to->cap_number, err);
+        for (int i = 0; i < n_fields; i++)
+        {
+            n = n_fields > 1;
+            to->number[at] = NAN;
+            if (is_there(&v[i], row))
+                OJ_TRY(find_numbers_of(&v[i], row, most, to->number + at, &n,
+                                       err));
+            at += n;
+        }
+        to->offset[to->n_rows + row + 1] = at;
+    }
+    return OJ_OK;
+}
+
+static oj_status add_rows(struct arrow_columns *columns,
+                          const struct arrow_fields *fields,
+                          const struct field_values *v, int64_t n_rows,
+                          struct oj_error *err)
+{
+    for (int i = 0; i < fields->n_texts; i++)
+    {
+        OJ_TRY(add_texts(&columns->text[i], v, fields->n_fields[i],
+                         columns->n_rows, n_rows, err));
+        v += fields->n_fields[i];
+    }
+    if (fields->n_vector > 0)
+        OJ_TRY(add_numbers(columns, fields->n_vector, v, n_rows, err));
+    columns->n_rows += n_rows;
+    return OJ_OK;
+}
+
+oj_status arrow_columns_add(struct arrow_columns *columns,
+                            const struct arrow_fields *fields,
+                            const struct ArrowArray *array,
+                            struct oj_error *err)
+{
+    struct field_values *v;
+    oj_status status = OJ_OK;
+    int n = fields->n_vector;
+    for (int i = 0; i < fields->n_texts; i++)
+        n += fields->n_fields[i];
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    OJ_NEW(v, n, err);
+    for (int i = 0; i < n && status == OJ_OK; i++)
+        status = read_field(array, &fields->field[i], &v[i], err);
+    if (status == OJ_OK)
+        status = add_rows(columns, fields, v, array->length, err);
+    oj_free(v);
+    return status;
+}
+
+void arrow_columns_free(struct arrow_columns *columns)
+{
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+    {
+        oj_free(columns->text[i].offset);
+        oj_free(columns->text[i].bytes);
+    }
+    oj_free(columns->offset);
+    oj_free(columns->number);
+    memset(columns, 0, sizeof *columns);
+}

@@ -1,0 +1,75 @@
+/** The values of an Arrow array, as columns of all kinds have them: which are
+ *  there, offsets, and texts or bytes one after another or in views.
+ *  Lengths of buffers are not told by Arrow and cannot be checked; all else is.
+ *  Source: https://arrow.apache.org/docs/format/Columnar.html.
+ */
+#ifndef ARROW_VALUES_H
+#define ARROW_VALUES_H
+
+#include "../../flatten/base/oj_status.h"
+#include "arrow_abi.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** OJ_ERR_DATA: an array is not what its schema says. */
+oj_status arrow_fail(struct oj_error *err);
+
+/** An array that is there, with these counts, or with more buffers. */
+OJ_MUST_USE oj_status arrow_check(const struct ArrowArray *array,
+                                  int64_t n_buffers, int64_t n_children,
+                                  struct oj_error *err);
+
+/** A bit for each element of the buffers, or NULL: all are there. */
+static inline const uint8_t *arrow_validity(const struct ArrowArray *array)
+{
+    return array->null_count == 0 ? NULL : (const uint8_t *)array->buffers[0];
+}
+
+static inline int arrow_bit(const uint8_t *bits, int64_t i)
+{
+    return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
+}
+
+static inline int64_t arrow_offset_at(const void *offset, int is_large,
+                                      int64_t i)
+{
+    return is_large ? ((const int64_t *)offset)[i]
+                    : ((const int32_t *)offset)[i];
+}
+
+/** Offsets first to first + n begin at 0 or later and never decrease, up to
+ *  most. */
+OJ_MUST_USE oj_status arrow_check_offsets(const void *offset, int is_large,
+                                          int64_t first, int64_t n,
+                                          int64_t most, struct oj_error *err);
+
+/** The offsets of an array; one of no rows may have none. */
+const void *arrow_offsets(const struct ArrowArray *array);
+
+/** Texts or binaries; views have no bytes but blocks of them. */
+struct arrow_bytes
+{
+    int is_view, is_large;
+    int64_t first; /* number of row 0 in the buffers */
+    const void *offset;
+    const uint8_t *bytes;
+    int64_t n_bytes; /* up to the end of the last row */
+    const uint8_t *const *block;
+    const int64_t *block_bytes;
+    int64_t n_blocks;
+};
+
+/** n_rows of an array of this Arrow format (z Z vz u U vu), from element
+ *  skipped of it on. */
+OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
+                                       const char *format, int64_t skipped,
+                                       int64_t n_rows, struct arrow_bytes *out,
+                                       struct oj_error *err);
+
+/** The bytes of a row that is there. */
+OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
+                                       const uint8_t **bytes, size_t *n,
+                                       struct oj_error *err);
+
+#endif
