@@ -342,7 +342,8 @@ struct ogrjoin_validation
 };
 
 /** Joins input twice, with the index and with a reference, and compares.
- *  reference  name of a backend; NULL: geos, on the sphere sphere
+ *  reference  name of a backend; NULL: geos, on the sphere sphere, of texts and
+ *             vectors alone lists
  *  Cost       of both; the references use one thread
  *  Errors     as of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int

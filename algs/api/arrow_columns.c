@@ -95,8 +95,15 @@ static oj_status find_text(const struct ArrowSchema *schema, const char *name,
 {
     const struct ArrowSchema *column = NULL;
     OJ_TRY(find_column(schema, name, "similar", out, &column, err));
-    if (column->dictionary != NULL ||
-        (!is_text(column->format) && !is_whole(column->format)))
+    if (column->dictionary != NULL && column->dictionary->format != NULL &&
+        is_text(column->dictionary->format) && is_whole(column->format))
+    {
+        out->index = column->format[0];
+        snprintf(out->format, sizeof out->format, "%s",
+                 column->dictionary->format);
+    }
+    else if (column->dictionary != NULL ||
+             (!is_text(column->format) && !is_whole(column->format)))
         return fail_format(column, "similar", "texts", err);
     return OJ_OK;
 }
@@ -167,7 +174,10 @@ struct field_values
     int64_t first, outer_first;         /* row 0 in the buffers of either */
     struct arrow_bytes bytes;
 
-    const void *number; /* of rows, or of the elements of lists */
+    const uint8_t *word_valid; /* of a dictionary */
+    int64_t n_words;
+
+    const void *number; /* of rows, of the elements of lists, or places */
     const void *offset;
     const uint8_t *element_valid;
     int64_t first_element;
@@ -198,6 +208,17 @@ static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
                                n_rows, n, err);
 }
 
+static oj_status read_words(const struct ArrowArray *column,
+                            struct field_values *v, struct oj_error *err)
+{
+    const struct ArrowArray *words = column->dictionary;
+    OJ_TRY(arrow_check(words, 1, 0, err));
+    v->word_valid = arrow_validity(words);
+    v->n_words = words->length;
+    return arrow_bytes_read(words, v->field->format, 0, words->length,
+                            &v->bytes, err);
+}
+
 static oj_status read_field(const struct ArrowArray *array,
                             const struct arrow_field *field,
                             struct field_values *v, struct oj_error *err)
@@ -210,7 +231,7 @@ static oj_status read_field(const struct ArrowArray *array,
     OJ_TRY(
         arrow_check(column, 1, column == NULL ? 0 : column->n_children, err));
     if (column->length - array->offset < array->length ||
-        column->dictionary != NULL)
+        (column->dictionary != NULL) != (field->index != 0))
         return arrow_fail(err);
     v->field = field;
     v->valid = arrow_validity(column);
@@ -219,7 +240,9 @@ static oj_status read_field(const struct ArrowArray *array,
     v->outer_first = array->offset;
     if (field->list != 0)
         return read_elements(column, array->length, v, err);
-    if (is_text(field->format))
+    if (field->index != 0)
+        OJ_TRY(read_words(column, v, err));
+    else if (is_text(field->format))
         return arrow_bytes_read(column, field->format, array->offset,
                                 array->length, &v->bytes, err);
     OJ_TRY(arrow_check(column, 2, 0, err));
@@ -233,9 +256,9 @@ static int is_there(const struct field_values *v, int64_t row)
            arrow_bit(v->outer_valid, v->outer_first + row);
 }
 
-static int64_t whole_at(const struct field_values *v, int64_t i)
+static int64_t whole_at(const struct field_values *v, char format, int64_t i)
 {
-    switch (v->field->format[0])
+    switch (format)
     {
         case 'c':
             return ((const int8_t *)v->number)[i];
@@ -265,31 +288,43 @@ static double number_at(const struct field_values *v, int64_t i)
         case 'L':
             return (double)((const uint64_t *)v->number)[i];
         default:
-            return (double)whole_at(v, i);
+            return (double)whole_at(v, v->field->format[0], i);
     }
 }
 
 /* --- texts -----------------------------------------------------------------
  */
 
-/* written has room for the digits of a number. */
+/* written has room for the digits of a number; *text NULL: there is none. */
 static oj_status find_text_of(const struct field_values *v, int64_t row,
                               char written[24], const char **text, size_t *n,
                               struct oj_error *err)
 {
+    char format = v->field->format[0];
     const uint8_t *bytes;
-    if (is_text(v->field->format))
+    int64_t at = row;
+    *text = NULL;
+    if (!is_there(v, row))
+        return OJ_OK;
+    if (!is_text(v->field->format))
     {
-        OJ_TRY(arrow_bytes_find(&v->bytes, row, &bytes, n, err));
-        *text = (const char *)bytes;
+        at = whole_at(v, format, v->first + row);
+        *text = written;
+        *n = (size_t)(format == 'L'
+                          ? snprintf(written, 24, "%" PRIu64, (uint64_t)at)
+                          : snprintf(written, 24, "%" PRId64, at));
         return OJ_OK;
     }
-    *text = written;
-    *n = (size_t)(v->field->format[0] == 'L'
-                      ? snprintf(written, 24, "%" PRIu64,
-                                 (uint64_t)whole_at(v, v->first + row))
-                      : snprintf(written, 24, "%" PRId64,
-                                 whole_at(v, v->first + row)));
+    if (v->field->index != 0)
+    {
+        at = whole_at(v, v->field->index, v->first + row);
+        if (at < 0 || at >= v->n_words)
+            return arrow_fail(err);
+        if (!arrow_bit(v->word_valid, v->bytes.first + at))
+            return OJ_OK;
+    }
+    OJ_TRY(arrow_bytes_find(&v->bytes, at, &bytes, n, err));
+    *text = (const char *)bytes;
     return OJ_OK;
 }
 
@@ -311,9 +346,9 @@ static oj_status add_texts(struct arrow_text *to, const struct field_values *v,
             char written[24];
             const char *text;
             size_t n;
-            if (!is_there(&v[i], row))
-                continue;
             OJ_TRY(find_text_of(&v[i], row, written, &text, &n, err));
+            if (text == NULL)
+                continue;
             OJ_ROOM(to->bytes, at, at + (int64_t)n + 1, to->cap_bytes, err);
             if (at > first)
                 to->bytes[at++] = ' ';

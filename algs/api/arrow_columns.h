@@ -1,7 +1,8 @@
 /** Columns that a join compares, out of Arrow record batches: texts, those of
  *  one condition put together, and the numbers of vectors.
  *
- *   similar name+street   u U vu, and whole numbers as they are written
+ *   similar name+street   u U vu, dictionaries of them, and whole numbers as
+ *                         they are written
  *   vector price+area     numbers c C s S i I l L f g; of texts as in CSV
  *   vector embedding      of one column also lists +l +L +w: of numbers, and
  *                         texts as "[0.1, 2]"
@@ -32,6 +33,7 @@ struct arrow_field
     char list;         /**< l L w: of lists; 0 */
     int64_t list_size; /**< of w */
     char format[4];    /**< of values */
+    char index;        /**< format of places in a dictionary of them; 0 */
 };
 
 /** Where they are among the columns. Owner; zeroed memory is a valid empty one.

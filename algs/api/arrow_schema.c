@@ -204,7 +204,8 @@ static int64_t find_child(const struct ArrowSchema *schema,
     return found;
 }
 
-static int64_t find_column(const struct ArrowSchema *schema, const char *column)
+static int64_t find_column(const struct ArrowSchema *schema, const char *column,
+                           int is_optional)
 {
     int64_t found;
     for (int64_t i = 0; column != NULL && i < schema->n_children; i++)
@@ -216,7 +217,7 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *column)
     if (column != NULL)
         return -1;
     found = find_child(schema, is_geoarrow, 1);
-    return found >= 0 ? found : find_child(schema, is_bytes, 0);
+    return found >= 0 || is_optional ? found : find_child(schema, is_bytes, 0);
 }
 
 oj_status arrow_layout_read(const struct ArrowSchema *schema,
@@ -231,7 +232,7 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
         OJ_TRY(read_encoding(schema, &layout, err));
     else
     {
-        layout.child = find_column(schema, column);
+        layout.child = find_column(schema, column, is_optional);
         if (layout.child < 0 && column == NULL && is_optional)
         {
             layout.storage = ARROW_NOTHING;

@@ -35,10 +35,10 @@ struct arrow_layout
 };
 
 /** Finds the column, NULL: the first marked as geoarrow or else the only one of
- *  bytes, and reads its layout.  is_optional: 1 where no column is
- * ARROW_NOTHING and not an error. Errors OJ_ERR_ARG (no such column, or none is
- *  clearly meant), OJ_ERR_UNSUPPORTED (its format), OJ_ERR_DATA (the schema is
- *  broken). O(columns). */
+ *  bytes, and reads its layout.  is_optional: only what is marked is meant, and
+ *  the layout is ARROW_NOTHING without it.  Errors OJ_ERR_ARG (no such column,
+ *  or none is clearly meant), OJ_ERR_UNSUPPORTED (its format), OJ_ERR_DATA (the
+ *  schema is broken). O(columns). */
 OJ_MUST_USE oj_status arrow_layout_read(const struct ArrowSchema *schema,
                                         const char *column, int is_optional,
                                         struct arrow_layout *out,

@@ -607,6 +607,12 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return give_error(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
+/* No geometry decides a pair. */
+static int is_of_attributes(const struct oj_relation *relation)
+{
+    return relation->op == OJ_OP_SIMILAR && isinf(relation->max_distance);
+}
+
 /* What is read of Arrow arrays. */
 struct arrow_record
 {
@@ -622,8 +628,7 @@ static oj_status read_schema(const struct ArrowSchema *schema,
                              const struct oj_relation *relation,
                              struct arrow_record *out, struct oj_error *err)
 {
-    int is_optional = compared != NULL && relation->op == OJ_OP_SIMILAR &&
-                      isinf(relation->max_distance);
+    int is_optional = compared != NULL && is_of_attributes(relation);
     memset(out, 0, sizeof *out);
     OJ_TRY(arrow_layout_read(schema, column, is_optional, &out->layout, err));
     if (compared == NULL)
@@ -1259,7 +1264,9 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
+        reference = is_of_attributes(relation)               ? "lists"
+                    : relation->metric == OJ_METRIC_SPHERE ? "sphere"
+                                                           : "geos";
     status = view_input(index, input, 0, &sets, &flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, reference,
