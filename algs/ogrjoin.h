@@ -103,6 +103,12 @@ OGRJOIN_API const char *ogrjoin_setting_name(int i);
  *  the last. */
 OGRJOIN_API const char *ogrjoin_setting_help(int i);
 
+/** Name of backend i, auto being the first, or NULL past the last. */
+OGRJOIN_API const char *ogrjoin_backend_name(int i);
+
+/** What backend i is, in one line, or NULL past the last. */
+OGRJOIN_API const char *ogrjoin_backend_help(int i);
+
 /* --- layers --------------------------------------------------------------- */
 
 /** Features: at most 2^31 - 1, numbered from 0. */

@@ -328,8 +328,9 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     return OJ_OK;
 }
 
-static oj_status add_texts(struct arrow_text *to, const struct field_values *v,
-                           int n_fields, int64_t n_before, int64_t n_rows,
+static oj_status add_texts(struct arrow_text_column *to,
+                           const struct field_values *v, int n_fields,
+                           int64_t n_before, int64_t n_rows,
                            struct oj_error *err)
 {
     int64_t at;

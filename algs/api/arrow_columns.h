@@ -49,7 +49,7 @@ struct arrow_fields
 struct arrow_columns
 {
     int64_t n_rows;
-    struct arrow_text
+    struct arrow_text_column
     {
         int64_t *offset; /**< [n_rows + 1] */
         char *bytes;

@@ -91,7 +91,8 @@ static const struct oj_parameter own_settings[] = {
      VALUE(INT, relation.unordered_pairs), .most = 1},
     {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
      VALUE(INT, relation.exclude_same_geometry), .most = 1},
-    {"backend", .help = "auto (default), cpu, cuda, or a reference",
+    {"backend",
+     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
      VALUE(BACKEND, backend)},
     {"threads", .help = "threads to use; 0: all (default)",
      VALUE(INT, options.n_threads), .most = 4096},
@@ -205,6 +206,23 @@ const char *ogrjoin_setting_help(int i)
     return setting != NULL ? setting->help : NULL;
 }
 
+static const struct oj_backend *backend_at(int i)
+{
+    return i == 0 ? &oj_auto_backend : oj_backend_at(i - 1);
+}
+
+const char *ogrjoin_backend_name(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->name : NULL;
+}
+
+const char *ogrjoin_backend_help(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->description : NULL;
+}
+
 struct ogrjoin_settings *ogrjoin_settings_new(void)
 {
     struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
@@ -255,10 +273,9 @@ static oj_status set_op(struct ogrjoin_settings *s, const char *value,
 static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
                              struct oj_error *err)
 {
-    if (strcasecmp(value, oj_auto_backend.name) != 0 &&
-        oj_backend_find(value) == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%.40s\"", value);
-    snprintf(s->backend, sizeof s->backend, "%s", value);
+    const struct oj_backend *backend;
+    OJ_TRY(oj_backend_read("", "backend", value, &backend, err));
+    snprintf(s->backend, sizeof s->backend, "%s", backend->name);
     return OJ_OK;
 }
 
@@ -620,8 +637,8 @@ struct arrow_record
     struct arrow_fields fields;
 };
 
-/* compared: what is read of side beside the geometries, which may be missing
- * where the join does not look at them; NULL: nothing. */
+/* Into zeroed *out. compared: what is read of side beside the geometries, which
+ * may be missing where the join does not look at them; NULL: nothing. */
 static oj_status read_schema(const struct ArrowSchema *schema,
                              const char *column,
                              const struct compared_fields *compared, int side,
@@ -629,7 +646,6 @@ static oj_status read_schema(const struct ArrowSchema *schema,
                              struct arrow_record *out, struct oj_error *err)
 {
     int is_optional = compared != NULL && is_of_attributes(relation);
-    memset(out, 0, sizeof *out);
     OJ_TRY(arrow_layout_read(schema, column, is_optional, &out->layout, err));
     if (compared == NULL)
         return OJ_OK;
@@ -727,7 +743,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
                              struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    struct arrow_record record;
+    struct arrow_record record = {.layout.child = -1};
     oj_status status =
         read_layer_schema(schema, column, settings, &record, &why);
     if (status == OJ_OK)
@@ -1264,7 +1280,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = is_of_attributes(relation)               ? "lists"
+        reference = is_of_attributes(relation)             ? "lists"
                     : relation->metric == OJ_METRIC_SPHERE ? "sphere"
                                                            : "geos";
     status = view_input(index, input, 0, &sets, &flat, err);

@@ -210,6 +210,33 @@ def test_pairs_index_and_validate():
     assert done == [(200, 200)]
 
 
+@pytest.mark.parametrize("backend", ogrjoin.backends())
+def test_backends(backend):
+    """Each answers as auto does, or says why it does not."""
+    a, b = (frame(n, n)[["name", "price", "area", "geometry"]] for n in (60, 50))
+    answered = 0
+    for op, options in (
+        ("nearest", {"max_distance": 9}),
+        ("within", {}),
+        ("similar", {"similar": "name:0.4"}),
+        ("similar", {"vector": "price+area", "max_difference": 1}),
+        ("nearest", {"max_distance": 9, "distance": "hausdorff_points"}),
+        ("nearest", {"max_distance": 9, "metric": "sphere", "crs": "ignore"}),
+    ):
+        want = ogrjoin.pairs(a, b, op, **options)
+        try:
+            got = ogrjoin.pairs(a, b, op, backend=backend, **options)
+        except ogrjoin.Error as error:
+            assert backend not in ("auto", "cpu") and str(error)
+            continue
+        answered += 1
+        assert np.array_equal(got.left, want.left), op
+        assert np.array_equal(got.right, want.right), op
+    assert answered or "cuda" in backend
+    with pytest.raises(ogrjoin.InvalidError, match="cpu, cuda"):
+        ogrjoin.pairs(a, b, backend="abacus")
+
+
 def test_empty_sides():
     a = pa.table(frame(20, 3).drop(columns="geometry"))
     for words in ({"similar": "name:0.5"}, {"vector": "list", "max_difference": 1}):

@@ -635,8 +635,8 @@ def _join(
         if has_others:
             yield pa.RecordBatch.from_arrays(others(), schema=schema)
 
-    shown = in_right if geometry == "join" and not is_one else in_left
-    shown = shown[0] if shown else None
+    in_shown = in_right if geometry == "join" and not is_one else in_left
+    shown = in_shown[0] if in_shown else None
     return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
 
 

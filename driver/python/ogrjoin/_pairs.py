@@ -220,7 +220,7 @@ class Index:
         names = ("op", "max_distance", "similar", "vector")
         asked = {name: settings.get(name) for name in names}
         reading = {"threads": self._settings["threads"]}
-        if asked["similar"] or asked["vector"] or asked["op"] == "similar":
+        if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() == "similar":
             reading.update(asked, side=side)
         return reading
 
@@ -457,6 +457,7 @@ def pairs(
     score     of the right rows: pick="score" takes the greatest
     crs       "check": two CRS, or distances in degrees, are errors; "ignore"
     threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
+    backend   None: auto; ogrjoin.backends() lists them
     progress  called with (left rows done, of all); if it raises, that is all
     """
     index = Index(

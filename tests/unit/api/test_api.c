@@ -657,6 +657,13 @@ TEST(settings)
         ck_assert_ptr_nonnull(ogrjoin_setting_help(n));
     ck_assert_int_ge(n, 16);
     ck_assert_ptr_null(ogrjoin_setting_help(n));
+    for (n = 0; ogrjoin_backend_name(n) != NULL; n++)
+    {
+        ck_assert_ptr_nonnull(ogrjoin_backend_help(n));
+        must(ogrjoin_set_text(s, "backend", ogrjoin_backend_name(n), &err));
+    }
+    ck_assert_int_ge(n, 14);
+    ck_assert_ptr_null(ogrjoin_backend_help(n));
     fails(ogrjoin_set_text(s, "colour", "red", &err), OGRJOIN_ERR_ARG,
           "no setting \"colour\"");
     fails(ogrjoin_set_text(s, "k", "3", &err), OGRJOIN_ERR_ARG,
@@ -673,10 +680,10 @@ TEST(settings)
           "one of first|all");
     fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, "nine");
     fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG,
-          "no backend");
+          "no such backend");
     fails(ogrjoin_set_text(s, "backend", "spatialindex", &err) ||
               ogrjoin_set_text(s, "backend", "x", &err),
-          OGRJOIN_ERR_ARG, "no backend");
+          OGRJOIN_ERR_ARG, "no such backend");
     ogrjoin_settings_free(s);
     ck_assert_str_eq(ogrjoin_version(), OGRJOIN_VERSION);
     ck_assert_str_eq(ogrjoin_status_name(OGRJOIN_ERR_NOMEM), "out of memory");
