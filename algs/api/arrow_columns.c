@@ -256,39 +256,39 @@ static int is_there(const struct field_values *v, int64_t row)
            arrow_bit(v->outer_valid, v->outer_first + row);
 }
 
-static int64_t whole_at(const struct field_values *v, char format, int64_t i)
+static int64_t whole_at(char format, const void *number, int64_t i)
 {
     switch (format)
     {
         case 'c':
-            return ((const int8_t *)v->number)[i];
+            return ((const int8_t *)number)[i];
         case 'C':
-            return ((const uint8_t *)v->number)[i];
+            return ((const uint8_t *)number)[i];
         case 's':
-            return ((const int16_t *)v->number)[i];
+            return ((const int16_t *)number)[i];
         case 'S':
-            return ((const uint16_t *)v->number)[i];
+            return ((const uint16_t *)number)[i];
         case 'i':
-            return ((const int32_t *)v->number)[i];
+            return ((const int32_t *)number)[i];
         case 'I':
-            return ((const uint32_t *)v->number)[i];
+            return ((const uint32_t *)number)[i];
         default: /* l, and L of the same bytes */
-            return ((const int64_t *)v->number)[i];
+            return ((const int64_t *)number)[i];
     }
 }
 
-static double number_at(const struct field_values *v, int64_t i)
+static double number_at(char format, const void *number, int64_t i)
 {
-    switch (v->field->format[0])
+    switch (format)
     {
         case 'f':
-            return (double)((const float *)v->number)[i];
+            return (double)((const float *)number)[i];
         case 'g':
-            return ((const double *)v->number)[i];
+            return ((const double *)number)[i];
         case 'L':
-            return (double)((const uint64_t *)v->number)[i];
+            return (double)((const uint64_t *)number)[i];
         default:
-            return (double)whole_at(v, v->field->format[0], i);
+            return (double)whole_at(format, number, i);
     }
 }
 
@@ -308,7 +308,7 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
         return OJ_OK;
     if (!is_text(v->field->format))
     {
-        at = whole_at(v, format, v->first + row);
+        at = whole_at(format, v->number, v->first + row);
         *text = written;
         *n = (size_t)(format == 'L'
                           ? snprintf(written, 24, "%" PRIu64, (uint64_t)at)
@@ -317,7 +317,7 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     }
     if (v->field->index != 0)
     {
-        at = whole_at(v, v->field->index, v->first + row);
+        at = whole_at(v->field->index, v->number, v->first + row);
         if (at < 0 || at >= v->n_words)
             return arrow_fail(err);
         if (!arrow_bit(v->word_valid, v->bytes.first + at))
@@ -372,6 +372,8 @@ static oj_status find_numbers_of(const struct field_values *v, int64_t row,
                                  struct oj_error *err)
 {
     int64_t at = v->first + row, first = at, end = at + 1;
+    const void *number = v->number;
+    char format = v->field->format[0];
     const uint8_t *bytes;
     size_t n_bytes;
     if (is_text(v->field->format))
@@ -397,12 +399,28 @@ static oj_status find_numbers_of(const struct field_values *v, int64_t row,
     }
     if (end - first > most)
         end = first + most;
-    for (int64_t i = first; i < end; i++)
-        *out++ = arrow_bit(v->element_valid, v->first_element + i)
-                     ? number_at(v, v->first_element + i)
-                     : (double)NAN;
     *n = end - first;
+    first += v->first_element;
+    for (int64_t i = 0; i < *n; i++)
+        out[i] = number_at(format, number, first + i);
+    for (int64_t i = 0; v->element_valid != NULL && i < *n; i++)
+    {
+        if (!arrow_bit(v->element_valid, first + i))
+            out[i] = NAN;
+    }
     return OJ_OK;
+}
+
+/* Of all rows, where they are lists. */
+static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
+{
+    int is_large = v->field->list == 'L';
+    if (v->field->list == 'w')
+        return n_rows * v->field->list_size;
+    if (v->field->list == 0)
+        return 0;
+    return arrow_offset_at(v->offset, is_large, v->first + n_rows) -
+           arrow_offset_at(v->offset, is_large, v->first);
 }
 
 static oj_status add_numbers(struct arrow_columns *to, int n_fields,
@@ -415,6 +433,8 @@ static oj_status add_numbers(struct arrow_columns *to, int n_fields,
     if (to->n_rows == 0)
         to->offset[0] = 0;
     at = to->offset[to->n_rows];
+    OJ_ROOM(to->number, at, at + count_numbers(v, n_rows) + most,
+            to->cap_number, err);
     for (int64_t row = 0; row < n_rows; row++)
     {
         OJ_ROOM(to->number, at, at + n_fields * most, to->cap_number, err);
