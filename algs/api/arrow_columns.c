@@ -170,8 +170,7 @@ void arrow_fields_free(struct arrow_fields *fields)
 struct field_values
 {
     const struct arrow_field *field;
-    const uint8_t *valid, *outer_valid; /* of the column, and of the struct */
-    int64_t first, outer_first;         /* row 0 in the buffers of either */
+    struct arrow_presence is;
     struct arrow_bytes bytes;
 
     const uint8_t *word_valid; /* of a dictionary */
@@ -197,14 +196,14 @@ static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
     v->first_element = elements->offset;
     v->element_valid = arrow_validity(elements);
     if ((n > 0 && v->number == NULL) ||
-        (is_fixed && size > 0 && v->first + n_rows > n / size))
+        (is_fixed && size > 0 && v->is.first + n_rows > n / size))
         return arrow_fail(err);
     if (is_fixed)
         return OJ_OK;
     v->offset = arrow_offsets(column);
     if (v->offset == NULL)
         return arrow_fail(err);
-    return arrow_check_offsets(v->offset, v->field->list == 'L', v->first,
+    return arrow_check_offsets(v->offset, v->field->list == 'L', v->is.first,
                                n_rows, n, err);
 }
 
@@ -223,21 +222,12 @@ static oj_status read_field(const struct ArrowArray *array,
                             const struct arrow_field *field,
                             struct field_values *v, struct oj_error *err)
 {
-    const struct ArrowArray *column;
+    const struct ArrowArray *column = NULL;
     memset(v, 0, sizeof *v);
-    if (field->child >= array->n_children)
-        return arrow_fail(err);
-    column = array->children[field->child];
-    OJ_TRY(
-        arrow_check(column, 1, column == NULL ? 0 : column->n_children, err));
-    if (column->length - array->offset < array->length ||
-        (column->dictionary != NULL) != (field->index != 0))
-        return arrow_fail(err);
     v->field = field;
-    v->valid = arrow_validity(column);
-    v->first = column->offset + array->offset;
-    v->outer_valid = arrow_validity(array);
-    v->outer_first = array->offset;
+    OJ_TRY(arrow_find_column(array, field->child, &column, &v->is, err));
+    if ((column->dictionary != NULL) != (field->index != 0))
+        return arrow_fail(err);
     if (field->list != 0)
         return read_elements(column, array->length, v, err);
     if (field->index != 0)
@@ -248,12 +238,6 @@ static oj_status read_field(const struct ArrowArray *array,
     OJ_TRY(arrow_check(column, 2, 0, err));
     v->number = column->buffers[1];
     return v->number != NULL || array->length == 0 ? OJ_OK : arrow_fail(err);
-}
-
-static int is_there(const struct field_values *v, int64_t row)
-{
-    return arrow_bit(v->valid, v->first + row) &&
-           arrow_bit(v->outer_valid, v->outer_first + row);
 }
 
 static int64_t whole_at(char format, const void *number, int64_t i)
@@ -304,11 +288,11 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     const uint8_t *bytes;
     int64_t at = row;
     *text = NULL;
-    if (!is_there(v, row))
+    if (!arrow_is_there(&v->is, row))
         return OJ_OK;
     if (!is_text(v->field->format))
     {
-        at = whole_at(format, v->number, v->first + row);
+        at = whole_at(format, v->number, v->is.first + row);
         *text = written;
         *n = (size_t)(format == 'L'
                           ? snprintf(written, 24, "%" PRIu64, (uint64_t)at)
@@ -317,7 +301,7 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     }
     if (v->field->index != 0)
     {
-        at = whole_at(v->field->index, v->number, v->first + row);
+        at = whole_at(v->field->index, v->number, v->is.first + row);
         if (at < 0 || at >= v->n_words)
             return arrow_fail(err);
         if (!arrow_bit(v->word_valid, v->bytes.first + at))
@@ -371,7 +355,7 @@ static oj_status find_numbers_of(const struct field_values *v, int64_t row,
                                  int64_t most, double *out, int64_t *n,
                                  struct oj_error *err)
 {
-    int64_t at = v->first + row, first = at, end = at + 1;
+    int64_t at = v->is.first + row, first = at, end = at + 1;
     const void *number = v->number;
     char format = v->field->format[0];
     const uint8_t *bytes;
@@ -419,8 +403,8 @@ static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
         return n_rows * v->field->list_size;
     if (v->field->list == 0)
         return 0;
-    return arrow_offset_at(v->offset, is_large, v->first + n_rows) -
-           arrow_offset_at(v->offset, is_large, v->first);
+    return arrow_offset_at(v->offset, is_large, v->is.first + n_rows) -
+           arrow_offset_at(v->offset, is_large, v->is.first);
 }
 
 static oj_status add_numbers(struct arrow_columns *to, int n_fields,
@@ -442,7 +426,7 @@ static oj_status add_numbers(struct arrow_columns *to, int n_fields,
         {
             n = n_fields > 1;
             to->number[at] = NAN;
-            if (is_there(&v[i], row))
+            if (arrow_is_there(&v[i].is, row))
                 OJ_TRY(find_numbers_of(&v[i], row, most, to->number + at, &n,
                                        err));
             at += n;
@@ -481,7 +465,6 @@ oj_status arrow_columns_add(struct arrow_columns *columns,
         n += fields->n_fields[i];
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(arrow_check(array, 1, array->n_children, err));
     OJ_NEW(v, n, err);
     for (int i = 0; i < n && status == OJ_OK; i++)
         status = read_field(array, &fields->field[i], &v[i], err);

@@ -26,11 +26,7 @@ struct geometry_column
 {
     const struct arrow_layout *layout;
     int64_t n_rows;
-    int64_t skipped;      /* elements of the column before row 0 */
-    int64_t first;        /* number of row 0 in the buffers of the column */
-    const uint8_t *valid; /* a bit per row, or NULL: all */
-    const uint8_t *outer_valid; /* of the structs around, or NULL */
-    int64_t outer_first;
+    struct arrow_presence is;
     int64_t first_fid;
 
     struct arrow_bytes wkb;
@@ -41,12 +37,6 @@ struct geometry_column
     int64_t stride;
     int64_t n_coordinates;
 };
-
-static int is_valid(const struct geometry_column *c, int64_t row)
-{
-    return arrow_bit(c->valid, c->first + row) &&
-           arrow_bit(c->outer_valid, c->outer_first + row);
-}
 
 static oj_status check_doubles(const struct ArrowArray *array, int64_t n,
                                struct oj_error *err)
@@ -147,31 +137,18 @@ static oj_status read_column(const struct ArrowArray *array,
                              const struct arrow_layout *layout,
                              struct geometry_column *out, struct oj_error *err)
 {
-    const struct ArrowArray *column = array;
-    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    const struct ArrowArray *column = NULL;
+    OJ_TRY(arrow_find_column(array, layout->child, &column, &out->is, err));
     out->layout = layout;
     out->n_rows = array->length;
     if (layout->storage == ARROW_NOTHING)
         return OJ_OK;
-    if (layout->child >= 0)
-    {
-        if (layout->child >= array->n_children)
-            return arrow_fail(err);
-        column = array->children[layout->child];
-        out->outer_valid = arrow_validity(array);
-        out->outer_first = out->skipped = array->offset;
-        OJ_TRY(arrow_check(column, 1, column == NULL ? 0 : column->n_children,
-                           err));
-    }
-    if (column->length - out->skipped < out->n_rows ||
-        column->dictionary != NULL)
+    if (column->dictionary != NULL)
         return arrow_fail(err);
-    out->valid = arrow_validity(column);
-    out->first = column->offset + out->skipped;
     if (layout->storage == ARROW_COORDINATES)
         return read_native(out, column, err);
-    return arrow_bytes_read(column, layout->format, out->skipped, out->n_rows,
-                            &out->wkb, err);
+    return arrow_bytes_read(column, layout->format, out->is.skipped,
+                            out->n_rows, &out->wkb, err);
 }
 
 /* --- rows ------------------------------------------------------------------
@@ -238,7 +215,7 @@ static oj_status add_coordinates(const struct geometry_column *c,
                                  struct oj_flat_buf *buf, int64_t row,
                                  int64_t fid, struct oj_error *err)
 {
-    int64_t at = c->skipped + row, end = at + 1;
+    int64_t at = c->is.skipped + row, end = at + 1;
     int64_t first = c->layout->is_multi ? range_in_list(c, 0, at, &end) : at;
     oj_status status;
     if (c->layout->kind == OJ_PART_POINT && end == first + 1)
@@ -270,7 +247,7 @@ static oj_status add_row(const struct geometry_column *c,
     int64_t fid = c->first_fid + row;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
-    if (!is_valid(c, row))
+    if (!arrow_is_there(&c->is, row))
         return oj_flat_buf_add_null(buf, fid, err);
     status = c->layout->storage == ARROW_COORDINATES
                  ? add_coordinates(c, buf, row, fid, &why)
@@ -435,8 +412,8 @@ static oj_status view_lists(const struct geometry_column *c,
     int ring = layout->kind == OJ_PART_POLYGON ? at++ : -1;
     int vertex = layout->kind != OJ_PART_POINT ? at : -1;
     int64_t p0, p1, r0, r1, v0, v1;
-    OJ_TRY(copy_offsets(c, part, c->skipped, c->n_rows, &made->part_offset, &p0,
-                        &p1, err));
+    OJ_TRY(copy_offsets(c, part, c->is.skipped, c->n_rows, &made->part_offset,
+                        &p0, &p1, err));
     OJ_TRY(
         copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
     OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
@@ -468,7 +445,7 @@ static oj_status view_points(const struct geometry_column *c,
                              struct arrow_features *features, int *fits)
 {
     struct oj_flat *flat = &features->flat;
-    const double *x = c->x + c->skipped, *y = c->y + c->skipped;
+    const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
     *fits = is_finite_run(x, c->n_rows) && is_finite_run(y, c->n_rows);
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
         c->n_rows;
@@ -506,7 +483,7 @@ static oj_status read_points(int64_t i, int thread, void *user,
     {
         const uint8_t *bytes = NULL;
         size_t n_bytes;
-        if (is_valid(c, row))
+        if (arrow_is_there(&c->is, row))
         {
             OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n_bytes, err));
             bytes = oj_wkb_plain_point(bytes, n_bytes);
@@ -663,7 +640,7 @@ static oj_status read_shapes(int64_t i, int thread, void *user,
     for (int64_t row = p->first; row < p->end; row++)
     {
         size_t n;
-        if (is_valid(p->column, row))
+        if (arrow_is_there(&p->column->is, row))
         {
             OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
@@ -935,7 +912,8 @@ static oj_status view_whole(struct arrow_features *features, int *fits,
     oj_status status = OJ_OK;
     *fits = 0;
     if (features->n_held == 1 && c->n_coordinates > 0 &&
-        !layout->is_interleaved && c->valid == NULL && c->outer_valid == NULL)
+        !layout->is_interleaved && c->is.valid == NULL &&
+        c->is.outer_valid == NULL)
         status = layout->n_lists == 0 ? view_points(c, features, fits)
                                       : view_lists(c, features, fits, err);
     if (status != OJ_OK || !*fits)

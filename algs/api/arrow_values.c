@@ -25,6 +25,32 @@ oj_status arrow_check(const struct ArrowArray *array, int64_t n_buffers,
     return OJ_OK;
 }
 
+oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
+                            const struct ArrowArray **column,
+                            struct arrow_presence *presence,
+                            struct oj_error *err)
+{
+    struct arrow_presence p = {NULL, NULL, 0, 0};
+    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    *column = array;
+    if (child >= 0)
+    {
+        if (child >= array->n_children)
+            return arrow_fail(err);
+        *column = array->children[child];
+        p.outer_valid = arrow_validity(array);
+        p.skipped = array->offset;
+        OJ_TRY(arrow_check(*column, 1,
+                           *column == NULL ? 0 : (*column)->n_children, err));
+    }
+    if ((*column)->length - p.skipped < array->length)
+        return arrow_fail(err);
+    p.valid = arrow_validity(*column);
+    p.first = (*column)->offset + p.skipped;
+    *presence = p;
+    return OJ_OK;
+}
+
 oj_status arrow_check_offsets(const void *offset, int is_large, int64_t first,
                               int64_t n, int64_t most, struct oj_error *err)
 {

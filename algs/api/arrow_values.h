@@ -31,6 +31,29 @@ static inline int arrow_bit(const uint8_t *bits, int64_t i)
     return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
 }
 
+/** Which rows of a column are there. */
+struct arrow_presence
+{
+    const uint8_t *valid, *outer_valid; /**< of it, and of the struct around */
+    int64_t first;   /**< number of row 0 in the buffers of the column */
+    int64_t skipped; /**< elements of the column before it: those of the struct
+                          before its first, too */
+};
+
+static inline int arrow_is_there(const struct arrow_presence *p, int64_t row)
+{
+    return arrow_bit(p->valid, p->first + row) &&
+           arrow_bit(p->outer_valid, p->skipped + row);
+}
+
+/** Finds child number child of a struct, or -1: array itself, with as many rows
+ *  as array has. */
+OJ_MUST_USE oj_status arrow_find_column(const struct ArrowArray *array,
+                                        int64_t child,
+                                        const struct ArrowArray **column,
+                                        struct arrow_presence *presence,
+                                        struct oj_error *err);
+
 static inline int64_t arrow_offset_at(const void *offset, int is_large,
                                       int64_t i)
 {
