@@ -186,6 +186,35 @@ def test_every_kind_of_text():
     assert pairs.left.tolist() == [0] and pairs.right.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"similar": "name+town:0.5"},
+        {"vector": "list", "max_difference": 1},
+        {"vector": "price+area", "k": 2},
+    ],
+)
+def test_every_kind_of_side(words):
+    polars = pytest.importorskip("polars")
+    duckdb = pytest.importorskip("duckdb")
+    sides = [pa.table(frame(n, n).drop(columns="geometry")) for n in (90, 80)]
+
+    def found(made):
+        rows = ogrjoin.join(*map(made, sides), "similar", how="inner", **words)
+        return rows.read_all()["join_fid"].to_pylist()
+
+    want = found(lambda side: side)
+    assert len(want) > 100
+    category = {"town": polars.Categorical}
+    for made in (
+        polars.from_arrow,
+        lambda side: polars.from_arrow(side).cast(category),
+        lambda side: duckdb.connect().from_arrow(side),
+        lambda side: side.to_pandas().astype({"town": "category"}),
+    ):
+        assert found(made) == want
+
+
 def test_pairs_index_and_validate():
     a, b = frame(200, 1), frame(150, 2)
     for words in ({"similar": "name:0.4"}, {"vector": "price+area", "max_difference": 1}):
