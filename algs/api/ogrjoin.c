@@ -638,17 +638,15 @@ struct arrow_record
 };
 
 /* Into zeroed *out. compared: what is read of side beside the geometries, which
- * may be missing where the join does not look at them; NULL: nothing. */
+ * may be missing where the join does not look at them. */
 static oj_status read_schema(const struct ArrowSchema *schema,
                              const char *column,
                              const struct compared_fields *compared, int side,
                              const struct oj_relation *relation,
                              struct arrow_record *out, struct oj_error *err)
 {
-    int is_optional = compared != NULL && is_of_attributes(relation);
-    OJ_TRY(arrow_layout_read(schema, column, is_optional, &out->layout, err));
-    if (compared == NULL)
-        return OJ_OK;
+    OJ_TRY(arrow_layout_read(schema, column, is_of_attributes(relation),
+                             &out->layout, err));
     return arrow_fields_find(schema, compared, side == SIDE_RIGHT, &out->fields,
                              err);
 }
@@ -663,7 +661,7 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
     struct compared_fields compared;
     oj_status status;
     if (settings == NULL || settings->side == SIDE_NONE)
-        return read_schema(schema, column, NULL, SIDE_NONE, NULL, out, err);
+        return arrow_layout_read(schema, column, 0, &out->layout, err);
     status = parse_fields(settings, &compared, err);
     if (status == OJ_OK)
         status = read_schema(schema, column, &compared, settings->side,
@@ -1436,8 +1434,6 @@ static oj_status join_stream(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a stream is joined array by array: similar needs the "
                        "names of the columns of texts");
-    if (!oj_relation_compares_attributes(relation))
-        compared = NULL;
     status = get_schema(source, &schema, err);
     if (status == OJ_OK)
         status = read_schema(&schema, column, compared, SIDE_LEFT, relation,
