@@ -177,7 +177,7 @@ struct field_values
     int64_t n_words;
 
     const void *number; /* of rows, of the elements of lists, or places */
-    const void *offset;
+    struct arrow_list list;
     const uint8_t *element_valid;
     int64_t first_element;
 };
@@ -185,26 +185,21 @@ struct field_values
 static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
                                struct field_values *v, struct oj_error *err)
 {
-    int64_t size = v->field->list_size, n;
+    int64_t size = v->field->list_size;
     const struct ArrowArray *elements;
-    int is_fixed = v->field->list == 'w';
-    OJ_TRY(arrow_check(column, is_fixed ? 1 : 2, 1, err));
+    if (v->field->list == 'w')
+        OJ_TRY(arrow_check(column, 1, 1, err));
+    else
+        OJ_TRY(arrow_list_read(column, v->field->list == 'L', &v->list, err));
     elements = column->children[0];
     OJ_TRY(arrow_check(elements, 2, 0, err));
-    n = elements->length;
     v->number = elements->buffers[1];
     v->first_element = elements->offset;
     v->element_valid = arrow_validity(elements);
-    if ((n > 0 && v->number == NULL) ||
-        (is_fixed && size > 0 && v->is.first + n_rows > n / size))
+    if ((elements->length > 0 && v->number == NULL) ||
+        (size > 0 && v->is.first + n_rows > elements->length / size))
         return arrow_fail(err);
-    if (is_fixed)
-        return OJ_OK;
-    v->offset = arrow_offsets(column);
-    if (v->offset == NULL)
-        return arrow_fail(err);
-    return arrow_check_offsets(v->offset, v->field->list == 'L', v->is.first,
-                               n_rows, n, err);
+    return OJ_OK;
 }
 
 static oj_status read_words(const struct ArrowArray *column,
@@ -377,10 +372,7 @@ static oj_status find_numbers_of(const struct field_values *v, int64_t row,
         end = first + v->field->list_size;
     }
     else if (v->field->list != 0)
-    {
-        first = arrow_offset_at(v->offset, v->field->list == 'L', at);
-        end = arrow_offset_at(v->offset, v->field->list == 'L', at + 1);
-    }
+        first = arrow_list_range(&v->list, v->is.skipped + row, &end);
     if (end - first > most)
         end = first + most;
     *n = end - first;
@@ -398,13 +390,14 @@ static oj_status find_numbers_of(const struct field_values *v, int64_t row,
 /* Of all rows, where they are lists. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
-    int is_large = v->field->list == 'L';
+    int64_t first, end;
     if (v->field->list == 'w')
         return n_rows * v->field->list_size;
-    if (v->field->list == 0)
+    if (v->field->list == 0 || n_rows == 0)
         return 0;
-    return arrow_offset_at(v->offset, is_large, v->is.first + n_rows) -
-           arrow_offset_at(v->offset, is_large, v->is.first);
+    first = arrow_list_range(&v->list, v->is.skipped, &end);
+    arrow_list_range(&v->list, v->is.skipped + n_rows - 1, &end);
+    return end - first;
 }
 
 static oj_status add_numbers(struct arrow_columns *to, int n_fields,

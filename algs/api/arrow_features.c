@@ -15,13 +15,6 @@
 /* --- a column, checked -----------------------------------------------------
  */
 
-struct arrow_list
-{
-    const void *offset; /* [first + length + 1] */
-    int is_large;
-    int64_t first, length; /* of the array that is a list of lists */
-};
-
 struct geometry_column
 {
     const struct arrow_layout *layout;
@@ -114,17 +107,7 @@ static oj_status read_native(struct geometry_column *c,
     int i;
     for (i = 0; i < layout->n_lists; i++)
     {
-        struct arrow_list *list = &c->list[i];
-        OJ_TRY(arrow_check(array, 2, 1, err));
-        list->offset = arrow_offsets(array);
-        list->is_large = layout->is_large[i];
-        list->first = array->offset;
-        list->length = array->length;
-        if (list->offset == NULL || array->children[0] == NULL)
-            return arrow_fail(err);
-        OJ_TRY(arrow_check_offsets(list->offset, list->is_large, list->first,
-                                   list->length, array->children[0]->length,
-                                   err));
+        OJ_TRY(arrow_list_read(array, layout->is_large[i], &c->list[i], err));
         OJ_TRY(check_no_nulls(array, i == 0, err));
         array = array->children[0];
     }
@@ -154,15 +137,6 @@ static oj_status read_column(const struct ArrowArray *array,
 /* --- rows ------------------------------------------------------------------
  */
 
-/* Elements of list number i that element at of it has. */
-static int64_t range_in_list(const struct geometry_column *c, int i, int64_t at,
-                             int64_t *end)
-{
-    const struct arrow_list *list = &c->list[i];
-    *end = arrow_offset_at(list->offset, list->is_large, list->first + at + 1);
-    return arrow_offset_at(list->offset, list->is_large, list->first + at);
-}
-
 static oj_status add_ring(const struct geometry_column *c,
                           struct oj_flat_buf *buf, int64_t first, int64_t end,
                           struct oj_error *err)
@@ -187,12 +161,13 @@ static oj_status add_part(const struct geometry_column *c,
     int64_t first = at, end = at + 1;
     OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
     if (c->layout->kind != OJ_PART_POINT)
-        first = range_in_list(c, i, at, &end);
+        first = arrow_list_range(&c->list[i], at, &end);
     if (c->layout->kind != OJ_PART_POLYGON)
         return add_ring(c, buf, first, end, err);
     for (int64_t ring = first; ring < end; ring++)
     {
-        int64_t ring_end, ring_first = range_in_list(c, i + 1, ring, &ring_end);
+        int64_t ring_end,
+            ring_first = arrow_list_range(&c->list[i + 1], ring, &ring_end);
         OJ_TRY(add_ring(c, buf, ring_first, ring_end, err));
     }
     return OJ_OK;
@@ -205,7 +180,7 @@ static oj_status add_parts(const struct geometry_column *c,
     int64_t first, end;
     if (!c->layout->is_multi)
         return add_part(c, buf, 0, at, err);
-    first = range_in_list(c, 0, at, &end);
+    first = arrow_list_range(&c->list[0], at, &end);
     for (int64_t part = first; part < end; part++)
         OJ_TRY(add_part(c, buf, 1, part, err));
     return OJ_OK;
@@ -216,7 +191,8 @@ static oj_status add_coordinates(const struct geometry_column *c,
                                  int64_t fid, struct oj_error *err)
 {
     int64_t at = c->is.skipped + row, end = at + 1;
-    int64_t first = c->layout->is_multi ? range_in_list(c, 0, at, &end) : at;
+    int64_t first =
+        c->layout->is_multi ? arrow_list_range(&c->list[0], at, &end) : at;
     oj_status status;
     if (c->layout->kind == OJ_PART_POINT && end == first + 1)
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
@@ -359,7 +335,7 @@ static int are_plain_rings(const struct geometry_column *c, int i,
 {
     for (int64_t at = first; at < end; at++)
     {
-        int64_t b, a = range_in_list(c, i, at, &b);
+        int64_t b, a = arrow_list_range(&c->list[i], at, &b);
         if (b == a)
             return 0;
         if (c->layout->kind == OJ_PART_POLYGON &&

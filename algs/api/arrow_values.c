@@ -51,8 +51,10 @@ oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
     return OJ_OK;
 }
 
-oj_status arrow_check_offsets(const void *offset, int is_large, int64_t first,
-                              int64_t n, int64_t most, struct oj_error *err)
+/* Offsets first to first + n begin at 0 or later and never decrease, up to
+ * most. */
+static oj_status check_offsets(const void *offset, int is_large, int64_t first,
+                               int64_t n, int64_t most, struct oj_error *err)
 {
     int64_t before = 0;
     for (int64_t i = 0; i <= n; i++)
@@ -65,10 +67,25 @@ oj_status arrow_check_offsets(const void *offset, int is_large, int64_t first,
     return OJ_OK;
 }
 
-const void *arrow_offsets(const struct ArrowArray *array)
+/* An array of no rows may have none. */
+static const void *offsets_of(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};
     return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
+}
+
+oj_status arrow_list_read(const struct ArrowArray *array, int is_large,
+                          struct arrow_list *out, struct oj_error *err)
+{
+    OJ_TRY(arrow_check(array, 2, 1, err));
+    out->offset = offsets_of(array);
+    out->is_large = is_large;
+    out->first = array->offset;
+    out->length = array->length;
+    if (out->offset == NULL || array->children[0] == NULL)
+        return arrow_fail(err);
+    return check_offsets(out->offset, is_large, out->first, out->length,
+                         array->children[0]->length, err);
 }
 
 static oj_status read_views(const struct ArrowArray *array, int64_t n_rows,
@@ -95,7 +112,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->first = array->offset + skipped;
     if (out->is_view)
         return read_views(array, n_rows, out, err);
-    out->offset = arrow_offsets(array);
+    out->offset = offsets_of(array);
     out->bytes = array->buffers[2];
     if (out->offset == NULL)
         return arrow_fail(err);
@@ -103,7 +120,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
         return OJ_OK; /* arrow_bytes_find() looks at each */
-    return arrow_check_offsets(
+    return check_offsets(
         out->offset, out->is_large, out->first, n_rows,
         arrow_offset_at(out->offset, out->is_large, out->first), err);
 }

@@ -61,14 +61,25 @@ static inline int64_t arrow_offset_at(const void *offset, int is_large,
                     : ((const int32_t *)offset)[i];
 }
 
-/** Offsets first to first + n begin at 0 or later and never decrease, up to
- *  most. */
-OJ_MUST_USE oj_status arrow_check_offsets(const void *offset, int is_large,
-                                          int64_t first, int64_t n,
-                                          int64_t most, struct oj_error *err);
+struct arrow_list
+{
+    const void *offset; /**< [first + length + 1] */
+    int is_large;
+    int64_t first, length; /**< of the array that is a list of lists */
+};
 
-/** The offsets of an array; one of no rows may have none. */
-const void *arrow_offsets(const struct ArrowArray *array);
+/** An array of lists, whose offsets lie in what they hold. */
+OJ_MUST_USE oj_status arrow_list_read(const struct ArrowArray *array,
+                                      int is_large, struct arrow_list *out,
+                                      struct oj_error *err);
+
+/** The first of what element at holds, and the end of it. */
+static inline int64_t arrow_list_range(const struct arrow_list *list,
+                                       int64_t at, int64_t *end)
+{
+    *end = arrow_offset_at(list->offset, list->is_large, list->first + at + 1);
+    return arrow_offset_at(list->offset, list->is_large, list->first + at);
+}
 
 /** Texts or binaries; views have no bytes but blocks of them. */
 struct arrow_bytes

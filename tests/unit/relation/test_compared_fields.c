@@ -139,6 +139,6 @@ TEST(unit_bad_vectors)
 
 int main(void)
 {
-    tests_open("similar");
+    tests_open("compared_fields");
     return tests_run();
 }
