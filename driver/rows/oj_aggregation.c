@@ -929,8 +929,7 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
  * pairs. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
-                           const struct oj_row_values *source,
-                           const int32_t *order, int64_t *n_pairs,
+                           const struct oj_row_values *source, int64_t *n_pairs,
                            struct oj_error *err)
 {
     if (!oj_aggregates_take_sums(a->state) ||
@@ -941,8 +940,8 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
         OJ_TRY(oj_aggregates_start(a->sums, a->n_input, err));
     }
-    OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features,
-                       order, &a->summed, err));
+    OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features, NULL,
+                       &a->summed, err));
     return oj_join_sum_pairs(join, part->flat, a->summed.column, a->sums,
                              n_pairs, err);
 }
@@ -950,12 +949,11 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
 oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
                               const struct oj_pipeline_part *part,
                               const struct oj_batch *batch,
-                              const int32_t *order, struct oj_matches *out,
-                              struct oj_error *err)
+                              struct oj_matches *out, struct oj_error *err)
 {
     const struct oj_row_values source = {NULL, batch->attributes};
     int64_t n = part->flat->n_features, n_pairs = 0;
-    oj_status status = sum_pairs(a, join, part, &source, order, &n_pairs, err);
+    oj_status status = sum_pairs(a, join, part, &source, &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
         return oj_join_batch(join, part->flat, out, err);
     OJ_TRY(status);
@@ -968,7 +966,6 @@ oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
 oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
                                       const struct oj_pipeline_part *part,
                                       const struct oj_batch *batch,
-                                      const int32_t *order,
                                       const struct oj_matches *matches,
                                       struct oj_error *err)
 {
@@ -983,8 +980,8 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
     start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
-        int64_t at = part->first_row + i, end = oj_matches_end(matches, i);
-        int32_t feature = order != NULL ? order[at] : (int32_t)at;
+        int64_t end = oj_matches_end(matches, i);
+        int32_t feature = (int32_t)(part->first_row + i);
         if (matches->shared != NULL && matches->list[i] > 0)
             OJ_TRY(
                 put_pair(a, a->n_input + matches->list[i], feature, 1.0, err));

@@ -105,7 +105,6 @@ static void end_reading(struct oj_pass *pass)
     {
         oj_batch_free(&pass->batches[i]);
         oj_side_work_free(&pass->batch_work[i]);
-        oj_point_order_free(&pass->order[i]);
     }
     oj_layer_reader_close(pass->reader);
     pass->reader = NULL;
@@ -423,14 +422,6 @@ static int is_streamed(const struct oj_pass *pass)
     return pass->streams != OJ_STREAMS_INPUT;
 }
 
-/* Of a part of the join layer, in the order of its points; NULL: as read. */
-static const int32_t *order_of(const struct oj_pass *pass,
-                               const struct oj_pipeline_part *part)
-{
-    const struct oj_point_order *order = &pass->order[part->slot];
-    return order->n > 0 ? order->row : NULL;
-}
-
 /* Runs on the join thread. */
 static oj_status join_part(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
@@ -446,8 +437,7 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
     {
         case OJ_STREAMS_JOIN:
             return oj_aggregation_join(aggregation, job->join_side->engine,
-                                       part, batch, order_of(pass, part), out,
-                                       err);
+                                       part, batch, out, err);
         case OJ_STREAMS_AS_READ:
             if (first + n > input->n_features ||
                 memcmp(part->flat->fid, input->fid + first,
@@ -503,9 +493,8 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
                            struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    return oj_aggregation_add_streamed(pass->rows.aggregation, part,
-                                       &pass->batches[part->slot],
-                                       order_of(pass, part), matches, err);
+    return oj_aggregation_add_streamed(
+        pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
 }
 
 static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
@@ -696,10 +685,8 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
     flat->n_features = batch->n_rows;
     if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
         return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
-                            &pass->batch_work[slot], flat, err));
-    return is_join ? oj_point_order_apply(&pass->order[slot], flat, err)
-                   : OJ_OK;
+    return oj_job_make_flat(&pass->job, is_join, 0, batch,
+                            &pass->batch_work[slot], flat, err);
 }
 
 /* What the calling thread gives to those of the pipeline. */
