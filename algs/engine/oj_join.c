@@ -696,15 +696,12 @@ static oj_status settle_by_batch(struct oj_join *join,
 /* --- open ----------------------------------------------------------------- */
 
 /* 1 when an engine takes all rings of a feature together, as those on devices
- * and known cells do, so that features whose parts overlap are joined apart. */
+ * do, so that features whose parts overlap are joined apart. */
 static int leaves_out_overlapping(const struct oj_join *join)
 {
-    const struct oj_relation *relation = &join->args.relation;
     const struct oj_gpu_module *module;
-    if (!oj_is_points_in_polygons(relation, &join->join_side, NULL))
+    if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
         return 0;
-    if (relation->share_lists && relation->any_order)
-        return !join->backend->is_reference;
     return join->backend->device_use == OJ_DEVICE ||
            (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
@@ -764,7 +761,7 @@ static void set_relation(struct oj_join *join,
     join->is_ranked = 1;
     join->ranked = *relation;
     asked->op = OJ_OP_DWITHIN;
-    asked->any_order = asked->share_lists = 0;
+    asked->any_order = 0;
 }
 
 static const struct oj_backend *find_backend(const char *name)

@@ -23,8 +23,6 @@ struct oj_options
     int n_threads;         /**< >= 1, or 0: all that the machine has */
     int64_t quadrant_size; /**< methods that group points: at most K; 0: 256 */
     int timings;           /**< 1: tell filter and refine apart (costs a bit) */
-    int64_t n_input;       /**< input features that are likely to come, for
-                                what pays for many only; 0: not known */
     const int *cancel; /**< read often; nonzero stops the join; may be NULL */
 
     /** > 0: a batch of two rows or more that has more pairs is

@@ -104,8 +104,7 @@ struct oj_aggregation
 
     /* The join layer, streamed past n_input rows. */
     int64_t n_input;
-    const struct oj_shared_lists *shared; /* list l: a row after the input's */
-    struct oj_aggregates *sums;           /* without pairs; NULL: none */
+    struct oj_aggregates *sums; /* without pairs; NULL: none */
     struct values summed;
 };
 
@@ -534,11 +533,6 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
     return oj_aggregates_take_sums(a->state);
 }
 
-int oj_aggregation_can_merge(const struct oj_aggregation *a)
-{
-    return oj_aggregates_can_merge(a->state);
-}
-
 /* ---- dates and times as bytes ------------------------------------------- */
 
 /* Milliseconds in UTC first, which are the order; then what it takes to get
@@ -751,7 +745,6 @@ oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
 {
     oj_aggregates_close(a->sums);
     a->sums = NULL;
-    a->shared = NULL;
     a->n_input = n_rows;
     return oj_aggregates_start(a->state, n_rows, err);
 }
@@ -788,29 +781,13 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
     return flush_block(a, err);
 }
 
-/* What came by shared lists goes to the rows on them, and what was summed
- * without pairs to its rows. */
-static oj_status merge_shared(struct oj_aggregation *a, struct oj_error *err)
-{
-    const struct oj_shared_lists *shared = a->shared;
-    int64_t n_rows = a->n_input;
-    for (int64_t l = 1; shared != NULL && l < shared->n; l++)
-    {
-        for (int64_t i = shared->offset[l]; i < shared->offset[l + 1]; i++)
-            OJ_TRY(oj_aggregates_merge(a->state, shared->feature[i], a->state,
-                                       n_rows + l, err));
-    }
-    a->shared = NULL;
-    for (int64_t row = 0; a->sums != NULL && row < n_rows; row++)
-        OJ_TRY(oj_aggregates_merge(a->state, row, a->sums, row, err));
-    oj_aggregates_close(a->sums);
-    a->sums = NULL;
-    return OJ_OK;
-}
-
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    OJ_TRY(merge_shared(a, err));
+    /* what was summed without pairs goes to its rows */
+    if (a->sums != NULL)
+        OJ_TRY(oj_aggregates_merge(a->state, a->sums, err));
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
     return oj_aggregates_rewind(a->state, err);
 }
 
@@ -970,21 +947,13 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
                                       struct oj_error *err)
 {
     const struct oj_row_values source = {NULL, batch->attributes};
-    if (matches->shared == NULL && matches->n_entries == 0)
+    if (matches->n_entries == 0)
         return OJ_OK;
-    if (matches->shared != NULL)
-    {
-        a->shared = matches->shared;
-        OJ_TRY(oj_aggregates_extend(a->state, a->n_input + a->shared->n, err));
-    }
     start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t end = oj_matches_end(matches, i);
         int32_t feature = (int32_t)(part->first_row + i);
-        if (matches->shared != NULL && matches->list[i] > 0)
-            OJ_TRY(
-                put_pair(a, a->n_input + matches->list[i], feature, 1.0, err));
         for (int64_t p = oj_matches_first(matches, i); p < end; p++)
             OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
     }

@@ -41,9 +41,6 @@ int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
  *  sum the values of features instead of giving pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
-/** 1 when rows can be merged: the join may give shared lists. */
-int oj_aggregation_can_merge(const struct oj_aggregation *aggregation);
-
 /** Forgets all pairs; there will be n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,

@@ -480,8 +480,7 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
     OJ_TRY(oj_job_read_side(job, 0, 1, input, NULL, err));
     n_join = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
-    exchanged.share_lists = oj_aggregation_can_merge(aggregation);
-    options.n_input = options.n_expected = n_join > 0 ? n_join : 0;
+    options.n_expected = n_join > 0 ? n_join : 0;
     OJ_TRY(oj_join_open(&input->flat, &exchanged, job->command->backend,
                         &options, &job->join_side->engine, err));
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
