@@ -10,7 +10,7 @@
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
-#include "../relation/oj_point_rule.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "../similar_shapes/oj_densify.h"
 #include "oj_points_in_overlapping_parts.h"
 

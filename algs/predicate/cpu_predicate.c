@@ -16,7 +16,7 @@
 #include "../relation/oj_backend.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_matrix.h"
-#include "../relation/oj_point_rule.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "../relation/oj_screen.h"
 #include "../shapes/cpu_shapes.h"
 

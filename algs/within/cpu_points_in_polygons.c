@@ -14,7 +14,7 @@
 #include "../pairs/oj_row_order.h"
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
-#include "../relation/oj_point_rule.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "cpu_containing.h"
 #include "cpu_ring_cells.h"
 
