@@ -30,9 +30,9 @@
  *
  * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
  * else to the CPU.  Of lines and polygons on both sides the module finds the
- * pairs whose boxes pass, and decides which of them meet (oj_screen.h); the CPU
- * decides the rest.  What the module cannot hold, for its coordinates or for
- * want of memory, the CPU answers.
+ * pairs whose boxes pass, and decides which of them meet
+ * (oj_candidate_screen.h); the CPU decides the rest.  What the module cannot
+ * hold, for its coordinates or for want of memory, the CPU answers.
  *
  * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
  * number of input rows is (n_expected of the options); else at the first batch,

@@ -37,8 +37,8 @@ struct oj_options
     /** Rows that will be joined in all, 0: not known; auto chooses by it. */
     int64_t n_expected;
 
-    /** Who finds candidates of predicates for the backend cpu (oj_screen.h);
-     *  NULL: it does. Outlives the join. */
+    /** Who finds candidates of predicates for the backend cpu
+     * (oj_candidate_screen.h); NULL: it does. Outlives the join. */
     const struct oj_screen *screen;
 
     /* Only for the backend cuda. */
