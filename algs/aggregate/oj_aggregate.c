@@ -900,38 +900,9 @@ oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
 
 /* ---- rows put together -------------------------------------------------- */
 
-int oj_aggregates_can_merge(const struct oj_aggregates *a)
+static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
+                           const uint64_t *from, struct oj_error *err)
 {
-    return a->n_stores == 0;
-}
-
-static oj_status merge_sum(struct oj_aggregates *a, uint64_t *to,
-                           const uint64_t *from, int at, struct oj_error *err)
-{
-    if (at < 0)
-        return OJ_OK;
-    OJ_TRY(oj_exact_sum_merge(sum_at(to, at), (const void *)(from + at), err));
-    a->owns_memory |= sum_at(to, at)->is_wide;
-    return OJ_OK;
-}
-
-oj_status oj_aggregates_merge(struct oj_aggregates *a, int64_t row,
-                              const struct oj_aggregates *other,
-                              int64_t other_row, struct oj_error *err)
-{
-    const uint64_t *from = row_state(other, other_row);
-    uint64_t *to = row_state(a, row);
-    if (from[0] == 0)
-        return OJ_OK;
-    for (int i = 0; i < a->plan.n_aggregates; i++)
-    {
-        const struct oj_aggregate *what = &a->plan.aggregates[i];
-        if (what->kind == OJ_AGG_WEIGHTED_SUM)
-            OJ_TRY(merge_sum(a, to, from, a->state[i], err));
-        else if (is_single(what->kind) && from[a->columns[what->column].n] > 0)
-            OJ_TRY(
-                keep_better(a, to, i, (const void *)(from + a->state[i]), err));
-    }
     for (int c = 0; c < a->plan.n_columns; c++)
     {
         const struct column_state *column = &a->columns[c];
@@ -939,10 +910,25 @@ oj_status oj_aggregates_merge(struct oj_aggregates *a, int64_t row,
             to[column->n] += from[column->n];
         if (column->long_sum >= 0)
             add_long(to + column->long_sum, long_sum(from + column->long_sum));
-        OJ_TRY(merge_sum(a, to, from, column->sum, err));
-        OJ_TRY(merge_sum(a, to, from, column->squares, err));
+        if (column->sum < 0)
+            continue;
+        OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
+                                  (const void *)(from + column->sum), err));
+        a->owns_memory |= sum_at(to, column->sum)->is_wide;
     }
     to[0] += from[0];
+    return OJ_OK;
+}
+
+oj_status oj_aggregates_merge(struct oj_aggregates *a,
+                              const struct oj_aggregates *from,
+                              struct oj_error *err)
+{
+    for (int64_t row = 0; row < from->n_rows; row++)
+    {
+        if (row_state(from, row)[0] > 0)
+            OJ_TRY(merge_row(a, row_state(a, row), row_state(from, row), err));
+    }
     return OJ_OK;
 }
 

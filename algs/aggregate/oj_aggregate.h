@@ -160,15 +160,11 @@ OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
 
-/** 1 when rows can be merged: no values are held. */
-int oj_aggregates_can_merge(const struct oj_aggregates *aggregates);
-
-/** Adds all pairs of row from_row of from, which has the same plan, to a row:
- *  another one, where from is aggregates. */
+/** Adds all pairs of the rows of from, another one of the same plan, which has
+ *  nothing but counts, sums and means, to the same rows.  OJ_ERR_NOMEM: some
+ *  were added. */
 OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
-                                          int64_t row,
                                           const struct oj_aggregates *from,
-                                          int64_t from_row,
                                           struct oj_error *err);
 
 /** After the last pair. */

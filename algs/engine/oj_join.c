@@ -10,7 +10,7 @@
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
-#include "../relation/oj_point_rule.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "../similar_shapes/oj_densify.h"
 #include "oj_points_in_overlapping_parts.h"
 
@@ -29,9 +29,9 @@
  *
  * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
  * else to the CPU.  Of lines and polygons on both sides the module finds the
- * pairs whose boxes pass, and decides which of them meet (oj_screen.h); the CPU
- * decides the rest.  What the module cannot hold, for its coordinates or for
- * want of memory, the CPU answers.
+ * pairs whose boxes pass, and decides which of them meet
+ * (oj_candidate_screen.h); the CPU decides the rest.  What the module cannot
+ * hold, for its coordinates or for want of memory, the CPU answers.
  *
  * OJ_DEVICE_IF_PAYS: the choice is made when the join side is known and the
  * number of input rows is (n_expected of the options); else at the first batch,
@@ -695,15 +695,12 @@ static oj_status settle_by_batch(struct oj_join *join,
 /* --- open ----------------------------------------------------------------- */
 
 /* 1 when an engine takes all rings of a feature together, as those on devices
- * and known cells do, so that features whose parts overlap are joined apart. */
+ * do, so that features whose parts overlap are joined apart. */
 static int leaves_out_overlapping(const struct oj_join *join)
 {
-    const struct oj_relation *relation = &join->args.relation;
     const struct oj_gpu_module *module;
-    if (!oj_is_points_in_polygons(relation, &join->join_side, NULL))
+    if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
         return 0;
-    if (relation->share_lists && relation->any_order)
-        return !join->backend->is_reference;
     return join->backend->device_use == OJ_DEVICE ||
            (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
@@ -763,7 +760,7 @@ static void set_relation(struct oj_join *join,
     join->is_ranked = 1;
     join->ranked = *relation;
     asked->op = OJ_OP_DWITHIN;
-    asked->any_order = asked->share_lists = 0;
+    asked->any_order = 0;
 }
 
 oj_status oj_join_open(const struct oj_flat *join_side,

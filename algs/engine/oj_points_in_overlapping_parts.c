@@ -146,12 +146,6 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
 
 /* --- one answer ----------------------------------------------------------- */
 
-static int has_shared(const struct oj_matches *m, int64_t row)
-{
-    return m->shared != NULL && m->shared->offset[m->list[row] + 1] >
-                                    m->shared->offset[m->list[row]];
-}
-
 /* Merges the pairs with the engine's own, from the last on: each entry moves
  * once, into room that is free. */
 static void merge_pairs(const struct oj_overlapping_points *self,
@@ -164,7 +158,7 @@ static void merge_pairs(const struct oj_overlapping_points *self,
     for (int64_t row = out->n_rows - 1; left > 0; row--)
     {
         int64_t first = out->offset[row], before = left;
-        int is_new = first == end && !has_shared(out, row);
+        int is_new = first == end;
         out->offset[row + 1] = to;
         while (end > first || (left > 0 && pair[left - 1].row == row))
         {

@@ -14,10 +14,10 @@
 #include "../pairs/oj_row_order.h"
 #include "../relate/relate.h"
 #include "../relation/oj_backend.h"
+#include "../relation/oj_candidate_screen.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_matrix.h"
-#include "../relation/oj_point_rule.h"
-#include "../relation/oj_screen.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "../shapes/cpu_shapes.h"
 
 #include <stdatomic.h>

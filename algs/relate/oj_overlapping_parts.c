@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_segment_intersection.h"
-#include "relate_figure.h"
+#include "relate_feature_edges.h"
 
 #include <string.h>
 

@@ -2,14 +2,14 @@
  *  boxes, cells and the contact of edges (cpu_shapes.h) leave it open.
  *
  *  The vertices of both, and the points in which edges cross, are looked at one
- *  by one (relate_figure.h).  A vertex that is not on the other shape says the
- *  same as every other vertex there, so of shapes that are nice only those on
- *  each other cost more than a look at where they are.
+ *  by one (relate_feature_edges.h).  A vertex that is not on the other shape
+ * says the same as every other vertex there, so of shapes that are nice only
+ * those on each other cost more than a look at where they are.
  */
 #ifndef RELATE_H
 #define RELATE_H
 
-#include "relate_figure.h"
+#include "relate_feature_edges.h"
 
 /** One thread's own; zeroed memory is valid. */
 struct oj_relate_scratch

@@ -23,8 +23,6 @@ struct oj_options
     int n_threads;         /**< >= 1, or 0: all that the machine has */
     int64_t quadrant_size; /**< methods that group points: at most K; 0: 256 */
     int timings;           /**< 1: tell filter and refine apart (costs a bit) */
-    int64_t n_input;       /**< input features that are likely to come, for
-                                what pays for many only; 0: not known */
     const int *cancel; /**< read often; nonzero stops the join; may be NULL */
 
     /** > 0: a batch of two rows or more that has more pairs is
@@ -39,8 +37,8 @@ struct oj_options
     /** Rows that will be joined in all, 0: not known; auto chooses by it. */
     int64_t n_expected;
 
-    /** Who finds candidates of predicates for the backend cpu (oj_screen.h);
-     *  NULL: it does. Outlives the join. */
+    /** Who finds candidates of predicates for the backend cpu
+     * (oj_candidate_screen.h); NULL: it does. Outlives the join. */
     const struct oj_screen *screen;
 
     /* Only for the backend cuda. */

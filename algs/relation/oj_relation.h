@@ -106,11 +106,9 @@ struct oj_relation
     struct oj_text_condition similar[OJ_MOST_TEXTS]; /**< [n_similar] */
     struct oj_vector_condition vector; /**< on vectors, which both sides have
                                             (struct oj_flat.vectors) */
-    int any_order;   /**< 1: pairs of a row may come in any order (not nearest),
-                          which saves the sorting, and lists may be scattered
-                          (oj_matches.h), which saves much of the rest */
-    int share_lists; /**< 1, with any_order: rows may share lists of pairs
-                          (oj_matches.h), which saves most of the rest */
+    int any_order; /**< 1: pairs of a row may come in any order (not nearest),
+                        which saves the sorting, and lists may be scattered
+                        (oj_matches.h), which saves much of the rest */
 };
 
 /** What decides the pairs of a join, and how. */

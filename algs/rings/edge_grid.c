@@ -145,9 +145,11 @@ oj_status oj_edge_grid_build(struct oj_edge_grid *g,
 oj_status oj_edge_grid_of_ring(struct oj_edge_grid *g, const double *x,
                                const double *y, int64_t n,
                                const struct oj_edge_extent *extent,
-                               struct oj_error *err)
+                               double n_cells, struct oj_error *err)
 {
-    static const struct oj_edge_fineness fineness = {1.0, 8.0, 4.0, 1.0};
+    double least = oj_larger(n_cells / (double)n, 1.0), along = sqrt(least);
+    const struct oj_edge_fineness fineness = {least, oj_larger(least, 8.0),
+                                              4.0 * along, along};
     const struct oj_edge_chains ring = {
         .x = x, .y = y, .n_vertices = n, .n = 1, .has_inside = 1};
     struct oj_edge_extent measured;
@@ -302,7 +304,7 @@ static oj_status build_ring_grid(int64_t i, int thread, void *user,
     (void)thread;
     return oj_edge_grid_of_ring(&b->grids->grid[i], flat->x + vertex[0],
                                 flat->y + vertex[0], vertex[1] - vertex[0],
-                                NULL, err);
+                                NULL, 0.0, err);
 }
 
 static oj_status build_ring_grids(struct ring_grids_build *b, int n_threads,

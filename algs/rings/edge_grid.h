@@ -83,12 +83,11 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
 /** The same of one closed ring x, y [n], which may have been measured; NULL: it
- *  was not.  OJ_ERR_LIMIT: too many vertices. */
-OJ_MUST_USE oj_status oj_edge_grid_of_ring(struct oj_edge_grid *grid,
-                                           const double *x, const double *y,
-                                           int64_t n,
-                                           const struct oj_edge_extent *extent,
-                                           struct oj_error *err);
+ *  was not.  It has more cells where it has fewer than n_cells and long edges
+ *  allow.  OJ_ERR_LIMIT: too many vertices. */
+OJ_MUST_USE oj_status oj_edge_grid_of_ring(
+    struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
+    const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
 
 /** The cell of p, or 0 where there are none. */
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,

@@ -44,7 +44,7 @@ static OJ_CLONES void place_vertices(const struct oj_edge_frame *borrowed,
 static inline int64_t cell_at(const struct oj_edge_raster *r, int32_t row,
                               int32_t column)
 {
-    return (row - r->first_row) * r->n_words * 64 + column - r->first_column;
+    return row * r->n_words * 64 + column;
 }
 
 /* --- runs ----------------------------------------------------------------- */
@@ -139,7 +139,6 @@ static oj_status flip_rows(const struct drawing *d, int64_t e, int32_t row,
     const struct oj_edge_frame *f = r->frame;
     double ax = d->x[e], ay = d->y[e], bx = d->x[e + 1], by = d->y[e + 1];
     double slope = (bx - ax) / (by - ay), most = f->last_x + 1.0 - SURE;
-    int64_t end = r->first_column + 64 * r->n_words;
     if (row > last)
     {
         int32_t swap = row;
@@ -155,7 +154,7 @@ static oj_status flip_rows(const struct drawing *d, int64_t e, int32_t row,
         double past = at - (double)(column - 1);
         if (column == 0 || past < SURE || past > 1.0 - SURE)
             OJ_TRY(count_left(d, e, row, crossing, &column, err));
-        if (column < end)
+        if (column < 64 * r->n_words)
         {
             int64_t cell = cell_at(r, row, (int32_t)column);
             r->word[cell / 64].inside ^= (uint64_t)1 << cell % 64;

@@ -39,13 +39,10 @@ struct oj_edge_raster
     const double *below; /**< [rows] heights of the frame's reference points */
     int has_inside;      /**< 1: rings, 0: lines and points */
 
-    /** The cells drawn into, zeroed before: rows of n_words words.  They may be
-     *  a part of the frame; first_row, first_column is the first of them, whose
-     *  number is 0; that of others is 64 * n_words * row + column from there.
-     */
+    /** The cells of the frame, zeroed before: rows of n_words words.  The
+     *  number of a cell is 64 * n_words * row + column. */
     struct oj_edge_word *word;
     int64_t n_words;
-    int32_t first_row, first_column;
 
     int64_t n_runs, cap_runs;
     struct oj_cell_run *run; /**< in the order of edges */

@@ -14,9 +14,8 @@
 #include "../pairs/oj_row_order.h"
 #include "../relate/relate.h"
 #include "../relation/oj_engine.h"
-#include "../relation/oj_point_rule.h"
+#include "../relation/oj_points_in_polygons.h"
 #include "cpu_containing.h"
-#include "cpu_covered_cells.h"
 #include "cpu_ring_cells.h"
 
 #include <stdatomic.h>
@@ -39,11 +38,7 @@ struct point_query
 {
     struct oj_ring_cells *cells;   /* grids may be built on the way */
     const struct oj_ring_set *set; /* the whole */
-
-    /* NULL, or: where the features of most pairs are known. */
-    const struct oj_known_cells *known;
-    int32_t *list;               /* [rows of input] their shared lists */
-    const struct oj_flat *input; /* in the short form */
+    const struct oj_flat *input;   /* in the short form */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* bits 1 << enum oj_location: these are pairs */
 
@@ -255,8 +250,7 @@ static oj_status add_on_boundary(const struct point_query *q,
 
 /* Puts together where a point is in the rings of one feature, state[0] and
  * those after it, by part: inside of an odd number of the rings of a part is
- * inside. Returns how many rings these are. What known cells say is of all
- * rings of a feature together, whose parts do not overlap then. */
+ * inside. Returns how many rings these are. */
 static int64_t join_states(const struct point_state *state, int64_t n,
                            int *is_inside, int *n_on)
 {
@@ -290,10 +284,9 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_located_ring *ring = &q->cells->ring[candidate[i].ring];
-        uint64_t part = q->known != NULL ? 0 : (uint32_t)ring->part;
         if (candidate[i].location == OJ_OUTSIDE)
             continue;
-        state[n_in].key = (uint64_t)ring->feature << 32 | part;
+        state[n_in].key = (uint64_t)ring->feature << 32 | (uint32_t)ring->part;
         state[n_in++].location = candidate[i].location;
     }
     sort_states(n_in, state);
@@ -593,27 +586,6 @@ static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* The same from the cell that knows its features. */
-static oj_status add_known_candidates(const struct point_query *q,
-                                      struct point_worker *w, uint32_t cell,
-                                      int32_t point, struct oj_error *err)
-{
-    const struct oj_known_cells *known = q->known;
-    int64_t first = known->cell[cell].first, end = known->cell[cell + 1].first;
-    OJ_ROOM(w->candidate, w->n_candidates, w->n_candidates + (end - first),
-            w->cap_candidates, err);
-    for (; first < end; first++)
-    {
-        struct point_candidate *out = &w->candidate[w->n_candidates++];
-        int32_t ring = known->candidate[first];
-        out->point = point;
-        out->ring = ring >= 0 ? ring : ~ring;
-        out->location = ring >= 0 ? UNKNOWN : OJ_INSIDE;
-        __builtin_prefetch(&q->cells->ring[out->ring]);
-    }
-    return OJ_OK;
-}
-
 /* --- known spots ---------------------------------------------------------- */
 
 /* Of the points of a block, those in spots of which not all is known become
@@ -716,34 +688,6 @@ static oj_status flush_candidates(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Candidates of the rows by the cells that know their features, refined but for
- * the last ones. */
-static oj_status join_known(const struct point_query *q, struct point_worker *w,
-                            int64_t first_row, int64_t n, struct oj_error *err)
-{
-    const struct oj_known_cells *known = q->known;
-    int32_t *list = q->list + first_row;
-    uint32_t *cell = w->cell[0];
-    oj_known_cells_find(known, n, q->input->x + first_row,
-                        q->input->y + first_row, cell);
-    for (int64_t i = 0; i < n; i++)
-        __builtin_prefetch(&known->cell[cell[i]]);
-    for (int64_t i = 0; i < n; i++)
-    {
-        const struct oj_known_cell *c = &known->cell[cell[i]];
-        list[i] = c->list;
-        __builtin_prefetch(&known->candidate[c->first]);
-        __builtin_prefetch(&known->lists.offset[c->list]);
-    }
-    for (int64_t i = 0; i < n; i++)
-    {
-        OJ_TRY(add_known_candidates(q, w, cell[i], (int32_t)i, err));
-        if (w->n_candidates >= CANDIDATES)
-            OJ_TRY(flush_candidates(q, w, first_row, err));
-    }
-    return OJ_OK;
-}
-
 /* Candidates of the points of n ranges, by many entries at a time. */
 static oj_status add_held(const struct oj_ring_cells *cells,
                           struct point_worker *w,
@@ -841,16 +785,19 @@ static oj_status join_survivors(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Candidates of the rows by the rings' boxes. */
-static oj_status join_by_boxes(const struct point_query *q,
-                               struct point_worker *w, int64_t first_row,
-                               int64_t n, struct oj_error *err)
+/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
+ * features of their pairs to w->feature, in the order of the rows, and sets
+ * n_pairs_of of each. */
+static oj_status join_block(const struct point_query *q, struct point_worker *w,
+                            int64_t first_row, int64_t n, struct oj_error *err)
 {
     const struct oj_ring_set *set = q->set;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
     int64_t n_survivors, first_pair = w->n_pairs;
     int has_answers = oj_ring_layer_answers(&set->layer[0]) != NULL &&
                       !q->filter->is_needed && (q->accepted >> OJ_INSIDE & 1);
+    memset(w->n_pairs_of, 0, (size_t)n * sizeof *w->n_pairs_of);
+    w->n_candidates = 0;
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
@@ -868,21 +815,6 @@ static oj_status join_by_boxes(const struct point_query *q,
     OJ_TRY(flush_candidates(q, w, first_row, err));
     return has_answers ? merge_known(w, first_pair, n_survivors, n, err)
                        : OJ_OK;
-}
-
-/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
- * features of their pairs to w->feature, in the order of the rows, and sets
- * n_pairs_of of each.  With q->known these are the pairs that the rows' shared
- * lists, which are set, do not have. */
-static oj_status join_block(const struct point_query *q, struct point_worker *w,
-                            int64_t first_row, int64_t n, struct oj_error *err)
-{
-    memset(w->n_pairs_of, 0, (size_t)n * sizeof *w->n_pairs_of);
-    w->n_candidates = 0;
-    if (q->known == NULL)
-        return join_by_boxes(q, w, first_row, n, err);
-    OJ_TRY(join_known(q, w, first_row, n, err));
-    return flush_candidates(q, w, first_row, err);
 }
 
 static void free_worker(struct point_worker *w)
@@ -950,7 +882,6 @@ struct points_in_polygons_index
     const int32_t *tie_rank;
     const struct oj_flat *flat;
     struct oj_ring_cells cells;
-    struct oj_known_cells known;
     unsigned accepted;         /* bits 1 << enum oj_location */
     _Atomic uint8_t *solidity; /* [features] */
 
@@ -966,7 +897,6 @@ struct task
     int64_t first, n; /* in feature of the worker */
     int64_t assumed;  /* pairs before it, as its offsets have it */
     int64_t before;   /* pairs before it, in truth */
-    int64_t n_shared; /* pairs in shared lists */
     int32_t worker;
     int32_t n_matched;
 };
@@ -997,7 +927,6 @@ static void free_side(struct oj_index *wrapped)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
     oj_free((void *)self->solidity);
-    oj_known_cells_free(&self->known);
     oj_ring_cells_free(&self->cells);
 }
 
@@ -1025,36 +954,12 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
         oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
     if (!accepts_alike(self->accepted))
         OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
-    if (args->relation.share_lists && args->relation.any_order)
-        OJ_TRY(oj_known_cells_build(&self->known, &self->cells,
-                                    options->n_input,
-                                    (int)(self->accepted >> OJ_INSIDE & 1),
-                                    options->n_threads, options->cancel, err));
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes +=
-        oj_ring_cells_bytes(&self->cells) + oj_known_cells_bytes(&self->known);
+    stats->index_bytes += oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
 }
 
 /* --- rows ----------------------------------------------------------------- */
-
-/* What shared lists add to a block's rows. */
-static void count_shared(const struct points_in_polygons_batch *b,
-                         const struct point_worker *w, int64_t row, int64_t n,
-                         struct task *task)
-{
-    const struct oj_shared_lists *shared = b->out->shared;
-    const int32_t *list = b->out->list + row;
-    int64_t n_shared = 0, n_more = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        const int64_t *offset = shared->offset + list[i];
-        n_shared += offset[1] - offset[0];
-        n_more += w->n_pairs_of[i] == 0 && offset[1] > offset[0];
-    }
-    task->n_shared += n_shared;
-    task->n_matched += (int32_t)n_more;
-}
 
 /* Offsets of a block's rows, and their order. */
 static oj_status finish_rows(const struct points_in_polygons_index *self,
@@ -1102,8 +1007,6 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
         OJ_TRY(join_block(&b->query, w, row, n, err));
         OJ_TRY(finish_rows(b->self, w, n, task->assumed + first - task->first,
                            first, b->out->offset + row + 1, task, err));
-        if (b->query.known != NULL)
-            count_shared(b, w, row, n, task);
         OJ_TRY(check_bound(b, w->n_pairs - first, err));
     }
     task->n = w->n_pairs - task->first;
@@ -1174,16 +1077,6 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
         stats->refine_s += seconds;
 }
 
-static oj_status share_lists(struct points_in_polygons_batch *b, int64_t n_rows,
-                             struct oj_error *err)
-{
-    struct oj_matches *out = b->out;
-    OJ_ROOM(out->list, 0, n_rows, out->cap_list, err);
-    out->shared = &b->self->known.lists;
-    b->query.list = out->list;
-    return OJ_OK;
-}
-
 static oj_status join_batch(struct points_in_polygons_batch *b,
                             struct oj_stats *stats, struct oj_error *err)
 {
@@ -1192,12 +1085,10 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     int n_threads = self->options.n_threads;
     int64_t n_rows = b->input->n_features;
     int64_t n_tasks = (n_rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
-    int64_t n_pairs = 0, n_shared = 0, n_matched = 0;
+    int64_t n_pairs = 0, n_matched = 0;
     double start = oj_clock_seconds();
     oj_status status;
     OJ_TRY(oj_matches_reserve(out, n_rows, 0, 1, err));
-    if (b->query.known != NULL)
-        OJ_TRY(share_lists(b, n_rows, err));
     OJ_ROOM(self->task, 0, n_tasks, self->cap_tasks, err);
     out->offset[0] = 0;
     for (int t = 0; t < n_threads; t++)
@@ -1216,15 +1107,12 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     {
         self->task[i].before = n_pairs;
         n_pairs += self->task[i].n;
-        n_shared += self->task[i].n_shared;
         n_matched += self->task[i].n_matched;
     }
     /* the offsets keep their memory: there is room for them */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
-    if (b->query.known != NULL)
-        out->shared = &self->known.lists;
     oj_parallel_for(n_threads, n_tasks, place_task, b);
-    out->n_pairs = n_pairs + n_shared;
+    out->n_pairs = n_pairs;
     out->n_matched = n_matched;
     return OJ_OK;
 }
@@ -1256,8 +1144,6 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     }
     OJ_TRY(oj_ring_cells_expect(&self->cells, input->n_features, err));
     b.query.cells = &self->cells;
-    if (self->known.nx > 0 && !b.filter.is_needed)
-        b.query.known = &self->known;
     b.query.set = &self->cells.set[self->cells.n_sets - 1];
     b.query.input = input;
     b.query.filter = &b.filter;

@@ -642,6 +642,10 @@ static oj_status build_set(struct oj_ring_cells *cells, const int32_t *ring,
 #define MANY_POINTS 8
 #define LARGE 256
 
+/* A grid has a cell for each point of a ring then, but no more than this, or
+ * what rings of many vertices have anyway. */
+#define MOST_PAID 4096.0
+
 #define LARGE_AT_ONCE 256
 
 static void measure_large(int64_t first, int64_t end, void *user)
@@ -691,6 +695,12 @@ static int walks_before(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
+/* At least so many cells, of which points pay for. */
+static double cells_of_grid(const struct oj_ring_cells *cells)
+{
+    return fmin((double)cells->n_points / (double)cells->n_rings, MOST_PAID);
+}
+
 /* One thread builds; the others walk the ring until the grid is ready, so none
  * waits for another. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
@@ -710,10 +720,10 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
     if (n_asked < walks_before(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
-    status =
-        oj_edge_grid_of_ring(&late->grid, cells->flat->x + ring->first_vertex,
-                             cells->flat->y + ring->first_vertex,
-                             ring->n_vertices, &late->extent, err);
+    status = oj_edge_grid_of_ring(
+        &late->grid, cells->flat->x + ring->first_vertex,
+        cells->flat->y + ring->first_vertex, ring->n_vertices, &late->extent,
+        cells_of_grid(cells), err);
     if (status != OJ_OK)
     {
         atomic_store(&late->is_taken, 0); /* another batch may try again */

@@ -2,7 +2,7 @@
 #ifndef CUDA_BOX_REDUCE_CUH
 #define CUDA_BOX_REDUCE_CUH
 
-#include "cuda_work.cuh"
+#include "cuda_stream_work.cuh"
 
 /** The box of all lanes of a warp. */
 static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)

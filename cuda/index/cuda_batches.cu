@@ -1,7 +1,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
 #include "../device/cuda_worker_status.h"
-#include "../device/oj_streamed.h"
+#include "../device/oj_uncached_store.h"
 #include "cuda_index.h"
 #include "cuda_listing.cuh"
 
@@ -190,7 +190,7 @@ struct pairs_place
     double *measure;   /**< of the next pair */
     int64_t at;        /**< pairs before that one, all in all */
     int64_t n_matched; /**< rows that had pairs; counted on */
-    int streams;       /**< 1: past the caches (oj_streamed.h) */
+    int streams;       /**< 1: past the caches (oj_uncached_store.h) */
 };
 
 /* A thread writes so many counts one after another to the host. */
@@ -449,7 +449,7 @@ struct cuda_join_batch
     struct oj_matches *out;
     int64_t most_pairs; /* 0: any number */
     int lists, leaves_ties, in_pinned, out_pinned;
-    int streams; /* 1: results are larger than caches (oj_streamed.h) */
+    int streams; /* 1: results are larger than caches (oj_uncached_store.h) */
     int64_t chunk_rows, n_chunks;
     int n_workers;
     int64_t most_kept; /* pairs that stay on the devices until all are there */

@@ -1,6 +1,6 @@
 #include "cuda_family.h"
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 
 #include "../../flatten/base/oj_array.h"
 

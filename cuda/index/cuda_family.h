@@ -5,7 +5,7 @@
 #define CUDA_FAMILY_H
 
 #include "../device/oj_cuda.h"
-#include "oj_pair_rule.h"
+#include "oj_pair_conditions.h"
 
 struct oj_cuda_family;
 struct oj_gpu_index;    /* cuda_index.h */

@@ -1,7 +1,7 @@
 #include "cuda_listing.cuh"
 
 #include "../device/cuda_offsets.cuh"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 
 #include <cub/device/device_segmented_sort.cuh>
 

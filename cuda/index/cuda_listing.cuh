@@ -2,7 +2,7 @@
 #ifndef CUDA_LISTING_CUH
 #define CUDA_LISTING_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_family.h"
 
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,

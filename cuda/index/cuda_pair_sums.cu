@@ -1,7 +1,7 @@
 #include "cuda_pair_sums.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
 
 #include <string.h>

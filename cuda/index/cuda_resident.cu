@@ -3,7 +3,7 @@
 #include "cuda_resident.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_listing.cuh"
 
 /* The caller's current device is as it was at the end. */

@@ -5,7 +5,7 @@
 #define CUDA_ROW_SHARES_CUH
 
 #include "../device/cuda_copy.h"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
 
 /** Pairs of some rows in a row, on the host. Owner. */

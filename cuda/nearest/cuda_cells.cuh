@@ -13,7 +13,7 @@
 #ifndef CUDA_CELLS_CUH
 #define CUDA_CELLS_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 
 #include "cuda_near_cell_split.cuh"
 

@@ -12,7 +12,7 @@
 
 #include "../../algs/kernels/oj_segment.h"
 #include "../device/oj_segment_layout.h"
-#include "../index/oj_pair_rule.h"
+#include "../index/oj_pair_conditions.h"
 #include "../tree/oj_tree.h"
 
 /** The join side. Borrows everything. */

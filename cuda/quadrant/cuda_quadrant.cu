@@ -13,7 +13,7 @@
 #include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_offsets.cuh"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 
 #include "../../algs/kernels/oj_quadrant.h"
 #include "../../flatten/base/oj_array.h"

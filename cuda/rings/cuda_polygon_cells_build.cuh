@@ -9,7 +9,7 @@
 #ifndef CUDA_POLYGON_CELLS_BUILD_CUH
 #define CUDA_POLYGON_CELLS_BUILD_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_ring_cells.h"
 #include "oj_small_polygons.h"
 

@@ -1,4 +1,4 @@
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_meet.h"
 
 /* Level by level: a list of (row, node), each of which becomes the children

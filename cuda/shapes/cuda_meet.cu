@@ -1,4 +1,4 @@
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "../index/cuda_pace.h"
 #include "cuda_meet.h"
 

@@ -7,7 +7,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../device/cuda_copy.h"
 #include "../device/cuda_host_threads.h"
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "../device/cuda_worker_status.h"
 #include "../index/cuda_index.h"
 #include "cuda_meet.h"

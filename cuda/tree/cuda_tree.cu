@@ -1,4 +1,4 @@
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "cuda_tree.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef OJ_TREE_JOIN_H
 #define OJ_TREE_JOIN_H
 
-#include "../index/oj_pair_rule.h"
+#include "../index/oj_pair_conditions.h"
 #include "oj_tree_rings.h"
 
 /** The join side. Borrows everything. */

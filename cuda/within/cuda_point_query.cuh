@@ -4,7 +4,7 @@
 #ifndef CUDA_POINT_QUERY_CUH
 #define CUDA_POINT_QUERY_CUH
 
-#include "../device/cuda_work.cuh"
+#include "../device/cuda_stream_work.cuh"
 #include "../index/cuda_family.h"
 #include "../rings/cuda_ring_cells.h"
 

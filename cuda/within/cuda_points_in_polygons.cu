@@ -1,4 +1,4 @@
-#include "../../algs/relation/oj_point_rule.h"
+#include "../../algs/relation/oj_points_in_polygons.h"
 #include "../index/cuda_listing.cuh"
 #include "../index/cuda_pair_sums_add.cuh"
 #include "cuda_point_query.cuh"

@@ -104,8 +104,7 @@ struct oj_aggregation
 
     /* The join layer, streamed past n_input rows. */
     int64_t n_input;
-    const struct oj_shared_lists *shared; /* list l: a row after the input's */
-    struct oj_aggregates *sums;           /* without pairs; NULL: none */
+    struct oj_aggregates *sums; /* without pairs; NULL: none */
     struct values summed;
 };
 
@@ -534,11 +533,6 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
     return oj_aggregates_take_sums(a->state);
 }
 
-int oj_aggregation_can_merge(const struct oj_aggregation *a)
-{
-    return oj_aggregates_can_merge(a->state);
-}
-
 /* ---- dates and times as bytes ------------------------------------------- */
 
 /* Milliseconds in UTC first, which are the order; then what it takes to get
@@ -751,7 +745,6 @@ oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
 {
     oj_aggregates_close(a->sums);
     a->sums = NULL;
-    a->shared = NULL;
     a->n_input = n_rows;
     return oj_aggregates_start(a->state, n_rows, err);
 }
@@ -788,29 +781,13 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
     return flush_block(a, err);
 }
 
-/* What came by shared lists goes to the rows on them, and what was summed
- * without pairs to its rows. */
-static oj_status merge_shared(struct oj_aggregation *a, struct oj_error *err)
-{
-    const struct oj_shared_lists *shared = a->shared;
-    int64_t n_rows = a->n_input;
-    for (int64_t l = 1; shared != NULL && l < shared->n; l++)
-    {
-        for (int64_t i = shared->offset[l]; i < shared->offset[l + 1]; i++)
-            OJ_TRY(oj_aggregates_merge(a->state, shared->feature[i], a->state,
-                                       n_rows + l, err));
-    }
-    a->shared = NULL;
-    for (int64_t row = 0; a->sums != NULL && row < n_rows; row++)
-        OJ_TRY(oj_aggregates_merge(a->state, row, a->sums, row, err));
-    oj_aggregates_close(a->sums);
-    a->sums = NULL;
-    return OJ_OK;
-}
-
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    OJ_TRY(merge_shared(a, err));
+    /* what was summed without pairs goes to its rows */
+    if (a->sums != NULL)
+        OJ_TRY(oj_aggregates_merge(a->state, a->sums, err));
+    oj_aggregates_close(a->sums);
+    a->sums = NULL;
     return oj_aggregates_rewind(a->state, err);
 }
 
@@ -929,8 +906,7 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
  * pairs. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
-                           const struct oj_row_values *source,
-                           const int32_t *order, int64_t *n_pairs,
+                           const struct oj_row_values *source, int64_t *n_pairs,
                            struct oj_error *err)
 {
     if (!oj_aggregates_take_sums(a->state) ||
@@ -941,8 +917,8 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
         OJ_TRY(oj_aggregates_start(a->sums, a->n_input, err));
     }
-    OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features,
-                       order, &a->summed, err));
+    OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features, NULL,
+                       &a->summed, err));
     return oj_join_sum_pairs(join, part->flat, a->summed.column, a->sums,
                              n_pairs, err);
 }
@@ -950,12 +926,11 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
 oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
                               const struct oj_pipeline_part *part,
                               const struct oj_batch *batch,
-                              const int32_t *order, struct oj_matches *out,
-                              struct oj_error *err)
+                              struct oj_matches *out, struct oj_error *err)
 {
     const struct oj_row_values source = {NULL, batch->attributes};
     int64_t n = part->flat->n_features, n_pairs = 0;
-    oj_status status = sum_pairs(a, join, part, &source, order, &n_pairs, err);
+    oj_status status = sum_pairs(a, join, part, &source, &n_pairs, err);
     if (status == OJ_ERR_UNSUPPORTED)
         return oj_join_batch(join, part->flat, out, err);
     OJ_TRY(status);
@@ -968,26 +943,17 @@ oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
 oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
                                       const struct oj_pipeline_part *part,
                                       const struct oj_batch *batch,
-                                      const int32_t *order,
                                       const struct oj_matches *matches,
                                       struct oj_error *err)
 {
     const struct oj_row_values source = {NULL, batch->attributes};
-    if (matches->shared == NULL && matches->n_entries == 0)
+    if (matches->n_entries == 0)
         return OJ_OK;
-    if (matches->shared != NULL)
-    {
-        a->shared = matches->shared;
-        OJ_TRY(oj_aggregates_extend(a->state, a->n_input + a->shared->n, err));
-    }
     start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
-        int64_t at = part->first_row + i, end = oj_matches_end(matches, i);
-        int32_t feature = order != NULL ? order[at] : (int32_t)at;
-        if (matches->shared != NULL && matches->list[i] > 0)
-            OJ_TRY(
-                put_pair(a, a->n_input + matches->list[i], feature, 1.0, err));
+        int64_t end = oj_matches_end(matches, i);
+        int32_t feature = (int32_t)(part->first_row + i);
         for (int64_t p = oj_matches_first(matches, i); p < end; p++)
             OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
     }

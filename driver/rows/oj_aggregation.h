@@ -41,9 +41,6 @@ int oj_aggregation_needs_overlap(const struct oj_aggregation *aggregation);
  *  sum the values of features instead of giving pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
-/** 1 when rows can be merged: the join may give shared lists. */
-int oj_aggregation_can_merge(const struct oj_aggregation *aggregation);
-
 /** Forgets all pairs; there will be n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
@@ -95,18 +92,19 @@ int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 /** As oj_join_batch() of the exchanged join, for a part of a batch of the join
  *  layer with its fields.  Pairs that the join can sum are none of the answer,
  *  but in its number.  After oj_aggregation_start(); on one thread, on which
- *  pairs are not added.
- *  order  places in the batch of the part's points, or NULL: as they are */
-OJ_MUST_USE oj_status oj_aggregation_join(
-    struct oj_aggregation *aggregation, struct oj_join *join,
-    const struct oj_pipeline_part *part, const struct oj_batch *batch,
-    const int32_t *order, struct oj_matches *out, struct oj_error *err);
+ *  pairs are not added. */
+OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
+                                          struct oj_join *join,
+                                          const struct oj_pipeline_part *part,
+                                          const struct oj_batch *batch,
+                                          struct oj_matches *out,
+                                          struct oj_error *err);
 
 /** Adds the pairs of such an answer. */
 OJ_MUST_USE oj_status oj_aggregation_add_streamed(
     struct oj_aggregation *aggregation, const struct oj_pipeline_part *part,
-    const struct oj_batch *batch, const int32_t *order,
-    const struct oj_matches *matches, struct oj_error *err);
+    const struct oj_batch *batch, const struct oj_matches *matches,
+    struct oj_error *err);
 
 /** Input rows first to first + n - 1, as oj_aggregation_answer() gives them.
  *  Who takes them calls oj_aggregation_set_first_row(first) before values are

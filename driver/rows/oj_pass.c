@@ -15,10 +15,6 @@
 /* Of the progress bar, what streaming the join layer takes. */
 #define STREAM_SHARE 0.9
 
-/* Vertices of a held layer that stays in a processor's cache, whatever the
- * order of the points that ask for them. */
-#define MOST_CACHED 16384
-
 /* ---- on whose thread we are --------------------------------------------- */
 
 /* Messages of the calling thread go to pass->messages from now on, where the
@@ -109,7 +105,6 @@ static void end_reading(struct oj_pass *pass)
     {
         oj_batch_free(&pass->batches[i]);
         oj_side_work_free(&pass->batch_work[i]);
-        oj_point_order_free(&pass->order[i]);
     }
     oj_layer_reader_close(pass->reader);
     pass->reader = NULL;
@@ -427,14 +422,6 @@ static int is_streamed(const struct oj_pass *pass)
     return pass->streams != OJ_STREAMS_INPUT;
 }
 
-/* Of a part of the join layer, in the order of its points; NULL: as read. */
-static const int32_t *order_of(const struct oj_pass *pass,
-                               const struct oj_pipeline_part *part)
-{
-    const struct oj_point_order *order = &pass->order[part->slot];
-    return order->n > 0 ? order->row : NULL;
-}
-
 /* Runs on the join thread. */
 static oj_status join_part(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
@@ -450,8 +437,7 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
     {
         case OJ_STREAMS_JOIN:
             return oj_aggregation_join(aggregation, job->join_side->engine,
-                                       part, batch, order_of(pass, part), out,
-                                       err);
+                                       part, batch, out, err);
         case OJ_STREAMS_AS_READ:
             if (first + n > input->n_features ||
                 memcmp(part->flat->fid, input->fid + first,
@@ -494,8 +480,7 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
     OJ_TRY(oj_job_read_side(job, 0, 1, input, NULL, err));
     n_join = oj_source_count(&job->join, -1);
     exchanged.any_order = 1;
-    exchanged.share_lists = oj_aggregation_can_merge(aggregation);
-    options.n_input = options.n_expected = n_join > 0 ? n_join : 0;
+    options.n_expected = n_join > 0 ? n_join : 0;
     OJ_TRY(oj_join_open(&input->flat, &exchanged, job->command->backend,
                         &options, &job->join_side->engine, err));
     return oj_aggregation_start(aggregation, input->flat.n_features, err);
@@ -507,9 +492,8 @@ static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
                            struct oj_error *err)
 {
     struct oj_pass *pass = user;
-    return oj_aggregation_add_streamed(pass->rows.aggregation, part,
-                                       &pass->batches[part->slot],
-                                       order_of(pass, part), matches, err);
+    return oj_aggregation_add_streamed(
+        pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
 }
 
 static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
@@ -700,11 +684,8 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
     flat->n_features = batch->n_rows;
     if (batch->n_rows == 0 || pass->streams == OJ_STREAMS_AS_READ)
         return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, is_join, 0, batch,
-                            &pass->batch_work[slot], flat, err));
-    return is_join && pass->held_input.flat.n_vertices > MOST_CACHED
-               ? oj_point_order_apply(&pass->order[slot], flat, err)
-               : OJ_OK;
+    return oj_job_make_flat(&pass->job, is_join, 0, batch,
+                            &pass->batch_work[slot], flat, err);
 }
 
 /* What the calling thread gives to those of the pipeline. */

@@ -11,7 +11,6 @@
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
 
-#include "../../algs/base/oj_point_order.h"
 #include "../job/oj_job.h"
 #include "oj_choice.h"
 #include "oj_rows.h"
@@ -115,7 +114,6 @@ struct oj_pass
     /* The join layer, streamed past the input layer. */
     struct oj_join_side held_input; /**< all of it, but for its engine, which is
                                          the job's */
-    struct oj_point_order order[OJ_PIPELINE_SLOTS]; /**< of join features */
     double join_s; /**< of all that was done with join features */
 };
 

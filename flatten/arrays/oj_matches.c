@@ -30,7 +30,6 @@ oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
     }
     m->scattered = 0;
     m->n_tied = 0;
-    m->shared = NULL;
     m->n_rows = n_rows;
     m->n_entries = n_entries;
     m->n_pairs = m->n_matched = m->n_undecided = 0;
@@ -62,7 +61,6 @@ void oj_matches_free(struct oj_matches *m)
     oj_free(m->measure);
     oj_free(m->tied_row);
     oj_free(m->tied_offset);
-    oj_free(m->list);
     oj_free(m->undecided);
     oj_free(m->undecided_join);
     memset(m, 0, sizeof *m);

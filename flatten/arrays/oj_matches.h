@@ -17,9 +17,6 @@
  *  offset[2 i] <= p < offset[2 i + 1], anywhere in the arrays; entries between
  *  lists mean nothing, so n_entries may be more than n_pairs.
  *  oj_matches_first() and oj_matches_end() read all forms of rows.
- *
- *  Shared lists, only for a relation with share_lists: rows that have the same
- *  join features share one list of them; a row's other pairs are in its own.
  */
 #ifndef OJ_MATCHES_H
 #define OJ_MATCHES_H
@@ -32,15 +29,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Join features, list by list: list l has feature[offset[l]] ..
- *  feature[offset[l + 1] - 1].  A view. */
-struct oj_shared_lists
-{
-    int64_t n;
-    const int64_t *offset;  /**< [n + 1] */
-    const int32_t *feature; /**< ordinals in the join layer */
-};
 
 /** In join_row, of the first row that is listed apart; less by one for each
  *  that follows. */
@@ -65,12 +53,6 @@ struct oj_matches
     int64_t *tied_row;    /**< [n_tied] ascending */
     int64_t *tied_offset; /**< [n_tied + 1] into the entries */
 
-    /** NULL, or: row i has the pairs of shared list list[i] too. They count in
-     *  n_pairs and n_matched, not in n_entries.  The engine's, the same for all
-     *  batches and until it is closed. */
-    const struct oj_shared_lists *shared;
-    int32_t *list; /**< [n_rows] */
-
     /** What the backend could not decide (GEOS raised): input row undecided[i]
      *  with join feature undecided_join[i], or all of the row where that is -1
      *  (nearest: a feature that cannot be measured may move the others), and
@@ -80,7 +62,6 @@ struct oj_matches
     int64_t *undecided;
     int32_t *undecided_join;
 
-    int64_t cap_list;
     int64_t cap_offset, cap_join_row, cap_measure;
     int64_t cap_tied_row, cap_tied_offset;
     int64_t cap_undecided, cap_undecided_join;

@@ -113,7 +113,6 @@ struct summing
     struct oj_aggregates *aggregates;
     struct oj_aggregates *sums;
     struct oj_matches matches;
-    const struct oj_shared_lists *shared;
     double index_s, join_s, add_s;
     int64_t n_unmade;
 };
@@ -137,21 +136,10 @@ static oj_status add_pairs(struct summing *s,
     static int32_t at[BLOCK_PAIRS];
     struct oj_aggregate_pairs pairs = {.row = row, .at = at, .columns = column};
     const struct oj_matches *m = &s->matches;
-    const int64_t n_features = s->join_side->n_features;
-    s->shared = m->shared;
-    if (m->shared != NULL)
-        OJ_TRY(oj_aggregates_extend(s->aggregates, n_features + m->shared->n,
-                                    err));
     for (int64_t i = 0; i < m->n_rows; i++)
     {
         const int64_t end = oj_matches_end(m, i);
         int64_t p = oj_matches_first(m, i);
-        const int32_t list = m->shared != NULL ? m->list[i] : 0;
-        if (list > 0)
-        {
-            row[pairs.n] = n_features + list;
-            at[pairs.n++] = (int32_t)i;
-        }
         for (;;)
         {
             if (pairs.n == BLOCK_PAIRS)
@@ -166,22 +154,6 @@ static oj_status add_pairs(struct summing *s,
         }
     }
     return oj_aggregates_add(s->aggregates, &pairs, err);
-}
-
-/* What came by shared lists goes to the features on them. */
-static oj_status merge_lists(struct summing *s, struct oj_error *err)
-{
-    const int64_t n_features = s->join_side->n_features;
-    for (int64_t l = 1; s->shared != NULL && l < s->shared->n; l++)
-    {
-        for (int64_t i = s->shared->offset[l]; i < s->shared->offset[l + 1];
-             i++)
-            OJ_TRY(oj_aggregates_merge(s->aggregates, s->shared->feature[i],
-                                       s->aggregates, n_features + l, err));
-    }
-    for (int64_t f = 0; f < n_features; f++)
-        OJ_TRY(oj_aggregates_merge(s->aggregates, f, s->sums, f, err));
-    return OJ_OK;
 }
 
 static oj_status sum_batch(struct summing *s, const struct oj_flat *rows,
@@ -219,7 +191,6 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
     double start = now_s();
     oj_status status;
     relation.any_order = 1;
-    relation.share_lists = 1;
     OJ_TRY(oj_join_open(s->join_side, &relation, how->backend, how->options,
                         &s->join, err));
     s->index_s = now_s() - start;
@@ -240,7 +211,7 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
     }
     oj_flat_slice_free(&rows);
     start = now_s();
-    OJ_TRY(merge_lists(s, err));
+    OJ_TRY(oj_aggregates_merge(s->aggregates, s->sums, err));
     s->add_s += now_s() - start;
     s->n_unmade = oj_join_stats(s->join)->n_pairs_unmade;
     return OJ_OK;

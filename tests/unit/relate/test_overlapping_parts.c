@@ -310,7 +310,6 @@ TEST(joins)
         LAYER join_buf = {0}, input_buf = {0};
         MATCHES out = {0};
         struct oj_options options = {.n_threads = 1 + pick(3),
-                                     .n_input = pick(2) ? 1000000 : 0,
                                      .input_kinds =
                                          one_in(3) ? OJ_PART_POLYGON : 0};
         struct oj_relation relation = oj_relation_default();
@@ -331,7 +330,6 @@ TEST(joins)
             join.on_class = input.on_class = class_of;
         relation.op = ops[pick(4)];
         relation.any_order = pick(2);
-        relation.share_lists = relation.any_order && pick(2);
         t.truth = truth = oj_calloc(n * n_rows, 1);
         for (int64_t p = 0; p < n * (n_rows - 1); p++)
             truth[p] = plain_counts(&relation, &input, p / n, &join, p % n) &&

@@ -1,6 +1,6 @@
 /** Joins of points with polygons that ask only where each point is. */
-#ifndef OJ_POINT_RULE_H
-#define OJ_POINT_RULE_H
+#ifndef OJ_POINTS_IN_POLYGONS_H
+#define OJ_POINTS_IN_POLYGONS_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../kernels/oj_ring.h"

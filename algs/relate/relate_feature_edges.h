@@ -12,8 +12,8 @@
  *  feature of which it is known that no two edges cross or run along each other
  *  (is_nice), since that comes to the same there.
  */
-#ifndef RELATE_FIGURE_H
-#define RELATE_FIGURE_H
+#ifndef RELATE_FEATURE_EDGES_H
+#define RELATE_FEATURE_EDGES_H
 
 #include "../relation/oj_matrix.h"
 #include "../shapes/cpu_shapes.h"

@@ -1,4 +1,4 @@
-#include "relate_figure.h"
+#include "relate_feature_edges.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_lane_loops.h"

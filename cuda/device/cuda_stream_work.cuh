@@ -1,7 +1,7 @@
 /** A piece of work on a stream of a device: memory that goes back at its end
  *  whatever failed, calls of CUB, and kernels. */
-#ifndef CUDA_WORK_CUH
-#define CUDA_WORK_CUH
+#ifndef CUDA_STREAM_WORK_CUH
+#define CUDA_STREAM_WORK_CUH
 
 #include "cuda_stage.h"
 

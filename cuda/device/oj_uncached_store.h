@@ -1,8 +1,8 @@
 /** Stores of the host that go past its caches: of results larger than these, so
  *  that no line is read before it is written, and none is pushed out.
  */
-#ifndef OJ_STREAMED_H
-#define OJ_STREAMED_H
+#ifndef OJ_UNCACHED_STORE_H
+#define OJ_UNCACHED_STORE_H
 
 #include <stdint.h>
 #include <string.h>

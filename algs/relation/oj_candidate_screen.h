@@ -4,8 +4,8 @@
  *  rows of a batch --screen--> pairs whose boxes pass, less those that are
  *  surely none --engine--> pairs
  */
-#ifndef OJ_SCREEN_H
-#define OJ_SCREEN_H
+#ifndef OJ_CANDIDATE_SCREEN_H
+#define OJ_CANDIDATE_SCREEN_H
 
 #include "../../flatten/arrays/oj_flat.h"
 

@@ -2,8 +2,8 @@
  *  and coordinates: the conditions of oj_pairs.h where the two sides are
  *  columns.  Join features go by their rank in tie order.
  */
-#ifndef OJ_PAIR_RULE_H
-#define OJ_PAIR_RULE_H
+#ifndef OJ_PAIR_CONDITIONS_H
+#define OJ_PAIR_CONDITIONS_H
 
 #include "../../algs/kernels/oj_kernel.h"
 
