@@ -389,7 +389,6 @@ print(len(index.pairs(xy[:10], "nearest", k=1000)))
     assert words[2] == "10000", run
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork()")
 @pytest.mark.skipif(
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with the GIL"
 )
@@ -398,6 +397,7 @@ def test_the_gil_stays_off():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork()")
 def test_after_fork():
     index = ogrjoin.Index(CENTRE)
     before = index.pairs((X, Y), "nearest")
