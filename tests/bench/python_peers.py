@@ -384,6 +384,7 @@ def arrays(folder, library):
 
 INTERRUPT = """
 import numpy as np, ogrjoin, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not what a shell's "&" left
 xy = np.random.default_rng(1).random((10_000_000, 2))
 index = ogrjoin.Index(xy[:100000], threads=1)
 index.pairs(xy[:1], "nearest", k=50)

@@ -360,6 +360,7 @@ def test_others_run_meanwhile():
 def test_interrupt():
     code = """
 import numpy as np, ogrjoin, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not what a shell's "&" left
 xy = np.random.default_rng(1).random((200000, 2))
 at = []
 def interrupt():
