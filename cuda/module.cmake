@@ -31,7 +31,9 @@ set(OJ_CUDA_SOURCES
   cuda/similar_text/cuda_text_side.cu
   cuda/similar_text/cuda_similar_text.cu
   cuda/similar_text/cuda_text_lists.cu
+  cuda/similar_shapes/cuda_shape_side.cu
   cuda/similar_shapes/cuda_similar_shapes.cu
+  cuda/similar_shapes/cuda_cut_points.cu
   cuda/similar_vectors/cuda_vector_side.cu
   cuda/similar_vectors/cuda_similar_vectors.cu
   cuda/similar_vectors/cuda_zlists.cu

@@ -360,11 +360,8 @@ OJ_CLONES static int64_t plain_count(const struct oj_near_hood *hood,
     int64_t n = 0;
     for (int64_t i = 0; i < hood->n; i++)
     {
-        double dx = q.x - hood->x[i], dy = q.y - hood->y[i];
-        double d2 = dx * dx + dy * dy;
-        int32_t id = hood->id[i];
-        n += (d2 <= q.most2) & (d2 >= q.least2) & (id >= q.from) &
-             (id < q.end) & (id != q.except);
+        double d2;
+        n += oj_near_is_partner(&q, hood->x[i], hood->y[i], hood->id[i], &d2);
     }
     return n;
 }
@@ -378,13 +375,12 @@ OJ_CLONES static int64_t plain_collect(const struct oj_near_hood *hood,
     int64_t n = 0;
     for (int64_t i = 0; i < hood->n; i++)
     {
-        double dx = q.x - hood->x[i], dy = q.y - hood->y[i];
-        double d2 = dx * dx + dy * dy;
-        int32_t id = hood->id[i];
-        out_id[n] = id;
+        double d2;
+        int counts =
+            oj_near_is_partner(&q, hood->x[i], hood->y[i], hood->id[i], &d2);
+        out_id[n] = hood->id[i];
         out_d2[n] = d2;
-        n += (d2 <= q.most2) & (d2 >= q.least2) & (id >= q.from) &
-             (id < q.end) & (id != q.except);
+        n += counts;
     }
     return n;
 }

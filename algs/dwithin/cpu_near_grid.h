@@ -110,6 +110,16 @@ struct oj_near_query
                                     this one */
 };
 
+/** 1 when a point is a partner; *d2: the square of its distance. */
+static inline int oj_near_is_partner(const struct oj_near_query *q, double x,
+                                     double y, int32_t id, double *d2)
+{
+    double dx = q->x - x, dy = q->y - y;
+    *d2 = dx * dx + dy * dy;
+    return (*d2 <= q->most2) & (*d2 >= q->least2) & (id >= q->from) &
+           (id < q->end) & (id != q->except);
+}
+
 /** Two ways to do the same, one for processors that pick lanes. */
 struct oj_near_kernel
 {

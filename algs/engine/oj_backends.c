@@ -68,6 +68,9 @@ static const struct oj_backend backends[] = {
      "the papers' method for -distance hausdorff_points: the boxes' least and "
      "greatest distances, all vertices of what they leave, one thread",
      1, 0, OJ_NO_DEVICE, ONLY(oj_cut_points_engine)},
+    {"cuda_cut_points",
+     "the same on an NVIDIA GPU, with -ties first and -k up to 1024", 1, 0,
+     OJ_NO_DEVICE, ONLY(oj_cuda_cut_points_engine)},
     {"lists",
      "reference for similar texts, and the papers' method: inverted lists, all "
      "common tokens counted; for similar vectors: all pairs; one thread",

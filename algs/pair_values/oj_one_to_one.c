@@ -44,8 +44,7 @@ struct candidate
 
 enum
 {
-    LEAST_HELD = 1024,
-    PIECE = 4096 /* records that are read at once */
+    PIECE = 16384 /* records of a piece of memory, and that are read at once */
 };
 
 struct oj_one_to_one
@@ -55,8 +54,8 @@ struct oj_one_to_one
     int64_t n_rows;      /* so far */
 
     /* Records n_filed ... are held, those before are in the file. */
-    struct listed_pair *held;
-    int64_t n_held, cap_held, most_held;
+    struct listed_pair **held; /* [n_pieces][PIECE] */
+    int64_t n_held, n_pieces, cap_held, most_held;
     int64_t n_filed;
     struct oj_temporary_file file;
     const char *near;
@@ -73,11 +72,11 @@ oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
                              struct oj_error *err)
 {
     struct oj_one_to_one *choice;
-    int64_t most = most_held / (int64_t)sizeof *choice->held;
+    int64_t most = most_held / (int64_t)sizeof **choice->held;
     OJ_NEW_ZEROED(choice, 1, err);
     choice->n_join = n_join;
     choice->near = near;
-    choice->most_held = most > LEAST_HELD ? most : LEAST_HELD;
+    choice->most_held = most > PIECE ? most : PIECE;
     choice->taken = oj_calloc(n_join, sizeof *choice->taken);
     if (choice->taken == NULL)
     {
@@ -133,17 +132,30 @@ static int64_t join_of(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
+/* Of the piece that begins with record at of the held ones. */
+static int64_t held_in_piece(const struct oj_one_to_one *choice, int64_t at)
+{
+    return choice->n_held - at < PIECE ? choice->n_held - at : PIECE;
+}
+
 static oj_status file_held(struct oj_one_to_one *choice, struct oj_error *err)
 {
     if (!choice->file.is_open)
         OJ_TRY(
             oj_temporary_file_open(choice->near, "pairs", &choice->file, err));
-    OJ_TRY(oj_temporary_file_write(
-        &choice->file, choice->held,
-        choice->n_held * (int64_t)sizeof *choice->held, err));
+    for (int64_t at = 0; at < choice->n_held; at += PIECE)
+        OJ_TRY(oj_temporary_file_write(
+            &choice->file, choice->held[at / PIECE],
+            held_in_piece(choice, at) * (int64_t)sizeof **choice->held, err));
     choice->n_filed += choice->n_held;
     choice->n_held = 0;
     return OJ_OK;
+}
+
+static struct listed_pair *held_at(const struct oj_one_to_one *choice,
+                                   int64_t at)
+{
+    return &choice->held[at / PIECE][at % PIECE];
 }
 
 static oj_status put_record(struct oj_one_to_one *choice,
@@ -152,9 +164,14 @@ static oj_status put_record(struct oj_one_to_one *choice,
 {
     if (choice->n_held == choice->most_held)
         OJ_TRY(file_held(choice, err));
-    OJ_ROOM(choice->held, choice->n_held, choice->n_held + 1, choice->cap_held,
-            err);
-    choice->held[choice->n_held++] = *record;
+    if (choice->n_held == choice->n_pieces * PIECE)
+    {
+        int64_t n = choice->n_pieces;
+        OJ_ROOM(choice->held, n, n + 1, choice->cap_held, err);
+        OJ_NEW(choice->held[n], PIECE, err);
+        choice->n_pieces++;
+    }
+    *held_at(choice, choice->n_held++) = *record;
     return OJ_OK;
 }
 
@@ -173,7 +190,7 @@ static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
 {
     if (at < choice->n_filed)
         return read_filed(choice, at, record, 1, err);
-    *record = choice->held[at - choice->n_filed];
+    *record = *held_at(choice, at - choice->n_filed);
     return OJ_OK;
 }
 
@@ -337,22 +354,32 @@ static oj_status order_pairs(struct oj_one_to_one *choice, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
-                               struct oj_error *err)
+static void free_lists(struct oj_one_to_one *choice)
 {
-    int64_t label = 0;
-    choice->n_pairs = 0;
-    OJ_TRY(collect_filed(choice, &label, err));
-    OJ_TRY(take_over_records(choice, choice->held, choice->n_held,
-                             choice->n_filed, &label, err));
-    OJ_TRY(order_pairs(choice, err));
     oj_temporary_file_close(&choice->file);
+    for (int64_t i = 0; i < choice->n_pieces; i++)
+        oj_free(choice->held[i]);
     oj_free(choice->held);
     oj_free(choice->taken);
     oj_free(choice->candidate);
     choice->held = NULL;
     choice->taken = NULL;
     choice->candidate = NULL;
+    choice->n_pieces = 0;
+}
+
+oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
+                               struct oj_error *err)
+{
+    int64_t label = 0;
+    choice->n_pairs = 0;
+    OJ_TRY(collect_filed(choice, &label, err));
+    for (int64_t at = 0; at < choice->n_held; at += PIECE)
+        OJ_TRY(take_over_records(choice, choice->held[at / PIECE],
+                                 held_in_piece(choice, at),
+                                 choice->n_filed + at, &label, err));
+    OJ_TRY(order_pairs(choice, err));
+    free_lists(choice);
     return OJ_OK;
 }
 
@@ -392,10 +419,7 @@ void oj_one_to_one_close(struct oj_one_to_one *choice)
 {
     if (choice == NULL)
         return;
-    oj_temporary_file_close(&choice->file);
-    oj_free(choice->held);
-    oj_free(choice->taken);
-    oj_free(choice->candidate);
+    free_lists(choice);
     oj_free(choice->pair);
     oj_free(choice);
 }

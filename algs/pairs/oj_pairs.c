@@ -7,15 +7,20 @@
 static void fill_most_apart(const struct oj_text_condition *condition,
                             struct oj_pair_filter *filter)
 {
-    for (int a = 0; a < OJ_SHORT_TEXT; a++)
+    for (int a = 0; a <= OJ_LONG_TEXT; a++)
     {
-        for (int b = 0; b < OJ_SHORT_TEXT; b++)
+        filter->most_apart_short[a] = INT32_MAX;
+        for (int b = 0; b <= OJ_LONG_TEXT; b++)
         {
             int most = a < b ? a : b;
             int common =
                 most > 0 ? (int)oj_text_least_common(condition, a, b) : 1;
-            filter->most_apart[a][b] =
-                (int8_t)(common > most ? -1 : a + b - 2 * common);
+            int apart = common > most ? -1 : a + b - 2 * common;
+            if (a == OJ_LONG_TEXT || b == OJ_LONG_TEXT)
+                apart = INT32_MAX;
+            else if (b == 0 || apart > filter->most_apart_short[a])
+                filter->most_apart_short[a] = apart;
+            filter->most_apart[a][b] = apart;
         }
     }
 }
@@ -26,7 +31,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                               struct oj_pair_filter *out, struct oj_error *err)
 {
     int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
-    struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}};
+    struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}, {0}};
     if (input->n_features == 0 || join_side->n_features == 0)
     {
         *out = filter; /* no pairs; an empty layer may lack the arrays */
@@ -126,12 +131,11 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                              int64_t feature)
 {
     const struct oj_token_sets *a = f->input->texts, *b = f->join_side->texts;
-    int64_t n_a = a->size[row], n_b = b->size[feature];
     const uint64_t *s = a->bits[row].word, *t = b->bits[feature].word;
-    return n_a >= OJ_SHORT_TEXT || n_b >= OJ_SHORT_TEXT ||
-           __builtin_popcountll(s[0] ^ t[0]) +
-                   __builtin_popcountll(s[1] ^ t[1]) <=
-               f->most_apart[n_a][n_b];
+    return __builtin_popcountll(s[0] ^ t[0]) +
+               __builtin_popcountll(s[1] ^ t[1]) <=
+           f->most_apart[oj_text_class(a->size[row])]
+                        [oj_text_class(b->size[feature])];
 }
 
 /* Sizes and bits first, which are side by side: were all that they leave open

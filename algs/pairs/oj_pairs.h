@@ -14,7 +14,7 @@ extern "C" {
 
 enum
 {
-    OJ_SHORT_TEXT = 64 /* tokens, not so many */
+    OJ_LONG_TEXT = 64 /* tokens, or more */
 };
 
 /** The conditions of a join on a batch; borrows the two sides. */
@@ -24,8 +24,9 @@ struct oj_pair_filter
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
     /** Of the first condition on texts: bits in which similar sets of so many
-     *  tokens differ at most; -1: none are. */
-    int8_t most_apart[OJ_SHORT_TEXT][OJ_SHORT_TEXT];
+     *  tokens differ at most; -1: none are.  Bits do not tell of long ones. */
+    int32_t most_apart[OJ_LONG_TEXT + 1][OJ_LONG_TEXT + 1];
+    int32_t most_apart_short[OJ_LONG_TEXT + 1]; /**< from any that is short */
 };
 
 /** The filter of a batch. OJ_ERR_ARG when one side lacks what the other or the
@@ -46,15 +47,10 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
 
-/** Fetches what will first be asked of a feature. */
-static inline void oj_pair_filter_fetch(const struct oj_pair_filter *filter,
-                                        int64_t feature)
+/** Where most_apart has sets of so many tokens. */
+static inline int32_t oj_text_class(int32_t n_tokens)
 {
-    if (filter->relation->n_similar > 0)
-    {
-        __builtin_prefetch(&filter->join_side->texts[0].size[feature]);
-        __builtin_prefetch(&filter->join_side->texts[0].bits[feature]);
-    }
+    return n_tokens < OJ_LONG_TEXT ? n_tokens : OJ_LONG_TEXT;
 }
 
 /** The similarity of the texts of a condition of relation; both have tokens. */

@@ -138,5 +138,6 @@ extern const struct oj_engine oj_cuda_quadrant_engine;
 extern const struct oj_engine oj_cuda_lists_engine;
 extern const struct oj_engine oj_cuda_size_blocks_engine;
 extern const struct oj_engine oj_cuda_zlists_engine;
+extern const struct oj_engine oj_cuda_cut_points_engine;
 
 #endif

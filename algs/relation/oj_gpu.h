@@ -54,12 +54,13 @@ struct oj_gpu_pairs
     double *measure; /**< or NULL: none is measured; NaN without a row */
 };
 
-/** The papers' methods for similar texts and vectors. */
+/** The papers' methods for similar texts, vectors and trajectories. */
 enum oj_gpu_papers
 {
     OJ_GPU_LISTS,       /**< gSSJoin */
     OJ_GPU_SIZE_BLOCKS, /**< sf-gSSJoin */
     OJ_GPU_ZLISTS,      /**< LSS */
+    OJ_GPU_CUT_POINTS,  /**< Top-KaBT */
     OJ_N_GPU_PAPERS
 };
 

@@ -87,6 +87,7 @@ oj_status oj_similar_needs_make(const struct similar_index *self,
     out->size = size;
     out->first = n_classes;
     out->above = out->end = 0;
+    out->most_distance = -1;
     for (int64_t c = 0; c < n_classes; c++)
     {
         int64_t other = self->side.class_size[c];
@@ -95,6 +96,8 @@ oj_status oj_similar_needs_make(const struct similar_index *self,
         int fits = common <= most;
         out->common[c] = (int32_t)common;
         out->distance[c] = fits ? (int32_t)(size + other - 2 * common) : -1;
+        if (out->distance[c] > out->most_distance)
+            out->most_distance = out->distance[c];
         if (fits && c < out->first)
             out->first = c;
         if (fits)

@@ -16,8 +16,8 @@
 #define CPU_SIMILAR_H
 
 #include "../base/cpu_lane_loops.h"
+#include "../base/cpu_token_bitmaps.h"
 #include "../base/oj_radix.h"
-#include "cpu_token_bitmaps.h"
 #include "similar_rows.h"
 
 enum
@@ -83,6 +83,7 @@ struct similar_needs
     int64_t end;       /* and the first that is too large */
     int32_t *common;   /* [n_classes] tokens in common */
     int32_t *distance; /* [n_classes] bits that may differ; -1: no pair */
+    int32_t most_distance;
 };
 
 /* A pair that bits leave open, and the tokens in common that it needs. */

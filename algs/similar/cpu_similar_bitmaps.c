@@ -168,7 +168,8 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
           int64_t low, int64_t high, struct oj_error *err)
 {
     struct similar_worker *w = &t->b->worker[thread];
-    t->b->near(&t->planes, low, high - low, r->word, r->limit, w->near);
+    t->b->near(&t->planes, low, high - low, r->word, r->limit, INT32_MAX,
+               w->near);
     for (int64_t i = 0; i * OJ_PLANE_BLOCK < high - low; i++)
     {
         for (uint64_t near = w->near[i]; near != 0; near &= near - 1)

@@ -112,7 +112,7 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
         return OJ_OK;
     w->n_candidates += high - low;
     b->near(&list->planes, low, high - low, row->bits.word, needs->distance,
-            w->near);
+            needs->most_distance, w->near);
     for (int64_t i = 0; i * OJ_PLANE_BLOCK < high - low; i++)
     {
         for (uint64_t near = w->near[i]; near != 0; near &= near - 1)

@@ -1,4 +1,4 @@
-/** The papers' methods for similar texts and vectors on a GPU, as engines to
+/** The papers' methods for what is similar on a GPU, as engines to
  *  compare with: the module has them beside its own.  What they do not answer
  * is refused, so that their times are those of these methods and no other.
  *  Source: Ribeiro-Junior et al. 2016, 2017; Lieberman et al. 2008. */
@@ -28,7 +28,7 @@ static oj_status build_with(enum oj_gpu_papers method, struct oj_index *wrapped,
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
     struct cuda_lists_index *index = (void *)wrapped;
-    if (method != OJ_GPU_ZLISTS &&
+    if (method <= OJ_GPU_SIZE_BLOCKS &&
         (relation->op != OJ_OP_SIMILAR || relation->n_similar != 1 ||
          relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -60,6 +60,13 @@ static oj_status build_zlists(struct oj_index *index,
                               struct oj_stats *stats, struct oj_error *err)
 {
     return build_with(OJ_GPU_ZLISTS, index, args, stats, err);
+}
+
+static oj_status build_cut_points(struct oj_index *index,
+                                  const struct oj_index_args *args,
+                                  struct oj_stats *stats, struct oj_error *err)
+{
+    return build_with(OJ_GPU_CUT_POINTS, index, args, stats, err);
 }
 
 /* The module knows. */
@@ -112,3 +119,13 @@ const struct oj_engine oj_cuda_zlists_engine = {"cuda_zlists",
                                                 free_side,
                                                 NULL,
                                                 NULL};
+
+const struct oj_engine oj_cuda_cut_points_engine = {
+    "cuda_cut_points",
+    NULL,
+    sizeof(struct cuda_lists_index),
+    build_cut_points,
+    join_by_cuda_lists,
+    free_side,
+    NULL,
+    NULL};

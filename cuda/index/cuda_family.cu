@@ -7,17 +7,12 @@
 /* In the order they are asked: the special ones first; after the papers'
  * methods, which are in the order of enum oj_gpu_papers. */
 static const struct oj_cuda_family *const families[] = {
-    &oj_cuda_lists,
-    &oj_cuda_size_blocks,
-    &oj_cuda_zlists,
-    &oj_cuda_nearest,
-    &oj_cuda_points_in_polygons,
-    &oj_cuda_close_points,
-    &oj_cuda_point_pairs,
-    &oj_cuda_near_points,
-    &oj_cuda_tree_joins,
-    &oj_cuda_similar_text,
-    &oj_cuda_similar_shapes,
+    &oj_cuda_lists,           &oj_cuda_size_blocks,
+    &oj_cuda_zlists,          &oj_cuda_cut_points,
+    &oj_cuda_nearest,         &oj_cuda_points_in_polygons,
+    &oj_cuda_close_points,    &oj_cuda_point_pairs,
+    &oj_cuda_near_points,     &oj_cuda_tree_joins,
+    &oj_cuda_similar_text,    &oj_cuda_similar_shapes,
     &oj_cuda_similar_vectors,
 };
 

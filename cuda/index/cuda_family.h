@@ -169,6 +169,8 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 /** And for vectors and points; cuda_zlists.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
+/** And for trajectories; cuda_cut_points.cu */
+extern const struct oj_cuda_family oj_cuda_cut_points;
 /** nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;
 /** Similar vectors; cuda_similar_vectors.cu */
@@ -180,7 +182,7 @@ extern const struct oj_cuda_family oj_cuda_near_segments;
 
 enum
 {
-    OJ_CUDA_MOST_FAMILIES = 12
+    OJ_CUDA_MOST_FAMILIES = 13
 };
 
 /** Families of the papers, bit by bit. */

@@ -12,8 +12,6 @@
  * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
  * breaking (Taha and Hanbury 2015); ours. */
 #include "../../algs/kernels/oj_square_limit.h"
-#include "../../flatten/base/oj_array.h"
-#include "../index/cuda_row_shares.cuh"
 #include "cuda_shape_pair.cuh"
 
 enum
@@ -24,33 +22,23 @@ enum
     STEP_BITS = 6,
     FIRST_ROUND = 64,
     MOST_CANDIDATES = 2 * BLOCK,
-    BLOCKS_OF_PROCESSOR = 4,
-    N_SIDES = 9
+    BLOCKS_OF_PROCESSOR = 4
 };
 
-/* Between two looks at the cancel flag. */
+/* Rows between two looks at the cancel flag, some more for the last ones. */
 static const int64_t rows_at_once = 2048;
-
-/* A side, and what decides of its pairs. */
-struct cuda_shapes
-{
-    struct oj_cuda_shape_side side;
-    int64_t most_vertices; /* of a feature */
-    struct oj_cuda_columns columns;
-    const double *max_distance;
-};
 
 struct cuda_shapes_index
 {
     struct oj_cuda_index base;
-    struct cuda_shapes of;
+    struct oj_cuda_shapes of;
     const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows against the join side. */
 struct cuda_shape_pairs
 {
-    struct cuda_shapes rows, features;
+    struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
     enum oj_distance_kind kind;
     double max_distance, min_distance;
@@ -67,180 +55,6 @@ struct cuda_shape_pairs
     int64_t most_leash;
     struct oj_cuda_found found;
 };
-
-/* --- a side --------------------------------------------------------------- */
-
-static int is_of_segments(enum oj_distance_kind kind)
-{
-    return kind != OJ_DISTANCE_HAUSDORFF_POINTS && kind != OJ_DISTANCE_FRECHET;
-}
-
-/* Arrays of a side on the host. Owner. */
-struct shape_arrays
-{
-    int64_t n_blocks, cap_block;
-    int64_t *vertex, *block_offset;
-    int32_t *n_vertices;
-    struct oj_cuda_shape_block *block;
-};
-
-/* Blocks of a run of vertices. */
-static oj_status add_run(struct shape_arrays *to, int64_t first, int64_t end,
-                         int of_segments, struct oj_error *err)
-{
-    int64_t n = end - first - of_segments;
-    for (int64_t i = 0; i == 0 || i < n; i += WARP)
-    {
-        struct oj_cuda_shape_block block = {first + i, WARP, 0};
-        if (n - i < WARP)
-            block.n = (int32_t)(n - i);
-        OJ_ROOM(to->block, to->n_blocks, to->n_blocks + 1, to->cap_block, err);
-        to->block[to->n_blocks++] = block;
-    }
-    return OJ_OK;
-}
-
-/* Vertices count from base. */
-static oj_status add_feature(struct shape_arrays *to,
-                             const struct oj_flat *flat, int64_t feature,
-                             int64_t base, int of_segments,
-                             struct oj_error *err)
-{
-    int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
-    if (first == end)
-        return OJ_OK;
-    if (!of_segments || oj_flat_is_points(flat))
-        return add_run(to, first - base, end - base, of_segments, err);
-    for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
-         ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
-        OJ_TRY(add_run(to, flat->vertex_offset[ring] - base,
-                       flat->vertex_offset[ring + 1] - base, of_segments, err));
-    return OJ_OK;
-}
-
-static oj_status make_arrays(struct shape_arrays *to,
-                             const struct oj_flat *flat, int64_t first,
-                             int64_t n, int of_segments, int64_t *base,
-                             int64_t *n_vertices, struct cuda_shapes *out,
-                             struct oj_error *err)
-{
-    int64_t v, end = 0;
-    oj_flat_vertices(flat, first, base, &end);
-    to->vertex = (int64_t *)oj_malloc(n, sizeof *to->vertex);
-    to->n_vertices = (int32_t *)oj_malloc(n, sizeof *to->n_vertices);
-    to->block_offset = (int64_t *)oj_malloc(n + 1, sizeof *to->block_offset);
-    if (to->vertex == NULL || to->n_vertices == NULL ||
-        to->block_offset == NULL)
-        return oj_fail_nomem(err, 3 * n, sizeof *to->vertex);
-    for (int64_t i = 0; i < n; i++)
-    {
-        oj_flat_vertices(flat, first + i, &v, &end);
-        if (end - v > INT32_MAX)
-            return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                           "a feature has too many vertices for the GPU");
-        to->vertex[i] = v - *base;
-        to->n_vertices[i] = (int32_t)(end - v);
-        if (end - v > out->most_vertices)
-            out->most_vertices = end - v;
-        to->block_offset[i] = to->n_blocks;
-        OJ_TRY(add_feature(to, flat, first + i, *base, of_segments, err));
-    }
-    to->block_offset[n] = to->n_blocks;
-    /* a point without a place is a vertex, too */
-    *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
-    return OJ_OK;
-}
-
-/* Boxes of the blocks, and of the features. */
-static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
-                            int of_segments, struct oj_cuda_shape_side *out)
-{
-    struct oj_box *box;
-    double *sides;
-    OJ_TRY(work->make(n_blocks, &box));
-    OJ_TRY(work->make(N_SIDES * out->n, &sides));
-    out->box = box;
-    out->sides = sides;
-    const struct oj_cuda_shape_side side = *out;
-    OJ_TRY(work->each(n_blocks,
-                      [=] __device__(int64_t i)
-                      {
-                          struct oj_cuda_shape_block of = side.block[i];
-                          struct oj_box around = oj_box_empty();
-                          for (int64_t v = of.first;
-                               v < of.first + of.n + of_segments; v++)
-                              oj_box_add_point(&around, side.x[v], side.y[v]);
-                          box[i] = oj_box_around(&around, 0.0);
-                      }));
-    return work->each(side.n,
-                      [=] __device__(int64_t i)
-                      {
-                          struct oj_box around = oj_box_empty();
-                          double *to = sides + N_SIDES * i;
-                          int64_t v = side.vertex[i];
-                          int64_t n = side.n_vertices[i];
-                          if (n == 0)
-                              return;
-                          for (int64_t b = side.block_offset[i];
-                               b < side.block_offset[i + 1]; b++)
-                              oj_box_add_box(&around, &side.box[b]);
-                          to[0] = around.x0;
-                          to[1] = around.y0;
-                          to[2] = around.x1;
-                          to[3] = around.y1;
-                          to[4] = side.x[v];
-                          to[5] = side.y[v];
-                          to[6] = side.x[v + n - 1];
-                          to[7] = side.y[v + n - 1];
-                          to[8] = 2.0 * oj_box_slack(oj_box_size(&around));
-                      });
-}
-
-static oj_status put_arrays(struct oj_cuda_work *work,
-                            const struct shape_arrays *arrays,
-                            const struct oj_flat *flat, int64_t base,
-                            int64_t n_vertices, int of_segments,
-                            struct oj_cuda_shape_side *side)
-{
-    OJ_TRY(oj_cuda_put(work, flat->x + base, n_vertices, &side->x));
-    OJ_TRY(oj_cuda_put(work, flat->y + base, n_vertices, &side->y));
-    OJ_TRY(oj_cuda_put(work, arrays->vertex, side->n, &side->vertex));
-    OJ_TRY(oj_cuda_put(work, arrays->n_vertices, side->n, &side->n_vertices));
-    OJ_TRY(oj_cuda_put(work, arrays->block_offset, side->n + 1,
-                       &side->block_offset));
-    OJ_TRY(oj_cuda_put(work, arrays->block, arrays->n_blocks, &side->block));
-    OJ_TRY(make_boxes(work, arrays->n_blocks, of_segments, side));
-    return work->wait();
-}
-
-static oj_status put_side(struct oj_cuda_work *work, const struct oj_flat *flat,
-                          int64_t first, int64_t n,
-                          const struct oj_relation *relation,
-                          struct cuda_shapes *out)
-{
-    int of_segments = is_of_segments(relation->distance);
-    struct shape_arrays arrays = {};
-    int64_t base = 0, n_vertices = 0;
-    oj_status status;
-    out->side.n = n;
-    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
-    if (flat->max_distance != NULL)
-        OJ_TRY(oj_cuda_put(work, flat->max_distance + first, n,
-                           &out->max_distance));
-    status = make_arrays(&arrays, flat, first, n, of_segments, &base,
-                         &n_vertices, out, work->err);
-    if (status == OJ_OK)
-        status = put_arrays(work, &arrays, flat, base, n_vertices, of_segments,
-                            &out->side);
-    /* copies of the arrays may be on their way */
-    (void)cudaStreamSynchronize(work->stream);
-    oj_free(arrays.vertex);
-    oj_free(arrays.n_vertices);
-    oj_free(arrays.block_offset);
-    oj_free(arrays.block);
-    return status;
-}
 
 /* --- bounds --------------------------------------------------------------- */
 
@@ -456,7 +270,7 @@ template <int SEGMENTS>
 static __device__ void run_round(const struct cuda_shape_pairs &p,
                                  struct cuda_shape_row *r, int first)
 {
-    const double *sides = p.rows.side.sides + N_SIDES * (int64_t)r->row;
+    const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     int end = r->end_step;
     for (int64_t at = 0; at < p.features.side.n; at += BLOCK)
     {
@@ -464,7 +278,7 @@ static __device__ void run_round(const struct cuda_shape_pairs &p,
         if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
         {
             double bound =
-                bound_of(p, sides, p.features.side.sides + N_SIDES * f);
+                bound_of(p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
             int step = step_of(bound, r->most_step);
             double limit = limit_of(p, r->row, f);
             if (p.k > 0 && load_kth(*r) < limit)
@@ -486,25 +300,26 @@ static __device__ void run_round(const struct cuda_shape_pairs &p,
 static __device__ void count_steps(const struct cuda_shape_pairs &p,
                                    struct cuda_shape_row *r)
 {
-    const double *sides = p.rows.side.sides + N_SIDES * (int64_t)r->row;
+    const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     const struct oj_cuda_shape_side &side = p.features.side;
     for (int i = threadIdx.x; i < N_STEPS; i += BLOCK)
         r->count[i] = 0;
     for (int64_t f = threadIdx.x; f < side.n; f += BLOCK)
     {
         if (side.n_vertices[f] > 0)
-            atomicMax(&r->most_step, __float_as_uint((float)bound_of(
-                                         p, sides, side.sides + N_SIDES * f)) >>
-                                         (23 - STEP_BITS));
+            atomicMax(&r->most_step,
+                      __float_as_uint((float)bound_of(
+                          p, sides, side.sides + OJ_SHAPE_SIDES * f)) >>
+                          (23 - STEP_BITS));
     }
     __syncthreads();
     for (int64_t f = threadIdx.x; f < side.n && p.k > 0; f += BLOCK)
     {
         if (side.n_vertices[f] > 0)
-            atomicAdd(
-                &r->count[step_of(bound_of(p, sides, side.sides + N_SIDES * f),
-                                  r->most_step)],
-                1u);
+            atomicAdd(&r->count[step_of(
+                          bound_of(p, sides, side.sides + OJ_SHAPE_SIDES * f),
+                          r->most_step)],
+                      1u);
     }
     __syncthreads();
 }
@@ -578,11 +393,12 @@ static oj_status search_all(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int of_segments,
                             unsigned n_blocks)
 {
-    for (int64_t at = 0; at < p->rows.side.n; at += rows_at_once)
+    p->end = 0;
+    while (p->end < p->rows.side.n)
     {
-        int64_t left = p->rows.side.n - at;
-        p->first = (int)at;
-        p->end = (int)(at + (left < rows_at_once ? left : rows_at_once));
+        int64_t left = p->rows.side.n - p->end;
+        p->first = p->end;
+        p->end += (int)(left < 3 * rows_at_once / 2 ? left : rows_at_once);
         OJ_TRY(work->clear(p->next, 1));
         OJ_TRY(work->run_blocks<BLOCK>(
             n_blocks, of_segments ? search<1> : search<0>, *p));
@@ -621,7 +437,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
                             struct oj_cuda_part *part, struct oj_stats *stats)
 {
     int64_t n = p->rows.side.n, room = n * (p->k > 0 ? p->k : 16);
-    int is_nearest = p->k > 0, of_segments = is_of_segments(p->kind);
+    int is_nearest = p->k > 0, of_segments = oj_shapes_of_segments(p->kind);
     unsigned blocks =
         (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
     blocks = n < blocks ? (unsigned)n : blocks;
@@ -650,7 +466,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "measuring shapes", err);
     struct cuda_shape_pairs p = {};
-    OJ_TRY(put_side(&work, input, first, n, relation, &p.rows));
+    OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
     p.features = self->of;
     p.rank = self->rank;
     p.kind = relation->distance;
@@ -686,8 +502,8 @@ static oj_status build_shape_index(struct oj_cuda_index *index,
     const struct oj_flat *flat = index->layer->flat;
     if (flat->n_features == 0)
         return OJ_OK;
-    OJ_TRY(
-        put_side(work, flat, 0, flat->n_features, &index->relation, &self->of));
+    OJ_TRY(oj_cuda_shapes_make(work, flat, 0, flat->n_features,
+                               &index->relation, &self->of));
     return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
                        &self->rank);
 }

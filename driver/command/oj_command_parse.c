@@ -253,6 +253,11 @@ static oj_status check_distances(const struct oj_command *command,
                        "-op %s with an unbounded distance is every pair there "
                        "is: write a number",
                        op->name);
+    if (command->relation.op == OJ_OP_SIMILAR &&
+        oj_command_given(command, "ties") && !oj_command_given(command, "k"))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-ties goes with -k here: without it all pairs that are "
+                       "near enough are written");
     if (command->validate != NULL &&
         is_sphere != (strcmp(command->validate, sphere) == 0))
         return oj_fail(
@@ -498,7 +503,8 @@ static const struct
     const char *options, *backends, *text;
 } of_backends[] = {
     {"gpu|gpu_memory|gpu_batch",
-     "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists",
+     "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists|"
+     "cuda_cut_points",
      "cuda or auto"},
     {"quadrant_size", "quadrant|cuda_quadrant|spatialindex_collective",
      "quadrant, cuda_quadrant or spatialindex_collective"},

@@ -15,6 +15,7 @@ enum
     TRIGRAMS_OF_WORDS = 0, /* places in OJ_TOKEN_NAMES; then 1grams .. */
     WHOLE_WORDS = 1,
     SHORT_CODES = 3,   /* code points of a short token */
+    MOST_COUNTED = 32, /* tokens of a set that is sorted by counting */
     ROWS_AT_ONCE = 512 /* between looks at the cancel flag */
 };
 
@@ -323,10 +324,31 @@ static oj_status find_slice(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Shell's: sets are short as a rule, and never longer than 2^20. */
+/* Each goes behind those that are less: no branch depends on the tokens, of
+ * which no two are the same. */
+static void sort_few(uint32_t *token, int64_t n)
+{
+    int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
+    for (int64_t i = 0; i < MOST_COUNTED; i++)
+        key[i] = i < n ? (int32_t)(token[i] ^ UINT32_C(1) << 31) : INT32_MAX;
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int64_t j = 0; j < (n + 3) / 4 * 4; j++)
+            place[j] += key[i] < key[j];
+    }
+    for (int64_t i = 0; i < n; i++)
+        token[place[i]] = (uint32_t)key[i] ^ UINT32_C(1) << 31;
+}
+
+/* Shell's, of more: sets are short as a rule, and never longer than 2^20. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;
+    if (n <= MOST_COUNTED)
+    {
+        sort_few(token, n);
+        return;
+    }
     while (gap < n / 2)
         gap = gap * 9 / 4 + 1;
     for (;; gap = gap * 4 / 9)

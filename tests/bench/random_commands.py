@@ -380,7 +380,7 @@ OPTIONS = {
     "threads": (0.25, ["1", "2", "3", "ALL_CPUS", "!0"], always),
     "backend": (0.3, ["auto", "cpu", "cpu", "cpu", "cuda", "cuda", "quadrant", "cuda_quadrant", "geos", "geos_sorted",
                       "spatialindex", "spatialindex_collective", "sphere", "lists", "zlists", "cuda_lists",
-                      "cuda_size_blocks", "cuda_zlists", "cut_points"], always),
+                      "cuda_size_blocks", "cuda_zlists", "cut_points", "cuda_cut_points"], always),
     "gpu": (1, ["0", "all", "!60", "!0,0"], lambda now: "cuda" in now["words"]),
     "gpu_memory": (1, ["100M", "!1K"], lambda now: "cuda" in now["words"]),
     "gpu_batch": (1, ["7", "50"], lambda now: "cuda" in now["words"]),

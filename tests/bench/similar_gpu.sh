@@ -10,6 +10,8 @@
 #   best      the three most similar
 #   shapes    the ten most similar of 17,621 trajectories, in bundles and alone
 #   papers    the papers' methods at one threshold
+#   two       bars of speed on GPU 0, then on 0 and 1: seconds of the index and of
+#             the join, and how many times faster the two are (150 s)
 # The first four are what is run without parts. Exit code: 1 when pairs differ.
 set -euo pipefail
 folder=${1:-build/tests}
@@ -40,6 +42,26 @@ same() { # options
         echo "DIFFERENT PAIRS: $*: $ours and $theirs"
         different=1
     fi
+}
+
+seconds() { # index + join, of the last run
+    local least=${said##* least_s=}
+    echo "${least%% *}"
+}
+two() { # options
+    local one
+    run "$@" --backend cuda --gpus 0
+    one="$(seconds) ${said##* checksum=}"
+    run "$@" --backend cuda --gpus 0,1
+    [ "${one#* }" = "${said##* checksum=}" ] || {
+        echo "DIFFERENT PAIRS: $*"
+        different=1
+    }
+    awk -F'[+ ]' -v what="$*" -v two="$(seconds)" '{
+        split(two, t, "+")
+        printf "TWO GPUS %s: %.3f+%.3f s, %.3f+%.3f s, %.2f times; the join %.2f times\n",
+            what, $1, $2, t[1], t[2], ($1 + $2) / (t[1] + t[2]), $2 / t[2]
+    }' <<<"$one"
 }
 
 for part; do
@@ -81,6 +103,16 @@ for part; do
                 --gpus "$gpus" || echo "ties all: ended after 30 s"
             timeout 60 "$bench" trajectories --backend cpu --repeat 1 ||
                 echo "trajectories on the CPU: ended after 60 s"
+            ;;
+        two)
+            for kind in songs publications titles; do
+                two "$kind" --threshold 5 --repeat 4
+            done
+            million=(vectors --n 1000000 --repeat 4)
+            two "${million[@]}" --dimensions 64 --difference 0.0836
+            two "${million[@]}" --dimensions 64 --difference inf --k 10
+            two "${million[@]}" --dimensions 16 --difference 0.055
+            two trajectories --repeat 3
             ;;
         papers)
             for kind in songs publications titles; do

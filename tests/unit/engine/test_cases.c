@@ -259,7 +259,7 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         oj_status status;
         /* another metric, few joins only, texts */
         if (oj_words_find("sphere|cuda_quadrant|lists|cuda_lists|cut_points|"
-                          "cuda_size_blocks|zlists|cuda_zlists",
+                          "cuda_size_blocks|zlists|cuda_zlists|cuda_cut_points",
                           backend->name) >= 0)
             continue;
         if (c->not_geos && backend->is_reference &&

@@ -1,6 +1,7 @@
 /* Kind: property, memory, degenerate. Similar texts: the engine against the
  * plain reference, and against answers that other programs agree on. */
-#include "../../../algs/similar/cpu_token_bitmaps.h"
+#include "../../../algs/base/cpu_token_bitmaps.h"
+#include "../../../algs/pairs/oj_pairs.h"
 #include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"
@@ -20,13 +21,18 @@ static struct oj_text_condition pick_condition(void)
     return condition;
 }
 
+enum
+{
+    MOST_PICKED = 100 /* tokens of a set */
+};
+
 /* Sets whose tokens are common and rare ones, with many near copies, so that
  * many pairs are exactly at the threshold. */
 static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
 {
     s->n_rows = n;
     s->offset = oj_calloc(n + 1, sizeof *s->offset);
-    s->token = oj_malloc(40 * n + 1, sizeof *s->token);
+    s->token = oj_malloc(MOST_PICKED * n + 1, sizeof *s->token);
     s->size = oj_malloc(n + 1, sizeof *s->size);
     s->bits = oj_calloc(n + 1, sizeof *s->bits);
     ck_assert(s->offset != NULL && s->token != NULL && s->size != NULL &&
@@ -36,7 +42,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
         int64_t at = s->offset[i];
         int rarity = 2 + pick(6), is_empty = one_in(20);
         random_state = one_in(3) ? (uint64_t)pick(9) : random_state;
-        for (uint32_t t = 0; t < n_tokens && at < s->offset[i] + 40; t++)
+        for (uint32_t t = 0; t < n_tokens && at < s->offset[i] + MOST_PICKED;
+             t++)
         {
             if (is_empty || (!one_in(rarity) && !one_in(1 + (int)(t % 5))))
                 continue;
@@ -165,6 +172,65 @@ TEST(property_prefixes_and_lists)
     ck_assert_int_gt(n_exact_seen, 300);
 }
 
+/* Points near points, of similar texts, some of them long ones: all pairs, one
+ * by one. */
+TEST(property_near_points)
+{
+    int64_t n_found = 0, n_long = 0;
+    for (int i = 0; i < 200; i++)
+    {
+        struct join_trial t = {0};
+        struct oj_token_sets text[2];
+        MATCHES m = {0};
+        int64_t n = 1 + pick(150), at = 0;
+        uint32_t n_tokens = 4 + (uint32_t)pick(i % 2 ? 40 : 120);
+        random_state = (uint64_t)i * 37 + 5;
+        for (int64_t f = 0; f < 2 * n; f++)
+            add_point(f < n ? &t.join_buf : &t.input_buf, 10 * unit(),
+                      10 * unit());
+        trial_view(&t);
+        t.relation = oj_relation_default();
+        t.relation.op = OJ_OP_DWITHIN;
+        t.relation.max_distance = 1.0 + pick(5);
+        t.relation.n_similar = 1;
+        t.relation.similar[0] = pick_condition();
+        for (int side = 0; side < 2; side++)
+        {
+            pick_sets(n, n_tokens, &t.columns.text[side][0]);
+            text[side] = oj_token_sets_view(&t.columns.text[side][0]);
+        }
+        t.join.texts = &text[0];
+        t.input.texts = &text[1];
+        t.join.n_texts = t.input.n_texts = 1;
+        trial_answer(&t, "cpu", 1 + pick(3), &m);
+        for (int64_t row = 0; row < n; row++)
+        {
+            int64_t n_pairs = 0;
+            for (int64_t f = 0; f < n; f++)
+            {
+                double d = hypot(t.input.x[row] - t.join.x[f],
+                                 t.input.y[row] - t.join.y[f]);
+                int64_t a = text[1].size[row], b = text[0].size[f];
+                int64_t common =
+                    oj_token_sets_common(&text[1], row, &text[0], f);
+                n_pairs +=
+                    d <= t.relation.max_distance && common > 0 &&
+                    oj_text_is_similar(&t.relation.similar[0], common, a, b);
+                n_long += a >= OJ_LONG_TEXT && b >= OJ_LONG_TEXT;
+            }
+            expect(oj_matches_end(&m, row) - oj_matches_first(&m, row) ==
+                       n_pairs,
+                   "trial %d, row %d: %d pairs", i, (int)row, (int)n_pairs);
+            at += n_pairs;
+        }
+        ck_assert_int_eq(m.n_pairs, at);
+        n_found += at;
+        trial_free(&t);
+    }
+    ck_assert_int_gt(n_found, 10000);
+    ck_assert_int_gt(n_long, 10000);
+}
+
 /* Every bit of the answers, by both kernels. */
 TEST(property_planes)
 {
@@ -179,9 +245,13 @@ TEST(property_planes)
     {
         struct oj_token_planes planes = {1 << i % 4, 200, word[0], class};
         int64_t at = pick(100), n = pick(101);
+        int32_t most = 0;
         random_state = (uint64_t)i / 2 + 7;
         for (int c = 0; c < 7; c++)
+        {
             limit[c] = pick(40 * planes.n_words) - 1;
+            most = limit[c] > most ? limit[c] : most;
+        }
         for (int w = 0; w < 8; w++)
         {
             query[w] = (uint64_t)pick(1 << 30) * 0x9e3779b9u;
@@ -190,7 +260,7 @@ TEST(property_planes)
         }
         for (int s = 0; s < 200; s++)
             class[s] = (uint32_t)pick(7);
-        kernels[i % 2](&planes, at, n, query, limit, near);
+        kernels[i % 2](&planes, at, n, query, limit, most, near);
         for (int64_t s = 0; s < (n + 63) / 64 * 64; s++)
         {
             int differ = 0;

@@ -8,7 +8,7 @@
 
 #define N_DISTANCES (OJ_DISTANCE_DIRECTED_FROM_JOIN + 1)
 
-static int64_t n_pairs_seen, n_on_gpu;
+static int64_t n_pairs_seen, n_on_gpu, n_by_cut_points;
 
 static void ask(struct oj_relation *r, double scale, int extent)
 {
@@ -24,6 +24,20 @@ static void ask(struct oj_relation *r, double scale, int extent)
         r->ties = OJ_TIES_ALL;
 }
 
+/* Where the papers' method knows the join. */
+static void compare_cut_points(const struct join_trial *t,
+                               const struct oj_options *given,
+                               const struct oj_matches *truth)
+{
+    MATCHES theirs = {0};
+    oj_status status = trial_ask(t, "cuda_cut_points", given, NULL, &theirs);
+    if (status == OJ_ERR_UNSUPPORTED)
+        return;
+    must(status);
+    same_matches("by cut points", &theirs, truth);
+    n_by_cut_points++;
+}
+
 static void compare(const struct join_trial *t, const struct oj_options *given)
 {
     MATCHES ours = {0}, truth = {0};
@@ -33,6 +47,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     same_matches("on the GPU", &ours, &truth);
     n_pairs_seen += ours.n_pairs;
     n_on_gpu += strstr(how, "block for each row") != NULL;
+    compare_cut_points(t, given, &truth);
 }
 
 /* A walk in steps that are much smaller than it is. */
@@ -97,7 +112,7 @@ static void check_sides(enum oj_distance_kind kind)
 
 TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
 {
-    n_pairs_seen = n_on_gpu = 0;
+    n_pairs_seen = n_on_gpu = n_by_cut_points = 0;
     EACH_ROUND(20)
     {
         check_sides((enum oj_distance_kind)_i);
@@ -106,6 +121,7 @@ TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
            (long long)n_pairs_seen, (long long)n_on_gpu);
     ck_assert_int_gt(n_pairs_seen, 20);
     ck_assert_int_gt(n_on_gpu, 2);
+    ck_assert_int_eq(n_by_cut_points > 0, _i == OJ_DISTANCE_HAUSDORFF_POINTS);
 }
 
 /* All bounds are equal, and more features than a block holds at a time. */

@@ -29,10 +29,12 @@ struct oj_token_planes
 
 /** Sets bit i % 64 of near[i / 64] for each set at + i, i < n, that differs
  *  from query [n_words] in limit[its class] bits at most; clears the others of
- *  n and those of the last word. */
+ *  n and those of the last word.  No limit is above most: what differs more is
+ *  not asked for its class. */
 typedef void oj_token_planes_near(const struct oj_token_planes *planes,
                                   int64_t at, int64_t n, const uint64_t *query,
-                                  const int32_t *limit, uint64_t *near);
+                                  const int32_t *limit, int32_t most,
+                                  uint64_t *near);
 
 /** The plain one. */
 oj_token_planes_near oj_token_planes_plain;

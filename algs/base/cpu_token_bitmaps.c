@@ -1,14 +1,16 @@
 #include "cpu_token_bitmaps.h"
 
-#include "../base/cpu_lane_loops.h"
+#include "cpu_lane_loops.h"
 
 #include <stddef.h>
 
 OJ_COUNT_CLONES void oj_token_planes_plain(const struct oj_token_planes *planes,
                                            int64_t at, int64_t n,
                                            const uint64_t *query,
-                                           const int32_t *limit, uint64_t *near)
+                                           const int32_t *limit, int32_t most,
+                                           uint64_t *near)
 {
+    (void)most;
     for (int64_t i = 0; i < n; i++)
     {
         const uint64_t *word = planes->word + at + i;
