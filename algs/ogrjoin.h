@@ -103,6 +103,12 @@ OGRJOIN_API const char *ogrjoin_setting_name(int i);
  *  the last. */
 OGRJOIN_API const char *ogrjoin_setting_help(int i);
 
+/** Name of backend i, auto being the first, or NULL past the last. */
+OGRJOIN_API const char *ogrjoin_backend_name(int i);
+
+/** What backend i is, in one line, or NULL past the last. */
+OGRJOIN_API const char *ogrjoin_backend_help(int i);
+
 /* --- layers --------------------------------------------------------------- */
 
 /** Features: at most 2^31 - 1, numbered from 0. */
@@ -159,14 +165,16 @@ ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
  *  formats   WKB in binary, large binary and binary view; geoarrow.point to
  *            geoarrow.multipolygon, separated and interleaved, XY to XYZM, of
  *            which Z and M are not read.  NULLs join nothing.
- *  settings  threads and cancel are read; NULL: all threads
- *  array is moved: released by the library, and marked as released, after an
- *  error too.  schema stays the caller's.  Separated coordinates without NULLs,
- *  empty or open rings are used where they are, all else is copied, on all
- *  threads.  The bytes of WKB and all offsets are checked; lengths of buffers,
- *  which Arrow does not tell, cannot be.
- *  Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other formats),
- *          OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
+ *  settings  threads and cancel are read; NULL: all threads. With side left or
+ *            right the columns that similar and vector name are read, too:
+ * texts (utf8, large, views, whole numbers), numbers, lists of numbers; then op
+ * similar without max_distance needs no geometries array is moved: released by
+ * the library, and marked as released, after an error too.  schema stays the
+ * caller's.  Separated coordinates without NULLs, empty or open rings are used
+ * where they are, all else is copied, on all threads.  The bytes of WKB and all
+ * offsets are checked; lengths of buffers, which Arrow does not tell, cannot
+ * be. Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other
+ * formats), OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_array(const struct ArrowSchema *schema,
                          struct ArrowArray *array, const char *column,
@@ -212,6 +220,15 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                        const char *bytes, struct ogrjoin_error *err);
 
+/** The numbers that the setting vector compares, in place of columns of Arrow:
+ *  number[offset[i]] to number[offset[i + 1] - 1] of feature i, one for each
+ *  name of the setting, or a list where it has one name.  As many as in the
+ *  first list of the join side are compared; a feature with another count joins
+ *  nothing. Borrowed, and when, as above. Errors  OGRJOIN_ERR_ARG */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer, const int64_t *offset,
+                          const double *number, struct ogrjoin_error *err);
+
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
 OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
 
@@ -255,14 +272,15 @@ ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
 /** [count] numbers of features of the join side. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
-/** [count] distances in units of the coordinates, on the sphere metres;
- *  similarities of op similar; NaN for joins without a measure. */
+/** [count] distances in units of the coordinates, on the sphere metres; of op
+ *  similar similarities, without texts differences; NaN for joins without a
+ *  measure. */
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] what a setting asked for, NaN where there is none: overlap_area,
  *  overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
- *  bearing, and with similar similarity, similarity_2 ...  NULL: not asked for.
- */
+ *  bearing, with similar similarity, similarity_2 ..., with vector difference.
+ *  NULL: not asked for. */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
 /** Of each pair what both features have in common as ISO WKB, little-endian:
@@ -330,7 +348,8 @@ struct ogrjoin_validation
 };
 
 /** Joins input twice, with the index and with a reference, and compares.
- *  reference  name of a backend; NULL: geos, on the sphere sphere
+ *  reference  name of a backend; NULL: geos, on the sphere sphere, of texts and
+ *             vectors alone lists
  *  Cost       of both; the references use one thread
  *  Errors     as of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -347,7 +366,8 @@ ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
 
 /** A stream of such record batches: one for each array of input, which is read
  *  when the next of them is asked for; left goes on counting from array to
- *  array.  input is moved, and released with *out.  Errors of later arrays are
+ *  array.  input is moved, and released with *out; of it the columns are read
+ *  that the settings similar and vector name.  Errors of later arrays are
  *  those of the stream. column as in ogrjoin_layer_from_array(). */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,

@@ -29,8 +29,10 @@ static oj_status check_settings(const struct api_pair_settings *s,
     unsigned takes = oj_op_get(relation->op)->takes;
     if (s->one_to_one && s->pick != OJ_PICK_ALL)
         return oj_fail(err, OJ_ERR_ARG, "one_to_one picks by itself: no pick");
-    if (s->pick == OJ_PICK_MOST_SIMILAR && relation->n_similar == 0)
-        return oj_fail(err, OJ_ERR_ARG, "pick most_similar takes a similar");
+    if (s->pick == OJ_PICK_MOST_SIMILAR &&
+        !oj_relation_compares_attributes(relation))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "pick most_similar takes a similar or a vector");
     if (s->pick == OJ_PICK_NEAREST && (takes & OJ_TAKES_DISTANCE) == 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "pick nearest takes op nearest or dwithin");
@@ -62,6 +64,7 @@ static struct oj_pair_request make_request(const struct api_pair_settings *s,
     request.want_shapes = s->intersection;
     for (int i = 0; i < relation->n_similar; i++)
         want[OJ_PAIR_SIMILARITY + i] = 1;
+    want[OJ_PAIR_DIFFERENCE] = relation->vector.is_asked != 0;
     return request;
 }
 
@@ -79,6 +82,7 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
     OJ_TRY(check_settings(settings, relation, score, err));
     maker->settings = *settings;
     maker->relation = *relation;
+    maker->n_threads = options->n_threads;
     maker->join_side = *join_side;
     if (!oj_pair_request_is_needed(&request))
         return OJ_OK;
@@ -106,33 +110,6 @@ void api_pair_maker_close(struct api_pair_maker *maker)
 /* --- one to one ------------------------------------------------------------
  */
 
-static oj_status add_answer(const struct api_pair_maker *maker,
-                            const struct oj_flat *input,
-                            const struct oj_matches *matches,
-                            struct oj_one_to_one *choice, struct oj_error *err)
-{
-    const struct oj_relation *relation = &maker->relation;
-    double *similarity = NULL;
-    oj_status status;
-    /* the measure of op similar is the similarity */
-    if (relation->n_similar > 0 && relation->op != OJ_OP_SIMILAR)
-    {
-        OJ_NEW(similarity, matches->n_entries, err);
-        for (int64_t row = 0; row < matches->n_rows; row++)
-        {
-            int64_t end = oj_matches_end(matches, row);
-            for (int64_t p = oj_matches_first(matches, row); p < end; p++)
-                similarity[p] =
-                    oj_pair_similarity(relation, 0, input, row,
-                                       &maker->join_side, matches->join_row[p]);
-        }
-    }
-    status =
-        oj_one_to_one_add(choice, matches, similarity, NULL, NULL, NULL, err);
-    oj_free(similarity);
-    return status;
-}
-
 static oj_status put_choice(const struct oj_one_to_one *choice, int64_t n_rows,
                             struct oj_matches *out, struct oj_error *err)
 {
@@ -159,14 +136,19 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
                                    struct oj_matches *out, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
+    struct oj_pair_ranks ranks = {0};
     oj_status status;
     OJ_TRY(oj_one_to_one_open(maker->join_side.n_features, MOST_HELD, NULL,
                               &choice, err));
-    status = add_answer(maker, input, matches, choice, err);
+    status = oj_pair_ranks_make(&maker->relation, input, &maker->join_side,
+                                matches, maker->n_threads, &ranks, err);
+    if (status == OJ_OK)
+        status = oj_one_to_one_add(choice, matches, &ranks, NULL, NULL, err);
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, err);
     if (status == OJ_OK)
         status = put_choice(choice, matches->n_rows, out, err);
+    oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;
 }
@@ -352,7 +334,8 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                  {"from_x", OJ_PAIR_FROM_X},
                  {"from_y", OJ_PAIR_FROM_Y},
                  {"bearing", OJ_PAIR_BEARING},
-                 {"similarity", OJ_PAIR_SIMILARITY}};
+                 {"similarity", OJ_PAIR_SIMILARITY},
+                 {"difference", OJ_PAIR_DIFFERENCE}};
     int condition = 0;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
     {

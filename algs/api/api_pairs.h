@@ -36,6 +36,7 @@ struct api_pair_maker
 {
     struct api_pair_settings settings;
     struct oj_relation relation;
+    int n_threads;
     struct oj_flat join_side;    /**< a view, which outlives this */
     struct oj_pair_stage *stage; /**< NULL: nothing is asked */
     pthread_mutex_t lock;        /**< of stage */

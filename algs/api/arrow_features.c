@@ -3,6 +3,7 @@
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
+#include "arrow_values.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -14,30 +15,14 @@
 /* --- a column, checked -----------------------------------------------------
  */
 
-struct arrow_list
-{
-    const void *offset; /* [first + length + 1] */
-    int is_large;
-    int64_t first, length; /* of the array that is a list of lists */
-};
-
 struct geometry_column
 {
     const struct arrow_layout *layout;
     int64_t n_rows;
-    int64_t skipped;      /* elements of the column before row 0 */
-    int64_t first;        /* number of row 0 in the buffers of the column */
-    const uint8_t *valid; /* a bit per row, or NULL: all */
-    const uint8_t *outer_valid; /* of the structs around, or NULL */
-    int64_t outer_first;
+    struct arrow_presence is;
     int64_t first_fid;
 
-    /* WKB */
-    const void *offset;
-    const uint8_t *bytes;
-    const uint8_t *const *block; /* of views */
-    const int64_t *block_bytes;
-    int64_t n_blocks;
+    struct arrow_bytes wkb;
 
     /* Coordinates */
     struct arrow_list list[ARROW_MOST_LISTS];
@@ -46,109 +31,13 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
-static oj_status fail_array(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_DATA,
-                   "an Arrow array does not have what its schema says");
-}
-
-static oj_status check_array(const struct ArrowArray *array, int64_t n_buffers,
-                             int64_t n_children, struct oj_error *err)
-{
-    if (array == NULL || array->length < 0 || array->offset < 0 ||
-        array->length > INT64_MAX - 1 - array->offset ||
-        array->n_buffers < n_buffers || array->n_children != n_children ||
-        array->buffers == NULL || (n_children > 0 && array->children == NULL))
-        return fail_array(err);
-    return OJ_OK;
-}
-
-static const uint8_t *validity_of(const struct ArrowArray *array)
-{
-    return array->null_count == 0 ? NULL : array->buffers[0];
-}
-
-static int bit_is_set(const uint8_t *bits, int64_t i)
-{
-    return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
-}
-
-static int is_valid(const struct geometry_column *c, int64_t row)
-{
-    return bit_is_set(c->valid, c->first + row) &&
-           bit_is_set(c->outer_valid, c->outer_first + row);
-}
-
-static int64_t offset_at(const void *offset, int is_large, int64_t i)
-{
-    return is_large ? ((const int64_t *)offset)[i]
-                    : ((const int32_t *)offset)[i];
-}
-
-/* Offsets begin at 0 or later and never decrease, up to most. */
-static oj_status check_offsets(const void *offset, int is_large, int64_t first,
-                               int64_t n, int64_t most, struct oj_error *err)
-{
-    int64_t before = 0;
-    for (int64_t i = 0; i <= n; i++)
-    {
-        int64_t at = offset_at(offset, is_large, first + i);
-        if (at < before || at > most)
-            return oj_fail(err, OJ_ERR_DATA,
-                           "the offsets of an Arrow array are broken");
-        before = at;
-    }
-    return OJ_OK;
-}
-
-/* An array of no rows may have no offsets. */
-static const void *offsets_of(const struct ArrowArray *array)
-{
-    static const int64_t none[1] = {0};
-    return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
-}
-
-static oj_status read_views(struct geometry_column *c,
-                            const struct ArrowArray *array,
-                            struct oj_error *err)
-{
-    OJ_TRY(check_array(array, 3, 0, err));
-    c->n_blocks = array->n_buffers - 3;
-    c->block = (const uint8_t *const *)(array->buffers + 2);
-    c->block_bytes = array->buffers[array->n_buffers - 1];
-    c->offset = array->buffers[1];
-    if ((c->n_blocks > 0 && c->block_bytes == NULL) ||
-        (c->n_rows > 0 && c->offset == NULL))
-        return fail_array(err);
-    return OJ_OK;
-}
-
-static oj_status read_bytes(struct geometry_column *c,
-                            const struct ArrowArray *array,
-                            struct oj_error *err)
-{
-    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
-    OJ_TRY(check_array(array, 3, 0, err));
-    c->offset = offsets_of(array);
-    c->bytes = array->buffers[2];
-    if (c->offset == NULL)
-        return fail_array(err);
-    OJ_TRY(check_offsets(c->offset, is_large, c->first, c->n_rows, INT64_MAX,
-                         err));
-    if (c->bytes == NULL &&
-        offset_at(c->offset, is_large, c->first + c->n_rows) >
-            offset_at(c->offset, is_large, c->first))
-        return fail_array(err);
-    return OJ_OK;
-}
-
 static oj_status check_doubles(const struct ArrowArray *array, int64_t n,
                                struct oj_error *err)
 {
-    OJ_TRY(check_array(array, 2, 0, err));
+    OJ_TRY(arrow_check(array, 2, 0, err));
     if (array->length < n || (n > 0 && array->buffers[1] == NULL) ||
         (array->null_count != 0 && array->buffers[0] != NULL))
-        return fail_array(err);
+        return arrow_fail(err);
     return OJ_OK;
 }
 
@@ -158,10 +47,10 @@ static oj_status read_interleaved(struct geometry_column *c,
 {
     int64_t n = c->layout->n_ordinates, end = array->offset + array->length;
     const struct ArrowArray *values;
-    OJ_TRY(check_array(array, 1, 1, err));
+    OJ_TRY(arrow_check(array, 1, 1, err));
     values = array->children[0];
     if (end > INT64_MAX / 4)
-        return fail_array(err);
+        return arrow_fail(err);
     OJ_TRY(check_doubles(values, end * n, err));
     c->n_coordinates = array->length;
     c->stride = n;
@@ -180,8 +69,8 @@ static oj_status read_separated(struct geometry_column *c,
     int64_t end = array->offset + array->length;
     const struct ArrowArray *x, *y;
     if (array->n_children < 2 || array->n_children > 4)
-        return fail_array(err);
-    OJ_TRY(check_array(array, 1, array->n_children, err));
+        return arrow_fail(err);
+    OJ_TRY(arrow_check(array, 1, array->n_children, err));
     x = array->children[0];
     y = array->children[1];
     OJ_TRY(check_doubles(x, end, err));
@@ -199,10 +88,10 @@ static oj_status read_separated(struct geometry_column *c,
 static oj_status check_no_nulls(const struct ArrowArray *array, int is_row,
                                 struct oj_error *err)
 {
-    const uint8_t *valid = validity_of(array);
+    const uint8_t *valid = arrow_validity(array);
     for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
     {
-        if (!bit_is_set(valid, array->offset + i))
+        if (!arrow_bit(valid, array->offset + i))
             return oj_fail(err, OJ_ERR_DATA,
                            "a part of a geometry is NULL in an Arrow array");
     }
@@ -218,16 +107,7 @@ static oj_status read_native(struct geometry_column *c,
     int i;
     for (i = 0; i < layout->n_lists; i++)
     {
-        struct arrow_list *list = &c->list[i];
-        OJ_TRY(check_array(array, 2, 1, err));
-        list->offset = offsets_of(array);
-        list->is_large = layout->is_large[i];
-        list->first = array->offset;
-        list->length = array->length;
-        if (list->offset == NULL || array->children[0] == NULL)
-            return fail_array(err);
-        OJ_TRY(check_offsets(list->offset, list->is_large, list->first,
-                             list->length, array->children[0]->length, err));
+        OJ_TRY(arrow_list_read(array, layout->is_large[i], &c->list[i], err));
         OJ_TRY(check_no_nulls(array, i == 0, err));
         array = array->children[0];
     }
@@ -240,49 +120,22 @@ static oj_status read_column(const struct ArrowArray *array,
                              const struct arrow_layout *layout,
                              struct geometry_column *out, struct oj_error *err)
 {
-    const struct ArrowArray *column = array;
-    OJ_TRY(check_array(array, 1, array->n_children, err));
+    const struct ArrowArray *column = NULL;
+    OJ_TRY(arrow_find_column(array, layout->child, &column, &out->is, err));
     out->layout = layout;
     out->n_rows = array->length;
-    if (layout->child >= 0)
-    {
-        if (layout->child >= array->n_children)
-            return fail_array(err);
-        column = array->children[layout->child];
-        out->outer_valid = validity_of(array);
-        out->outer_first = out->skipped = array->offset;
-        OJ_TRY(check_array(column, 1, column == NULL ? 0 : column->n_children,
-                           err));
-    }
-    if (column->length - out->skipped < out->n_rows ||
-        column->dictionary != NULL)
-        return fail_array(err);
-    out->valid = validity_of(column);
-    out->first = column->offset + out->skipped;
-    switch (layout->storage)
-    {
-        case ARROW_BINARY:
-        case ARROW_LARGE_BINARY:
-            return read_bytes(out, column, err);
-        case ARROW_BINARY_VIEW:
-            return read_views(out, column, err);
-        case ARROW_COORDINATES:
-            return read_native(out, column, err);
-    }
-    return fail_array(err);
+    if (layout->storage == ARROW_NOTHING)
+        return OJ_OK;
+    if (column->dictionary != NULL)
+        return arrow_fail(err);
+    if (layout->storage == ARROW_COORDINATES)
+        return read_native(out, column, err);
+    return arrow_bytes_read(column, layout->format, out->is.skipped,
+                            out->n_rows, &out->wkb, err);
 }
 
 /* --- rows ------------------------------------------------------------------
  */
-
-/* Elements of list number i that element at of it has. */
-static int64_t range_in_list(const struct geometry_column *c, int i, int64_t at,
-                             int64_t *end)
-{
-    const struct arrow_list *list = &c->list[i];
-    *end = offset_at(list->offset, list->is_large, list->first + at + 1);
-    return offset_at(list->offset, list->is_large, list->first + at);
-}
 
 static oj_status add_ring(const struct geometry_column *c,
                           struct oj_flat_buf *buf, int64_t first, int64_t end,
@@ -308,12 +161,13 @@ static oj_status add_part(const struct geometry_column *c,
     int64_t first = at, end = at + 1;
     OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
     if (c->layout->kind != OJ_PART_POINT)
-        first = range_in_list(c, i, at, &end);
+        first = arrow_list_range(&c->list[i], at, &end);
     if (c->layout->kind != OJ_PART_POLYGON)
         return add_ring(c, buf, first, end, err);
     for (int64_t ring = first; ring < end; ring++)
     {
-        int64_t ring_end, ring_first = range_in_list(c, i + 1, ring, &ring_end);
+        int64_t ring_end,
+            ring_first = arrow_list_range(&c->list[i + 1], ring, &ring_end);
         OJ_TRY(add_ring(c, buf, ring_first, ring_end, err));
     }
     return OJ_OK;
@@ -326,7 +180,7 @@ static oj_status add_parts(const struct geometry_column *c,
     int64_t first, end;
     if (!c->layout->is_multi)
         return add_part(c, buf, 0, at, err);
-    first = range_in_list(c, 0, at, &end);
+    first = arrow_list_range(&c->list[0], at, &end);
     for (int64_t part = first; part < end; part++)
         OJ_TRY(add_part(c, buf, 1, part, err));
     return OJ_OK;
@@ -336,8 +190,9 @@ static oj_status add_coordinates(const struct geometry_column *c,
                                  struct oj_flat_buf *buf, int64_t row,
                                  int64_t fid, struct oj_error *err)
 {
-    int64_t at = c->skipped + row, end = at + 1;
-    int64_t first = c->layout->is_multi ? range_in_list(c, 0, at, &end) : at;
+    int64_t at = c->is.skipped + row, end = at + 1;
+    int64_t first =
+        c->layout->is_multi ? arrow_list_range(&c->list[0], at, &end) : at;
     oj_status status;
     if (c->layout->kind == OJ_PART_POINT && end == first + 1)
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
@@ -351,56 +206,13 @@ static oj_status add_coordinates(const struct geometry_column *c,
     return status;
 }
 
-enum
-{
-    VIEW_BYTES = 16, /* length; then up to 12 bytes, or a prefix of 4, the
-                        number of a block and the place in it */
-    MOST_INSIDE = 12
-};
-
-static oj_status find_view(const struct geometry_column *c, int64_t row,
-                           const uint8_t **bytes, size_t *n,
-                           struct oj_error *err)
-{
-    const uint8_t *view =
-        (const uint8_t *)c->offset + (c->first + row) * VIEW_BYTES;
-    int32_t length, block, at;
-    memcpy(&length, view, sizeof length);
-    memcpy(&block, view + 8, sizeof block);
-    memcpy(&at, view + 12, sizeof at);
-    *bytes = view + 4;
-    *n = (size_t)length;
-    if (length >= 0 && length <= MOST_INSIDE)
-        return OJ_OK;
-    if (length < 0 || block < 0 || block >= c->n_blocks || at < 0 ||
-        c->block[block] == NULL || (int64_t)at + length > c->block_bytes[block])
-        return oj_fail(err, OJ_ERR_DATA,
-                       "the views of an Arrow array are broken");
-    *bytes = c->block[block] + at;
-    return OJ_OK;
-}
-
-static oj_status find_wkb(const struct geometry_column *c, int64_t row,
-                          const uint8_t **bytes, size_t *n,
-                          struct oj_error *err)
-{
-    int is_large = c->layout->storage == ARROW_LARGE_BINARY;
-    int64_t at;
-    if (c->layout->storage == ARROW_BINARY_VIEW)
-        return find_view(c, row, bytes, n, err);
-    at = offset_at(c->offset, is_large, c->first + row);
-    *bytes = c->bytes + at;
-    *n = (size_t)(offset_at(c->offset, is_large, c->first + row + 1) - at);
-    return OJ_OK;
-}
-
 static oj_status add_wkb(const struct geometry_column *c,
                          struct oj_flat_buf *buf, int64_t row, int64_t fid,
                          struct oj_error *err)
 {
     const uint8_t *bytes;
     size_t n;
-    OJ_TRY(find_wkb(c, row, &bytes, &n, err));
+    OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n, err));
     return oj_wkb_add(buf, fid, bytes, n, err);
 }
 
@@ -411,7 +223,7 @@ static oj_status add_row(const struct geometry_column *c,
     int64_t fid = c->first_fid + row;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
-    if (!is_valid(c, row))
+    if (!arrow_is_there(&c->is, row))
         return oj_flat_buf_add_null(buf, fid, err);
     status = c->layout->storage == ARROW_COORDINATES
                  ? add_coordinates(c, buf, row, fid, &why)
@@ -481,13 +293,16 @@ static oj_status make_pieces(struct reading *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* body(piece i) on all threads, unless one has said that there are others. */
+/* body(piece i) on all threads, on each a run of pieces: of threads that fill
+ * neighbouring pieces of new memory each clears the huge page that they are in,
+ * which is an eighth of the time of a million points. */
 static oj_status each_piece(struct reading *r,
                             oj_status (*body)(int64_t i, int thread, void *user,
                                               struct oj_error *err),
                             struct oj_error *err)
 {
-    return oj_parallel_try(r->n_threads, r->n_pieces, 1, body, r, err);
+    int64_t at_once = (r->n_pieces + r->n_threads - 1) / r->n_threads;
+    return oj_parallel_try(r->n_threads, r->n_pieces, at_once, body, r, err);
 }
 
 static oj_status fill_slice(int64_t i, int thread, void *user,
@@ -520,7 +335,7 @@ static int are_plain_rings(const struct geometry_column *c, int i,
 {
     for (int64_t at = first; at < end; at++)
     {
-        int64_t b, a = range_in_list(c, i, at, &b);
+        int64_t b, a = arrow_list_range(&c->list[i], at, &b);
         if (b == a)
             return 0;
         if (c->layout->kind == OJ_PART_POLYGON &&
@@ -546,12 +361,12 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
         *end = first + n;
         return OJ_OK;
     }
-    *begin = offset_at(c->list[i].offset, c->list[i].is_large,
-                       c->list[i].first + first);
+    *begin = arrow_offset_at(c->list[i].offset, c->list[i].is_large,
+                             c->list[i].first + first);
     for (int64_t k = 0; k <= n; k++)
     {
-        at_end = offset_at(c->list[i].offset, c->list[i].is_large,
-                           c->list[i].first + first + k);
+        at_end = arrow_offset_at(c->list[i].offset, c->list[i].is_large,
+                                 c->list[i].first + first + k);
         (*out)[k] = at_end - *begin;
     }
     *end = at_end;
@@ -573,8 +388,8 @@ static oj_status view_lists(const struct geometry_column *c,
     int ring = layout->kind == OJ_PART_POLYGON ? at++ : -1;
     int vertex = layout->kind != OJ_PART_POINT ? at : -1;
     int64_t p0, p1, r0, r1, v0, v1;
-    OJ_TRY(copy_offsets(c, part, c->skipped, c->n_rows, &made->part_offset, &p0,
-                        &p1, err));
+    OJ_TRY(copy_offsets(c, part, c->is.skipped, c->n_rows, &made->part_offset,
+                        &p0, &p1, err));
     OJ_TRY(
         copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
     OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
@@ -606,7 +421,7 @@ static oj_status view_points(const struct geometry_column *c,
                              struct arrow_features *features, int *fits)
 {
     struct oj_flat *flat = &features->flat;
-    const double *x = c->x + c->skipped, *y = c->y + c->skipped;
+    const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
     *fits = is_finite_run(x, c->n_rows) && is_finite_run(y, c->n_rows);
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
         c->n_rows;
@@ -644,9 +459,9 @@ static oj_status read_points(int64_t i, int thread, void *user,
     {
         const uint8_t *bytes = NULL;
         size_t n_bytes;
-        if (is_valid(c, row))
+        if (arrow_is_there(&c->is, row))
         {
-            OJ_TRY(find_wkb(c, row, &bytes, &n_bytes, err));
+            OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n_bytes, err));
             bytes = oj_wkb_plain_point(bytes, n_bytes);
             if (bytes == NULL)
                 atomic_store(&r->has_others, 1);
@@ -654,6 +469,16 @@ static oj_status read_points(int64_t i, int thread, void *user,
         put_point(bytes, &r->to->x[before + row], &r->to->y[before + row]);
     }
     return OJ_OK;
+}
+
+/* A layer of single points that have been read. */
+static void give_points(const struct reading *r, struct oj_flat *flat)
+{
+    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
+        r->features->n_rows;
+    flat->part_kinds = OJ_PART_POINT;
+    flat->x = r->to->x;
+    flat->y = r->to->y;
 }
 
 /* WKB that is all of single points, two-dimensional, or NULL. */
@@ -664,10 +489,7 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
     OJ_NEW(r->to->x, n, err);
     OJ_NEW(r->to->y, n, err);
     OJ_TRY(each_piece(r, read_points, err));
-    flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices = n;
-    flat->part_kinds = OJ_PART_POINT;
-    flat->x = r->to->x;
-    flat->y = r->to->y;
+    give_points(r, flat);
     return OJ_OK;
 }
 
@@ -794,9 +616,9 @@ static oj_status read_shapes(int64_t i, int thread, void *user,
     for (int64_t row = p->first; row < p->end; row++)
     {
         size_t n;
-        if (is_valid(p->column, row))
+        if (arrow_is_there(&p->column->is, row))
         {
-            OJ_TRY(find_wkb(p->column, row, &w.at, &n, err));
+            OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
             if (atomic_load(&r->has_others) || !read_shape(&w))
             {
@@ -1030,6 +852,19 @@ static void forget(struct reading *r, struct oj_flat *flat)
     atomic_store(&r->has_others, 0);
 }
 
+/* As points, none of which is there. */
+static oj_status read_nothing(struct reading *r, struct oj_flat *flat,
+                              struct oj_error *err)
+{
+    int64_t n = r->features->n_rows;
+    OJ_NEW(r->to->x, n, err);
+    OJ_NEW(r->to->y, n, err);
+    for (int64_t i = 0; i < n; i++)
+        r->to->x[i] = r->to->y[i] = NAN;
+    give_points(r, flat);
+    return OJ_OK;
+}
+
 static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
                           struct oj_error *err)
 {
@@ -1053,7 +888,8 @@ static oj_status view_whole(struct arrow_features *features, int *fits,
     oj_status status = OJ_OK;
     *fits = 0;
     if (features->n_held == 1 && c->n_coordinates > 0 &&
-        !layout->is_interleaved && c->valid == NULL && c->outer_valid == NULL)
+        !layout->is_interleaved && c->is.valid == NULL &&
+        c->is.outer_valid == NULL)
         status = layout->n_lists == 0 ? view_points(c, features, fits)
                                       : view_lists(c, features, fits, err);
     if (status != OJ_OK || !*fits)
@@ -1071,6 +907,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
                         .n_threads = n_threads,
                         .cancel = cancel,
                         .to = &features->made};
+    enum arrow_storage storage;
     oj_status status;
     int fits;
     features->flat = oj_flat_buf_view(&features->made);
@@ -1082,10 +919,12 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
     atomic_init(&r.has_others, 0);
     atomic_init(&r.kinds, 0);
     status = make_pieces(&r, err);
+    storage = features->held[0].column.layout->storage;
     if (status == OJ_OK)
-        status = features->held[0].column.layout->storage == ARROW_COORDINATES
-                     ? read_slices(&r, &features->flat, err)
-                     : read_wkb(&r, &features->flat, err);
+        status =
+            storage == ARROW_COORDINATES ? read_slices(&r, &features->flat, err)
+            : storage == ARROW_WKB       ? read_wkb(&r, &features->flat, err)
+                                   : read_nothing(&r, &features->flat, err);
     oj_free(r.piece);
     release_all(features);
     return status;

@@ -1,5 +1,6 @@
 #include "arrow_schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The name of the extension type that metadata holds: pairs of counted texts.
@@ -180,9 +181,8 @@ static oj_status read_encoding(const struct ArrowSchema *schema,
         return read_native(schema, type, out, err);
     if (!is_bytes(schema))
         return fail_format(schema, schema->format, err);
-    out->storage = schema->format[0] == 'z'   ? ARROW_BINARY
-                   : schema->format[0] == 'Z' ? ARROW_LARGE_BINARY
-                                              : ARROW_BINARY_VIEW;
+    out->storage = ARROW_WKB;
+    snprintf(out->format, sizeof out->format, "%s", schema->format);
     return OJ_OK;
 }
 
@@ -204,7 +204,8 @@ static int64_t find_child(const struct ArrowSchema *schema,
     return found;
 }
 
-static int64_t find_column(const struct ArrowSchema *schema, const char *column)
+static int64_t find_column(const struct ArrowSchema *schema, const char *column,
+                           int is_optional)
 {
     int64_t found;
     for (int64_t i = 0; column != NULL && i < schema->n_children; i++)
@@ -216,12 +217,12 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *column)
     if (column != NULL)
         return -1;
     found = find_child(schema, is_geoarrow, 1);
-    return found >= 0 ? found : find_child(schema, is_bytes, 0);
+    return found >= 0 || is_optional ? found : find_child(schema, is_bytes, 0);
 }
 
 oj_status arrow_layout_read(const struct ArrowSchema *schema,
-                            const char *column, struct arrow_layout *out,
-                            struct oj_error *err)
+                            const char *column, int is_optional,
+                            struct arrow_layout *out, struct oj_error *err)
 {
     struct arrow_layout layout;
     memset(&layout, 0, sizeof layout);
@@ -231,7 +232,13 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
         OJ_TRY(read_encoding(schema, &layout, err));
     else
     {
-        layout.child = find_column(schema, column);
+        layout.child = find_column(schema, column, is_optional);
+        if (layout.child < 0 && column == NULL && is_optional)
+        {
+            layout.storage = ARROW_NOTHING;
+            *out = layout;
+            return OJ_OK;
+        }
         if (layout.child < 0 && column != NULL)
             return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
                            column);

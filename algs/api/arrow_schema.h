@@ -9,10 +9,9 @@
 
 enum arrow_storage
 {
-    ARROW_BINARY,       /**< WKB: offsets of 4 bytes */
-    ARROW_LARGE_BINARY, /**< WKB: offsets of 8 bytes */
-    ARROW_BINARY_VIEW,  /**< WKB: views */
-    ARROW_COORDINATES   /**< lists of coordinates, as the kind has them */
+    ARROW_WKB,
+    ARROW_COORDINATES, /**< lists of coordinates, as the kind has them */
+    ARROW_NOTHING      /**< there is no column: no row has a geometry */
 };
 
 enum
@@ -24,6 +23,7 @@ struct arrow_layout
 {
     int64_t child; /**< column of the struct, or -1: the array itself */
     enum arrow_storage storage;
+    char format[4]; /**< of WKB: that of Arrow, z Z or vz */
 
     /* ARROW_COORDINATES */
     enum oj_part_kind kind;         /**< of the parts */
@@ -35,11 +35,12 @@ struct arrow_layout
 };
 
 /** Finds the column, NULL: the first marked as geoarrow or else the only one of
- *  bytes, and reads its layout. Errors OJ_ERR_ARG (no such column, or none is
- *  clearly meant), OJ_ERR_UNSUPPORTED (its format), OJ_ERR_DATA (the schema is
- *  broken). O(columns). */
+ *  bytes, and reads its layout.  is_optional: only what is marked is meant, and
+ *  the layout is ARROW_NOTHING without it.  Errors OJ_ERR_ARG (no such column,
+ *  or none is clearly meant), OJ_ERR_UNSUPPORTED (its format), OJ_ERR_DATA (the
+ *  schema is broken). O(columns). */
 OJ_MUST_USE oj_status arrow_layout_read(const struct ArrowSchema *schema,
-                                        const char *column,
+                                        const char *column, int is_optional,
                                         struct arrow_layout *out,
                                         struct oj_error *err);
 

@@ -7,6 +7,7 @@
 #include "../engine/oj_join.h"
 #include "../reference/oj_validate.h"
 #include "api_pairs.h"
+#include "arrow_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
 #include "device_joins.h"
@@ -23,6 +24,9 @@
  * them, settings by name, errors in their public form. */
 
 #define BACKEND_NAME 40
+
+/* Rows whose vectors a thread makes at once. */
+#define ROWS_AT_ONCE 256
 
 static int give_error(oj_status status, const struct oj_error *from,
                       struct ogrjoin_error *err)
@@ -57,7 +61,18 @@ struct ogrjoin_settings
     struct oj_token_rules rules; /* of texts */
     int measure;                 /* enum oj_text_measure of all conditions */
     int has_k;
-    char *word_map; /* what the file holds, or NULL; not in an index */
+    int side; /* of a layer that is read, enum layer_side */
+
+    /* Not in an index. */
+    char *word_map;         /* what the file holds, or NULL */
+    char *similar, *vector; /* the words, or NULL */
+};
+
+enum layer_side
+{
+    SIDE_NONE = 0,
+    SIDE_LEFT,
+    SIDE_RIGHT
 };
 
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
@@ -76,7 +91,8 @@ static const struct oj_parameter own_settings[] = {
      VALUE(INT, relation.unordered_pairs), .most = 1},
     {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
      VALUE(INT, relation.exclude_same_geometry), .most = 1},
-    {"backend", .help = "auto (default), cpu, cuda, or a reference",
+    {"backend",
+     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
      VALUE(BACKEND, backend)},
     {"threads", .help = "threads to use; 0: all (default)",
      VALUE(INT, options.n_threads), .most = 4096},
@@ -123,8 +139,24 @@ static const struct oj_parameter own_settings[] = {
      VALUE(INT, pairs.share), .most = 1},
     {"similar",
      .help = "only pairs with similar texts: the least similarity of each "
-             "column of texts, as 0.6 or 3/4,0.5",
-     VALUE(THRESHOLDS, relation.similar)},
+             "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
+             "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
+     VALUE(THRESHOLDS, similar)},
+    {"vector",
+     .help = "only pairs with like numbers: columns with weights, "
+             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
+     VALUE(VECTOR, vector)},
+    {"max_difference",
+     .help = "the greatest difference of vectors; default: any, with k",
+     VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
+    {"norm", OJ_NORM_NAMES,
+     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
+             "their cosine",
+     VALUE(CHOICE, relation.vector.norm)},
+    {"side", "none|left|right",
+     .help = "which side a layer that is read from Arrow is: the columns that "
+             "similar and vector name are read with it (none)",
+     VALUE(CHOICE, side)},
     {"measure", OJ_TEXT_MEASURE_NAMES,
      .help = "how similar two sets of tokens are: jaccard (default), dice, "
              "cosine, overlap",
@@ -174,12 +206,30 @@ const char *ogrjoin_setting_help(int i)
     return setting != NULL ? setting->help : NULL;
 }
 
+static const struct oj_backend *backend_at(int i)
+{
+    return i == 0 ? &oj_auto_backend : oj_backend_at(i - 1);
+}
+
+const char *ogrjoin_backend_name(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->name : NULL;
+}
+
+const char *ogrjoin_backend_help(int i)
+{
+    const struct oj_backend *backend = backend_at(i);
+    return backend != NULL ? backend->description : NULL;
+}
+
 struct ogrjoin_settings *ogrjoin_settings_new(void)
 {
     struct ogrjoin_settings *settings = oj_calloc(1, sizeof *settings);
     if (settings == NULL)
         return NULL;
     settings->relation = oj_relation_default();
+    settings->relation.vector.max_difference = INFINITY;
     snprintf(settings->backend, sizeof settings->backend, "%s",
              oj_auto_backend.name);
     return settings;
@@ -187,8 +237,11 @@ struct ogrjoin_settings *ogrjoin_settings_new(void)
 
 void ogrjoin_settings_free(struct ogrjoin_settings *settings)
 {
-    if (settings != NULL)
-        oj_free(settings->word_map);
+    if (settings == NULL)
+        return;
+    oj_free(settings->word_map);
+    oj_free(settings->similar);
+    oj_free(settings->vector);
     oj_free(settings);
 }
 
@@ -220,35 +273,96 @@ static oj_status set_op(struct ogrjoin_settings *s, const char *value,
 static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
                              struct oj_error *err)
 {
-    if (strcasecmp(value, oj_auto_backend.name) != 0 &&
-        oj_backend_find(value) == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%.40s\"", value);
-    snprintf(s->backend, sizeof s->backend, "%s", value);
+    const struct oj_backend *backend;
+    OJ_TRY(oj_backend_read("", "backend", value, &backend, err));
+    snprintf(s->backend, sizeof s->backend, "%s", backend->name);
     return OJ_OK;
 }
 
-/* One condition for each threshold of a list. */
-static oj_status set_thresholds(struct oj_relation *relation, const char *list,
-                                struct oj_error *err)
+/* Copies a word of a list, up to its end or a comma that is not in double
+ * quotes; returns what follows. */
+static const char *read_list_word(const char *at, char *word)
 {
-    char word[64];
-    int n = 0;
-    for (const char *at = list; *at != '\0'; n++)
+    int is_quoted = 0;
+    for (; *at != '\0' && (is_quoted || *at != ','); at++)
     {
-        size_t size = strcspn(at, ",");
-        if (n == OJ_MOST_TEXTS || size >= sizeof word)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "similar is a list of at most %d numbers, not "
-                           "\"%.60s\"",
-                           OJ_MOST_TEXTS, list);
-        memcpy(word, at, size);
-        word[size] = '\0';
-        OJ_TRY(oj_threshold_parse("", "similar", word,
-                                  &relation->similar[n].numerator,
-                                  &relation->similar[n].denominator, err));
-        at += size + (at[size] == ',');
+        is_quoted ^= *at == '"';
+        *word++ = *at;
     }
-    relation->n_similar = n;
+    *word = '\0';
+    return at + (*at == ',');
+}
+
+/* A condition for each word of a list: columns with thresholds, or these alone.
+ */
+static oj_status parse_similar(const char *list, struct compared_fields *out,
+                               struct oj_error *err)
+{
+    int is_named = list[strspn(list, "0123456789./,")] != '\0';
+    oj_status status = OJ_OK;
+    char *word;
+    OJ_NEW(word, (int64_t)strlen(list) + 1, err);
+    while (*list != '\0' && status == OJ_OK)
+    {
+        struct oj_similar *to = &out->similar[out->n_similar];
+        list = read_list_word(list, word);
+        if (out->n_similar == OJ_MOST_TEXTS)
+            status =
+                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
+                        OJ_MOST_TEXTS);
+        else if (is_named)
+            status = oj_similar_parse("", word, to, err);
+        else
+            status = oj_threshold_parse("", "similar", word, &to->numerator,
+                                        &to->denominator, err);
+        out->n_similar += status == OJ_OK;
+    }
+    oj_free(word);
+    return status;
+}
+
+/* What settings, which may be NULL, compare; freed by the caller, after an
+ * error too. */
+static oj_status parse_fields(const struct ogrjoin_settings *settings,
+                              struct compared_fields *out, struct oj_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (settings != NULL && settings->similar != NULL)
+        OJ_TRY(parse_similar(settings->similar, out, err));
+    if (settings != NULL && settings->vector != NULL)
+        OJ_TRY(oj_vector_parse("", settings->vector, &out->vector, err));
+    return OJ_OK;
+}
+
+static oj_status set_similar(struct ogrjoin_settings *settings,
+                             const char *value, struct oj_error *err)
+{
+    struct oj_text_condition *to = settings->relation.similar;
+    struct compared_fields fields = {.n_similar = 0};
+    oj_status status = parse_similar(value, &fields, err);
+    if (status == OJ_OK)
+        status = copy_text(&settings->similar, value, err);
+    if (status == OJ_OK)
+    {
+        for (int i = 0; i < fields.n_similar; i++)
+        {
+            to[i].numerator = fields.similar[i].numerator;
+            to[i].denominator = fields.similar[i].denominator;
+        }
+        settings->relation.n_similar = fields.n_similar;
+    }
+    compared_fields_free(&fields);
+    return status;
+}
+
+static oj_status set_vector(struct ogrjoin_settings *settings,
+                            const char *value, struct oj_error *err)
+{
+    struct oj_vector_words words = {0};
+    OJ_TRY(oj_vector_parse("", value, &words, err));
+    oj_vector_words_free(&words);
+    OJ_TRY(copy_text(&settings->vector, value, err));
+    settings->relation.vector.is_asked = 1;
     return OJ_OK;
 }
 
@@ -266,7 +380,9 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_BACKEND:
             return set_backend(settings, value, err);
         case OJ_PARAMETER_THRESHOLDS:
-            return set_thresholds(&settings->relation, value, err);
+            return set_similar(settings, value, err);
+        case OJ_PARAMETER_VECTOR:
+            return set_vector(settings, value, err);
         case OJ_PARAMETER_TEXT:
             return copy_text(at, value, err);
         case OJ_PARAMETER_CHOICE:
@@ -340,9 +456,12 @@ struct ogrjoin_layer
     atomic_int n_users;
     struct oj_flat flat;
     struct arrow_features features; /* of flat; zeroed: the caller's arrays */
+    struct arrow_columns columns;   /* of texts and vectors; the same */
     const int64_t *score;           /* of the caller, or NULL */
     struct oj_texts texts[OJ_MOST_TEXTS];
     int n_texts;
+    const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
+    const double *number;
     pthread_mutex_t lock; /* of what follows */
     int64_t *row_number;  /* [features], or NULL: not needed yet */
 };
@@ -365,6 +484,7 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     if (layer == NULL || atomic_fetch_sub(&layer->n_users, 1) > 1)
         return;
     arrow_features_free(&layer->features);
+    arrow_columns_free(&layer->columns);
     oj_free(layer->row_number);
     pthread_mutex_destroy(&layer->lock);
     oj_free(layer);
@@ -395,19 +515,28 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
     return give_error(status, &why, err);
 }
 
+/* Offsets of the layer's features, from 0 on. */
+static oj_status check_offsets(const struct ogrjoin_layer *layer,
+                               const int64_t *offset, const char *what,
+                               struct oj_error *err)
+{
+    for (int64_t i = 0; i < layer->flat.n_features; i++)
+    {
+        if (offset[i] < 0 || offset[i] > offset[i + 1])
+            return oj_fail(err, OJ_ERR_ARG, "offsets of %s descend", what);
+    }
+    return OJ_OK;
+}
+
 static oj_status add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                           const char *bytes, struct oj_error *err)
 {
-    int64_t n = layer->flat.n_features;
     if (layer->n_texts == OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_LIMIT, "a layer has at most %d texts",
                        OJ_MOST_TEXTS);
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (offset[i] < 0 || offset[i] > offset[i + 1])
-            return oj_fail(err, OJ_ERR_ARG, "offsets of texts descend");
-    }
-    layer->texts[layer->n_texts++] = (struct oj_texts){n, offset, bytes};
+    OJ_TRY(check_offsets(layer, offset, "texts", err));
+    layer->texts[layer->n_texts++] =
+        (struct oj_texts){layer->flat.n_features, offset, bytes};
     return OJ_OK;
 }
 
@@ -416,6 +545,20 @@ int ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
 {
     struct oj_error why = {OJ_OK, ""};
     return give_error(add_text(layer, offset, bytes, &why), &why, err);
+}
+
+int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
+                              const int64_t *offset, const double *number,
+                              struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = check_offsets(layer, offset, "vectors", &why);
+    if (status == OJ_OK)
+    {
+        layer->number_offset = offset;
+        layer->number = number;
+    }
+    return give_error(status, &why, err);
 }
 
 static unsigned find_kinds(const struct oj_flat *flat)
@@ -481,14 +624,82 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return give_error(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
+/* No geometry decides a pair. */
+static int is_of_attributes(const struct oj_relation *relation)
+{
+    return relation->op == OJ_OP_SIMILAR && isinf(relation->max_distance);
+}
+
+/* What is read of Arrow arrays. */
+struct arrow_record
+{
+    struct arrow_layout layout;
+    struct arrow_fields fields;
+};
+
+/* Into zeroed *out. compared: what is read of side beside the geometries, which
+ * may be missing where the join does not look at them. */
+static oj_status read_schema(const struct ArrowSchema *schema,
+                             const char *column,
+                             const struct compared_fields *compared, int side,
+                             const struct oj_relation *relation,
+                             struct arrow_record *out, struct oj_error *err)
+{
+    OJ_TRY(arrow_layout_read(schema, column, is_of_attributes(relation),
+                             &out->layout, err));
+    return arrow_fields_find(schema, compared, side == SIDE_RIGHT, &out->fields,
+                             err);
+}
+
+/* The same of a layer; settings may be NULL. */
+static oj_status read_layer_schema(const struct ArrowSchema *schema,
+                                   const char *column,
+                                   const struct ogrjoin_settings *settings,
+                                   struct arrow_record *out,
+                                   struct oj_error *err)
+{
+    struct compared_fields compared;
+    oj_status status;
+    if (settings == NULL || settings->side == SIDE_NONE)
+        return arrow_layout_read(schema, column, 0, &out->layout, err);
+    status = parse_fields(settings, &compared, err);
+    if (status == OJ_OK)
+        status = read_schema(schema, column, &compared, settings->side,
+                             &settings->relation, out, err);
+    compared_fields_free(&compared);
+    return status;
+}
+
+static oj_status add_array(struct ogrjoin_layer *layer,
+                           const struct arrow_record *record,
+                           struct ArrowArray *array, struct oj_error *err)
+{
+    OJ_TRY(arrow_columns_add(&layer->columns, &record->fields, array, err));
+    return arrow_features_add(&layer->features, &record->layout, array, err);
+}
+
 static oj_status finish_layer(struct ogrjoin_layer *layer,
+                              const struct arrow_record *record,
                               const struct ogrjoin_settings *settings,
                               struct oj_error *err)
 {
+    static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
+    const struct arrow_columns *columns = &layer->columns;
     OJ_TRY(arrow_features_end(&layer->features, count_threads(settings), cancel,
                               err));
     layer->flat = layer->features.flat;
+    layer->n_texts = record->fields.n_texts;
+    for (int i = 0; i < layer->n_texts; i++)
+        layer->texts[i] =
+            columns->n_rows > 0
+                ? (struct oj_texts){columns->n_rows, columns->text[i].offset,
+                                    columns->text[i].bytes}
+                : (struct oj_texts){0, no_rows, ""};
+    if (record->fields.n_vector == 0)
+        return OJ_OK;
+    layer->number_offset = columns->n_rows > 0 ? columns->offset : no_rows;
+    layer->number = columns->number;
     return OJ_OK;
 }
 
@@ -500,7 +711,7 @@ static void release_array(struct ArrowArray *array)
 }
 
 /* Releases array in any case. */
-static oj_status layer_from_array(const struct arrow_layout *layout,
+static oj_status layer_from_array(const struct arrow_record *record,
                                   struct ArrowArray *array, int64_t first_row,
                                   const struct ogrjoin_settings *settings,
                                   struct ogrjoin_layer **out,
@@ -511,10 +722,10 @@ static oj_status layer_from_array(const struct arrow_layout *layout,
     if (layer != NULL)
     {
         layer->features.first_fid = first_row;
-        status = arrow_features_add(&layer->features, layout, array, err);
+        status = add_array(layer, record, array, err);
     }
     if (status == OJ_OK)
-        status = finish_layer(layer, settings, err);
+        status = finish_layer(layer, record, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -530,10 +741,12 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
                              struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    struct arrow_layout layout;
-    oj_status status = arrow_layout_read(schema, column, &layout, &why);
+    struct arrow_record record = {.layout.child = -1};
+    oj_status status =
+        read_layer_schema(schema, column, settings, &record, &why);
     if (status == OJ_OK)
-        status = layer_from_array(&layout, array, 0, settings, out, &why);
+        status = layer_from_array(&record, array, 0, settings, out, &why);
+    arrow_fields_free(&record.fields);
     release_array(array);
     return give_error(status, &why, err);
 }
@@ -541,11 +754,11 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
 /* --- streams ---------------------------------------------------------------
  */
 
-/* A stream of geometries, as its consumer sees it. */
+/* A stream of features, as its consumer sees it. */
 struct arrow_source
 {
     struct ArrowArrayStream stream;
-    struct arrow_layout layout;
+    struct arrow_record record;
 };
 
 static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
@@ -557,26 +770,27 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
                    text != NULL ? text : strerror(code));
 }
 
-static oj_status open_source(struct arrow_source *source, const char *column,
-                             struct oj_error *err)
+/* The schema is released by the caller, after an error too. */
+static oj_status get_schema(struct arrow_source *source,
+                            struct ArrowSchema *schema, struct oj_error *err)
 {
-    struct ArrowSchema schema;
-    oj_status status;
     int code;
-    memset(&schema, 0, sizeof schema);
+    memset(schema, 0, sizeof *schema);
     if (source->stream.release == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
-    code = source->stream.get_schema(&source->stream, &schema);
-    if (code != 0)
-        return fail_stream(&source->stream, code, err);
-    status = arrow_layout_read(&schema, column, &source->layout, err);
-    if (schema.release != NULL)
-        schema.release(&schema);
-    return status;
+    code = source->stream.get_schema(&source->stream, schema);
+    return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
+}
+
+static void release_schema(struct ArrowSchema *schema)
+{
+    if (schema->release != NULL)
+        schema->release(schema);
 }
 
 static void close_source(struct arrow_source *source)
 {
+    arrow_fields_free(&source->record.fields);
     if (source->stream.release != NULL)
         source->stream.release(&source->stream);
     source->stream.release = NULL;
@@ -599,11 +813,13 @@ static oj_status read_all(struct arrow_source *source,
     for (;;)
     {
         struct ArrowArray array;
+        oj_status status;
         OJ_TRY(next_array(source, &array, err));
         if (array.release == NULL)
-            return finish_layer(layer, settings, err);
-        OJ_TRY(
-            arrow_features_add(&layer->features, &source->layout, &array, err));
+            return finish_layer(layer, &source->record, settings, err);
+        status = add_array(layer, &source->record, &array, err);
+        release_array(&array);
+        OJ_TRY(status);
     }
 }
 
@@ -615,8 +831,13 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 {
     struct oj_error why = {OJ_OK, ""};
     struct arrow_source source = {.stream = *stream};
+    struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = open_source(&source, column, &why);
+    oj_status status = get_schema(&source, &schema, &why);
+    if (status == OJ_OK)
+        status =
+            read_layer_schema(&schema, column, settings, &source.record, &why);
+    release_schema(&schema);
     stream->release = NULL;
     if (status == OJ_OK)
     {
@@ -635,9 +856,10 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 /* --- an index --------------------------------------------------------------
  */
 
-/* The texts of a layer as sets of tokens. Zeroed: none. */
+/* The texts of a layer as sets of tokens, and its vectors. Zeroed: none. */
 struct layer_sets
 {
+    double *vector;
     struct oj_token_sets_buf made[OJ_MOST_TEXTS];
     struct oj_token_sets view[OJ_MOST_TEXTS];
 };
@@ -650,6 +872,8 @@ struct ogrjoin_index
     struct oj_flat flat;  /* the join side as it is joined */
     struct oj_join *join; /* taken for each batch */
     struct api_pair_maker maker;
+    struct compared_fields compared;
+    int64_t n_dimensions; /* of vectors; 0: not known yet */
     struct oj_word_map *word_map;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
     struct layer_sets sets; /* of the join side */
@@ -690,6 +914,75 @@ static void free_sets(struct layer_sets *sets)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_token_sets_free(&sets->made[i]);
+    oj_free(sets->vector);
+}
+
+/* The numbers of vectors, by the first row of the join side that has any. */
+static oj_status count_dimensions(struct ogrjoin_index *index,
+                                  const struct ogrjoin_layer *layer,
+                                  struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < layer->flat.n_features && n == 0; row++)
+    {
+        n = layer->number_offset[row + 1] - layer->number_offset[row];
+        if (n > OJ_MOST_DIMENSIONS)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "vector: the list of row %lld has more than %d "
+                           "numbers, the most that are compared",
+                           (long long)row, OJ_MOST_DIMENSIONS);
+    }
+    index->n_dimensions = n > 0 ? n : 1;
+    if (index->compared.vector.n > 1 && n > 0 && n != index->compared.vector.n)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "vector names %d columns, but rows have %lld numbers",
+                       index->compared.vector.n, (long long)n);
+    return OJ_OK;
+}
+
+struct vector_rows
+{
+    const struct ogrjoin_index *index;
+    const struct ogrjoin_layer *layer;
+    double *to;
+};
+
+static void fill_vectors(int64_t first, int64_t end, void *user)
+{
+    const struct vector_rows *r = user;
+    const struct oj_vector_words *words = &r->index->compared.vector;
+    int64_t d = r->index->n_dimensions;
+    const int64_t *offset = r->layer->number_offset;
+    for (int64_t row = first; row < end; row++)
+    {
+        double *out = r->to + row * d;
+        if (offset[row + 1] - offset[row] == d &&
+            oj_vector_weigh(r->index->settings.relation.vector.norm,
+                            r->layer->number + offset[row], d, words->weight,
+                            words->n, out))
+            continue;
+        for (int64_t i = 0; i < d; i++)
+            out[i] = NAN;
+    }
+}
+
+/* Sets flat->vectors, which are those of the layer. */
+static oj_status make_vectors(struct ogrjoin_index *index,
+                              const struct ogrjoin_layer *layer,
+                              struct layer_sets *sets, struct oj_flat *flat,
+                              struct oj_error *err)
+{
+    struct vector_rows rows = {index, layer, NULL};
+    if (layer->number_offset == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "a layer has no vectors to compare");
+    if (index->n_dimensions == 0)
+        OJ_TRY(count_dimensions(index, layer, err));
+    OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
+    rows.to = sets->vector;
+    oj_parallel_slices(count_threads(&index->settings), flat->n_features,
+                       ROWS_AT_ONCE, fill_vectors, &rows);
+    flat->vectors = (struct oj_vectors){index->n_dimensions, sets->vector};
+    return OJ_OK;
 }
 
 /* Sets flat->texts, which are those of the layer, by dictionaries that are made
@@ -720,7 +1013,9 @@ static oj_status make_sets(struct ogrjoin_index *index,
     }
     flat->texts = n > 0 ? sets->view : NULL;
     flat->n_texts = n;
-    return OJ_OK;
+    return s->relation.vector.is_asked
+               ? make_vectors(index, layer, sets, flat, err)
+               : OJ_OK;
 }
 
 void ogrjoin_index_free(struct ogrjoin_index *index)
@@ -733,9 +1028,36 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_dictionary_free(index->dictionary[i]);
     oj_word_map_free(index->word_map);
+    compared_fields_free(&index->compared);
     free_sets(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
+}
+
+/* What may be compared without a limit, and how much of it counts. */
+static oj_status settle_conditions(struct ogrjoin_settings *s,
+                                   struct oj_error *err)
+{
+    struct oj_relation *relation = &s->relation;
+    if (relation->op == OJ_OP_SIMILAR && !s->has_k)
+        relation->k = OJ_EVERY_PAIR;
+    for (int i = 0; i < relation->n_similar; i++)
+    {
+        struct oj_text_condition *condition = &relation->similar[i];
+        condition->measure = (enum oj_text_measure)s->measure;
+        if (condition->denominator == 0 && !s->has_k)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "similar does not say how similar: write name:0.6 "
+                           "(names: 0.6 to begin with), or a k");
+        if (condition->denominator == 0)
+            condition->denominator = 1;
+    }
+    if (relation->vector.is_asked && isinf(relation->vector.max_difference) &&
+        !s->has_k)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "vector does not say how different vectors may be: give "
+                       "a max_difference, or a k");
+    return OJ_OK;
 }
 
 static oj_status new_index(struct ogrjoin_layer *join_side,
@@ -753,12 +1075,14 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     index->join_side = join_side;
     index->settings = *settings;
     relation = &index->settings.relation;
-    if (relation->op == OJ_OP_SIMILAR && !settings->has_k)
-        relation->k = OJ_EVERY_PAIR;
-    for (int i = 0; i < relation->n_similar; i++)
-        relation->similar[i].measure = (enum oj_text_measure)settings->measure;
+    index->settings.options.n_threads = count_threads(settings);
     index->settings.word_map = NULL;
-    status = view_layer(join_side, relation, 0, &index->flat, err);
+    index->settings.similar = index->settings.vector = NULL;
+    status = settle_conditions(&index->settings, err);
+    if (status == OJ_OK)
+        status = parse_fields(settings, &index->compared, err);
+    if (status == OJ_OK)
+        status = view_layer(join_side, relation, 0, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
         status = oj_word_map_make(
             settings->word_map, (int64_t)strlen(settings->word_map),
@@ -768,10 +1092,10 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
         status = make_sets(index, join_side, &index->sets, &index->flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, settings->backend,
-                              &settings->options, &index->join, err);
+                              &index->settings.options, &index->join, err);
     if (status == OJ_OK)
         status = api_pair_maker_open(
-            &index->maker, &settings->pairs, relation, &settings->options,
+            &index->maker, &settings->pairs, relation, &index->settings.options,
             &index->flat, join_side->score, oj_join_tie_rank(index->join), err);
     if (status == OJ_OK)
         *out = index;
@@ -893,7 +1217,7 @@ static oj_status join_device(struct ogrjoin_index *index,
                        "not %s",
                        settings->backend);
     if (index->maker.stage != NULL || settings->pairs.one_to_one ||
-        settings->relation.n_similar > 0)
+        oj_relation_compares_attributes(&settings->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "points on a device have pairs and distances, and "
                        "nothing else is picked or measured");
@@ -954,7 +1278,9 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
+        reference = is_of_attributes(relation)             ? "lists"
+                    : relation->metric == OJ_METRIC_SPHERE ? "sphere"
+                                                           : "geos";
     status = view_input(index, input, 0, &sets, &flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, reference,
@@ -1051,7 +1377,7 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
     struct ogrjoin_pairs *pairs = NULL;
     struct oj_error *err = &self->error;
     oj_status status =
-        layer_from_array(&self->source.layout, array, self->n_read,
+        layer_from_array(&self->source.record, array, self->n_read,
                          &self->index->settings, &layer, err);
     if (status == OJ_OK)
         status = join_layer(self->index, layer, self->n_read, &pairs, err);
@@ -1095,12 +1421,25 @@ static oj_status join_stream(struct ogrjoin_index *index,
                              struct arrow_source *source, const char *column,
                              struct ArrowArrayStream *out, struct oj_error *err)
 {
+    const struct oj_relation *relation = &index->settings.relation;
+    const struct compared_fields *compared = &index->compared;
+    struct ArrowSchema schema;
     struct pair_stream *self;
-    if (index->settings.pairs.one_to_one || index->settings.relation.n_similar)
+    oj_status status;
+    if (index->settings.pairs.one_to_one)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a stream is joined array by array: one_to_one needs "
-                       "all rows, and similar their texts");
-    OJ_TRY(open_source(source, column, err));
+                       "all rows");
+    if (relation->n_similar > 0 && compared->similar[0].fields[0] == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a stream is joined array by array: similar needs the "
+                       "names of the columns of texts");
+    status = get_schema(source, &schema, err);
+    if (status == OJ_OK)
+        status = read_schema(&schema, column, compared, SIDE_LEFT, relation,
+                             &source->record, err);
+    release_schema(&schema);
+    OJ_TRY(status);
     OJ_NEW(self, 1, err);
     memset(self, 0, sizeof *self);
     atomic_fetch_add(&index->n_users, 1);

@@ -1,5 +1,7 @@
 #include "../relation/oj_engine.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct oj_engine *const on_cpu[] = {
@@ -106,4 +108,27 @@ const struct oj_backend *oj_backend_find(const char *name)
             return backend;
     }
     return NULL;
+}
+
+oj_status oj_backend_read(const char *dash, const char *option,
+                          const char *name, const struct oj_backend **out,
+                          struct oj_error *err)
+{
+    const struct oj_backend *backend = oj_backend_find(name);
+    char names[256];
+    if (backend == NULL && strcasecmp(name, oj_auto_backend.name) == 0)
+        backend = &oj_auto_backend;
+    if (backend != NULL)
+    {
+        *out = backend;
+        return OJ_OK;
+    }
+    snprintf(names, sizeof names, "%s", oj_auto_backend.name);
+    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
+    {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", backend->name);
+    }
+    return oj_fail(err, OJ_ERR_ARG, "%s%s %.40s: there is no such backend; %s",
+                   dash, option, name, names);
 }

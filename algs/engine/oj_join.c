@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Which engine answers a batch.
  *
@@ -767,13 +766,6 @@ static void set_relation(struct oj_join *join,
     asked->any_order = asked->share_lists = 0;
 }
 
-static const struct oj_backend *find_backend(const char *name)
-{
-    return name == NULL || strcasecmp(name, oj_auto_backend.name) == 0
-               ? &oj_auto_backend
-               : oj_backend_find(name);
-}
-
 oj_status oj_join_open(const struct oj_flat *join_side,
                        const struct oj_relation *relation, const char *backend,
                        const struct oj_options *options, struct oj_join **out,
@@ -781,10 +773,12 @@ oj_status oj_join_open(const struct oj_flat *join_side,
 {
     struct oj_join *join;
     struct oj_options *own;
+    const struct oj_backend *found;
     oj_status status;
     OJ_TRY(oj_relation_check(relation, err));
-    if (find_backend(backend) == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "there is no backend \"%s\"", backend);
+    OJ_TRY(oj_backend_read("", "backend",
+                           backend != NULL ? backend : oj_auto_backend.name,
+                           &found, err));
     if (join_side->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld features; at most %d are "
@@ -793,7 +787,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     join = oj_calloc(1, sizeof *join);
     if (join == NULL)
         return oj_fail_nomem(err, 1, sizeof *join);
-    join->backend = find_backend(backend);
+    join->backend = found;
     join->has_screen = -1;
     pthread_mutex_init(&join->lock, NULL);
     set_relation(join, relation);

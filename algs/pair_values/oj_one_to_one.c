@@ -3,9 +3,15 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_temporary_file.h"
+#include "../../flatten/base/oj_threads.h"
+#include "../pairs/oj_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Rows that a thread ranks at once. */
+#define ROWS_AT_ONCE 256
 
 /* What pairs are ordered by before their features; never NaN. */
 struct pair_rank
@@ -14,6 +20,68 @@ struct pair_rank
     double difference;    /* the same */
     double measure;
 };
+
+/* ---- ranks --------------------------------------------------------------- */
+
+struct ranked_answer
+{
+    const struct oj_relation *relation;
+    const struct oj_flat *input, *join_side;
+    const struct oj_matches *matches;
+    const struct oj_pair_ranks *to;
+};
+
+static void fill_ranks(int64_t first, int64_t end, void *user)
+{
+    const struct ranked_answer *a = user;
+    for (int64_t row = first; row < end; row++)
+    {
+        for (int64_t p = oj_matches_first(a->matches, row);
+             p < oj_matches_end(a->matches, row); p++)
+        {
+            int32_t feature = a->matches->join_row[p];
+            if (a->to->similarity != NULL)
+                a->to->similarity[p] = oj_pair_similarity(
+                    a->relation, 0, a->input, row, a->join_side, feature);
+            if (a->to->difference != NULL)
+                a->to->difference[p] = oj_pair_difference(
+                    a->relation, a->input, row, a->join_side, feature);
+        }
+    }
+}
+
+oj_status oj_pair_ranks_make(const struct oj_relation *relation,
+                             const struct oj_flat *input,
+                             const struct oj_flat *join_side,
+                             const struct oj_matches *matches, int n_threads,
+                             struct oj_pair_ranks *ranks, struct oj_error *err)
+{
+    /* The measure of op similar is the one of the two that is there. */
+    int is_measure = relation->op == OJ_OP_SIMILAR &&
+                     !(relation->n_similar > 0 && relation->vector.is_asked);
+    struct ranked_answer answer = {relation, input, join_side, matches, ranks};
+    if (is_measure || !oj_relation_compares_attributes(relation))
+        return OJ_OK;
+    if (relation->n_similar > 0)
+        OJ_ROOM(ranks->similarity, 0, matches->n_entries, ranks->cap_similarity,
+                err);
+    if (relation->vector.is_asked)
+        OJ_ROOM(ranks->difference, 0, matches->n_entries, ranks->cap_difference,
+                err);
+    oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE, fill_ranks,
+                       &answer);
+    return OJ_OK;
+}
+
+void oj_pair_ranks_free(struct oj_pair_ranks *ranks)
+{
+    oj_free(ranks->similarity);
+    oj_free(ranks->difference);
+    memset(ranks, 0, sizeof *ranks);
+}
+
+/* ---- lists of rows --------------------------------------------------------
+ */
 
 /* Of a list: first the label of a row, then its pairs, best first. */
 struct listed_pair
@@ -227,10 +295,11 @@ static oj_status propose_from_list(struct oj_one_to_one *choice, int64_t row,
 
 /* The pairs of a row, in their order, but for those that are worse than what
  * their join feature has. */
-static oj_status
-list_candidates(struct oj_one_to_one *choice, const struct oj_matches *m,
-                const double *similarity, const double *difference, int64_t i,
-                const int64_t *ordinal, int64_t *n, struct oj_error *err)
+static oj_status list_candidates(struct oj_one_to_one *choice,
+                                 const struct oj_matches *m,
+                                 const struct oj_pair_ranks *ranks, int64_t i,
+                                 const int64_t *ordinal, int64_t *n,
+                                 struct oj_error *err)
 {
     int64_t first = oj_matches_first(m, i), end = oj_matches_end(m, i);
     struct candidate *c;
@@ -239,8 +308,8 @@ list_candidates(struct oj_one_to_one *choice, const struct oj_matches *m,
     for (int64_t p = first; p < end; p++)
     {
         const struct pair_rank rank = {
-            similarity != NULL ? -similarity[p] : 0.0,
-            difference != NULL ? difference[p] : 0.0,
+            ranks->similarity != NULL ? -ranks->similarity[p] : 0.0,
+            ranks->difference != NULL ? ranks->difference[p] : 0.0,
             isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
         int64_t join = join_of(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
@@ -274,15 +343,14 @@ static oj_status add_row(struct oj_one_to_one *choice,
 
 oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                             const struct oj_matches *matches,
-                            const double *similarity, const double *difference,
+                            const struct oj_pair_ranks *ranks,
                             const int64_t *ordinal, const int64_t *label,
                             struct oj_error *err)
 {
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
         int64_t n;
-        OJ_TRY(list_candidates(choice, matches, similarity, difference, i,
-                               ordinal, &n, err));
+        OJ_TRY(list_candidates(choice, matches, ranks, i, ordinal, &n, err));
         if (n > 0)
             OJ_TRY(add_row(choice, matches, ordinal,
                            label != NULL ? label[i] : choice->n_rows, n, err));

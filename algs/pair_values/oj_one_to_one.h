@@ -25,7 +25,9 @@
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
 
+#include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
+#include "../relation/oj_relation.h"
 
 struct oj_one_to_one;
 
@@ -45,17 +47,34 @@ OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
                                          struct oj_one_to_one **out,
                                          struct oj_error *err);
 
+/** What ranks the pairs of an answer before their measures: how similar texts
+ *  and how different vectors are, where that is not the measure.  NULL: it does
+ *  not.  Owner; zeroed memory is a valid empty one, and one object may be used
+ *  for the answers of one relation (its memory is kept). */
+struct oj_pair_ranks
+{
+    double *similarity, *difference; /**< [entries of the matches] */
+    int64_t cap_similarity, cap_difference;
+};
+
+OJ_MUST_USE oj_status oj_pair_ranks_make(
+    const struct oj_relation *relation, const struct oj_flat *input,
+    const struct oj_flat *join_side, const struct oj_matches *matches,
+    int n_threads, struct oj_pair_ranks *ranks, struct oj_error *err);
+
+void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
+
 /** Adds the pairs of the next rows; matches in any form, without shared lists.
- *  similarity  [entries of the matches], or NULL
- *  difference  the same
  *  ordinal  [join features of the answer] their places in the join layer, or
  *           NULL: join_row itself
  *  label    [rows] by which a row is found afterwards, or NULL: its number,
  *           counted over all answers */
-OJ_MUST_USE oj_status oj_one_to_one_add(
-    struct oj_one_to_one *choice, const struct oj_matches *matches,
-    const double *similarity, const double *difference, const int64_t *ordinal,
-    const int64_t *label, struct oj_error *err);
+OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
+                                        const struct oj_matches *matches,
+                                        const struct oj_pair_ranks *ranks,
+                                        const int64_t *ordinal,
+                                        const int64_t *label,
+                                        struct oj_error *err);
 
 /** After the last row. OJ_ERR_DATA: two rows of one label have a pair. */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,

@@ -99,6 +99,13 @@ const struct oj_backend *oj_backend_find(const char *name);
 /** Not in the table: its name stands for those of cpu and cuda. */
 extern const struct oj_backend oj_auto_backend;
 
+/** The backend of a name, auto's, too. Errors begin with dash and option, and
+ *  have all names. */
+OJ_MUST_USE oj_status oj_backend_read(const char *dash, const char *option,
+                                      const char *name,
+                                      const struct oj_backend **out,
+                                      struct oj_error *err);
+
 #ifdef __cplusplus
 }
 #endif

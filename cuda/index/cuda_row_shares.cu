@@ -10,8 +10,7 @@
 enum
 {
     LEAST_ROWS = 2048, /* of a part that is one of several */
-    MOST_ROWS = 1 << 20,
-    PARTS_OF_PLACE = 4 /* so that none waits long for the others */
+    MOST_ROWS = 1 << 20
 };
 
 struct parts_batch
@@ -399,9 +398,8 @@ static oj_status run_parts(struct parts_batch *b, struct oj_stats *stats,
 
 static int64_t rows_of_part(const struct oj_gpu_index *index, int64_t n)
 {
-    int64_t rows = n;
-    if (index->n_places > 1)
-        rows = n / (index->n_places * PARTS_OF_PLACE) + 1;
+    /* one part a device: what a part prepares of the join side is done once */
+    int64_t rows = (n + index->n_places - 1) / index->n_places;
     if (rows < LEAST_ROWS)
         rows = LEAST_ROWS;
     if (rows > MOST_ROWS)

@@ -8,10 +8,10 @@
 #ifndef OJ_COMMAND_H
 #define OJ_COMMAND_H
 
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../algs/relation/oj_relation.h"
 #include "../../flatten/base/oj_output_rows.h"
 #include "../../flatten/base/oj_status.h"
-#include "oj_similar.h"
 #include "oj_unit.h"
 
 #include <stdint.h>

@@ -551,7 +551,7 @@ static oj_status settle_similar(struct oj_command *command,
         if (relation->n_similar == OJ_MOST_TEXTS)
             return oj_fail(err, OJ_ERR_ARG, "-similar can be given %d times",
                            OJ_MOST_TEXTS);
-        OJ_TRY(oj_similar_parse(*word, own, err));
+        OJ_TRY(oj_similar_parse("-", *word, own, err));
         if (own->denominator == 0)
             limit = &all;
         if (limit->denominator == 0 && !oj_command_given(command, "k"))
@@ -574,7 +574,7 @@ static oj_status settle_vector(struct oj_command *command, struct oj_error *err)
     char *end;
     if (command->vector == NULL)
         return OJ_OK;
-    OJ_TRY(oj_vector_parse(command->vector, &command->vector_fields, err));
+    OJ_TRY(oj_vector_parse("-", command->vector, &command->vector_fields, err));
     condition->is_asked = 1;
     condition->max_difference = INFINITY;
     if (command->max_difference == NULL && oj_command_given(command, "k"))
@@ -777,22 +777,6 @@ static oj_status read_bytes(const struct oj_option *option, const char *word,
     return OJ_OK;
 }
 
-static oj_status read_backend(const struct oj_option *option, const char *word,
-                              const char **out, struct oj_error *err)
-{
-    const struct oj_backend *backend = oj_backend_find(word);
-    char names[256] = "auto";
-    if (backend != NULL || strcasecmp(word, names) == 0)
-    {
-        *out = backend != NULL ? backend->name : "auto";
-        return OJ_OK;
-    }
-    for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
-        oj_append(names, sizeof names, ", %s", backend->name);
-    return oj_fail(err, OJ_ERR_ARG, "-%s %s: there is no such backend; %s",
-                   option->name, word, names);
-}
-
 /* Sets the value of option from the words after it. */
 static oj_status read_value(struct argument_reader *r,
                             const struct oj_option *option,
@@ -801,6 +785,7 @@ static oj_status read_value(struct argument_reader *r,
     struct oj_command *command = r->command;
     void *at = (char *)command + option->offset;
     struct oj_distance distance;
+    const struct oj_backend *backend;
     switch (option->kind)
     {
         case OJ_OPTION_FLAG:
@@ -864,7 +849,9 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_OP:
             return read_op(command, words[0], err);
         case OJ_OPTION_BACKEND:
-            return read_backend(option, words[0], at, err);
+            OJ_TRY(oj_backend_read("-", option->name, words[0], &backend, err));
+            *(const char **)at = backend->name;
+            return OJ_OK;
         case OJ_OPTION_REFERENCE:
             *(const char **)at = ""; /* settle_op() */
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)

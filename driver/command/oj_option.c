@@ -94,7 +94,7 @@ static const struct oj_option options[] = {
      "(none named: the same), as price:0.001+area+rooms or emb=EMB; without "
      "another join: -op similar",
      VALUE(TEXT, vector), .once = "put the fields together, as a+b"},
-    {join, "norm", "l2|l1|linf|cosine",
+    {join, "norm", OJ_NORM_NAMES,
      "how different two vectors are: the root of the sum of squared "
      "differences (default), their sum, the greatest, or 1 less the cosine",
      VALUE(CHOICE, relation.vector.norm), .needs = "vector"},

@@ -686,7 +686,8 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
         "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
         "nearest_y",    "from_x",         "from_y",          "bearing",
         "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
-        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8"};
+        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8",
+        "difference"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {
@@ -1107,17 +1108,15 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
 /* --- the module ------------------------------------------------------------
  */
 
-/* settings() -> {name: help} */
-static PyObject *settings(PyObject *module, PyObject *none)
+/* {name: help} */
+static PyObject *make_help(const char *(*name_at)(int i),
+                           const char *(*help_at)(int i))
 {
     PyObject *out = PyDict_New();
     const char *name;
-    (void)module;
-    (void)none;
-    for (int i = 0; out != NULL && (name = ogrjoin_setting_name(i)) != NULL;
-         i++)
+    for (int i = 0; out != NULL && (name = name_at(i)) != NULL; i++)
     {
-        PyObject *help = PyUnicode_FromString(ogrjoin_setting_help(i));
+        PyObject *help = PyUnicode_FromString(help_at(i));
         if (help == NULL || PyDict_SetItemString(out, name, help) != 0)
         {
             Py_DECREF(out);
@@ -1126,6 +1125,20 @@ static PyObject *settings(PyObject *module, PyObject *none)
         Py_XDECREF(help);
     }
     return out;
+}
+
+static PyObject *settings(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return make_help(ogrjoin_setting_name, ogrjoin_setting_help);
+}
+
+static PyObject *backends(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return make_help(ogrjoin_backend_name, ogrjoin_backend_help);
 }
 
 static PyMethodDef methods[] = {
@@ -1146,6 +1159,7 @@ static PyMethodDef methods[] = {
     {"from_dlpack", from_dlpack, METH_O, NULL},
     {"to_dlpack", to_dlpack, METH_VARARGS, NULL},
     {"settings", settings, METH_NOARGS, NULL},
+    {"backends", backends, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static int start_module(PyObject *module)

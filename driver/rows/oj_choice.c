@@ -11,9 +11,6 @@
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 
-/* Rows that a thread takes at once. */
-#define ROWS_AT_ONCE 256
-
 oj_status oj_choice_open(const struct oj_job *job, int by_fid,
                          struct oj_choice *choice, struct oj_error *err)
 {
@@ -60,34 +57,6 @@ int oj_choice_saw_its_rows(const struct oj_choice *choice)
 
 /* ---- the join ------------------------------------------------------------ */
 
-/* What ranks the pairs of an answer before their measures; NULL: nothing. */
-struct pair_ranks
-{
-    const struct oj_relation *relation;
-    const struct oj_flat *input, *join_side;
-    const struct oj_matches *matches;
-    double *similarity, *difference;
-};
-
-static void fill_ranks(int64_t first, int64_t end, void *user)
-{
-    const struct pair_ranks *s = user;
-    for (int64_t row = first; row < end; row++)
-    {
-        for (int64_t p = oj_matches_first(s->matches, row);
-             p < oj_matches_end(s->matches, row); p++)
-        {
-            int32_t feature = s->matches->join_row[p];
-            if (s->similarity != NULL)
-                s->similarity[p] = oj_pair_similarity(
-                    s->relation, 0, s->input, row, s->join_side, feature);
-            if (s->difference != NULL)
-                s->difference[p] = oj_pair_difference(
-                    s->relation, s->input, row, s->join_side, feature);
-        }
-    }
-}
-
 oj_status oj_choice_add(struct oj_choice *choice,
                         const struct oj_pipeline_part *part,
                         const struct oj_matches *matches,
@@ -95,32 +64,12 @@ oj_status oj_choice_add(struct oj_choice *choice,
                         const struct oj_relation *relation, int n_threads,
                         struct oj_error *err)
 {
-    /* The measure of -op similar is the one of the two that is there. */
-    int is_measure = relation->op == OJ_OP_SIMILAR &&
-                     !(relation->n_similar > 0 && relation->vector.is_asked);
-    struct pair_ranks s = {.relation = relation,
-                           .input = part->flat,
-                           .join_side = &side->flat,
-                           .matches = matches};
-    if (relation->n_similar > 0 && !is_measure)
-    {
-        OJ_ROOM(choice->similarity, 0, matches->n_entries,
-                choice->cap_similarity, err);
-        s.similarity = choice->similarity;
-    }
-    if (relation->vector.is_asked && !is_measure)
-    {
-        OJ_ROOM(choice->difference, 0, matches->n_entries,
-                choice->cap_difference, err);
-        s.difference = choice->difference;
-    }
-    if (s.similarity != NULL || s.difference != NULL)
-        oj_parallel_slices(n_threads, matches->n_rows, ROWS_AT_ONCE, fill_ranks,
-                           &s);
+    OJ_TRY(oj_pair_ranks_make(relation, part->flat, &side->flat, matches,
+                              n_threads, &choice->ranks, err));
     hash_batch(&choice->seen[0], part->flat);
     for (int64_t i = 0; choice->place != NULL && i < side->flat.n_features; i++)
         choice->place[side->ordinal[i]] = side->place[i];
-    return oj_one_to_one_add(choice->pairs, matches, s.similarity, s.difference,
+    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
                              side->ordinal,
                              choice->by_fid ? part->flat->fid : NULL, err);
 }
@@ -194,8 +143,7 @@ void oj_choice_close(struct oj_choice *choice)
 {
     const struct oj_choice closed = {0};
     oj_one_to_one_close(choice->pairs);
-    oj_free(choice->similarity);
-    oj_free(choice->difference);
+    oj_pair_ranks_free(&choice->ranks);
     oj_free(choice->place);
     oj_free(choice->found);
     oj_free(choice->found_place);

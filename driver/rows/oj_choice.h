@@ -25,9 +25,7 @@ struct oj_choice
     struct oj_pipeline_counts counts; /**< of the join, before the choice */
 
     /* Of the rows at hand. */
-    double *similarity, *difference; /**< of the pairs of an answer, where they
-                                          rank them */
-    int64_t cap_similarity, cap_difference;
+    struct oj_pair_ranks ranks; /**< of the pairs of an answer */
     uint64_t seen[2]; /**< a sum over FIDs and coordinates: of the first
                          reading, of the second so far */
     int64_t hint;

@@ -1,6 +1,7 @@
 #include "oj_classes.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_number.h"
 #include "../../flatten/text/oj_token_table.h"
 
 #include <cpl_conv.h>
@@ -33,21 +34,6 @@ struct oj_classes
 };
 
 /* ---- numbers ------------------------------------------------------------- */
-
-double oj_text_number(const char *text, int64_t n_text)
-{
-    char copy[64], *end;
-    size_t n = (size_t)n_text;
-    double number;
-    if (n == 0 || n >= sizeof copy)
-        return NAN;
-    memcpy(copy, text, n);
-    copy[n] = '\0';
-    number = CPLStrtod(copy, &end);
-    while (*end == ' ')
-        end++;
-    return *end == '\0' ? number : NAN;
-}
 
 double oj_value_number(OGRFieldType type, const struct oj_value *value)
 {

@@ -50,9 +50,6 @@ OJ_MUST_USE oj_status oj_field_text_get(struct oj_field_text *writer,
 
 void oj_field_text_free(struct oj_field_text *writer);
 
-/** The number that n bytes of text are, blanks around it aside; NaN: none. */
-double oj_text_number(const char *text, int64_t n);
-
 /** The number of a value of such a field, of a text as CSV has them, too; NaN:
  *  it has none. */
 double oj_value_number(OGRFieldType type, const struct oj_value *value);

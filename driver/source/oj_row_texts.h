@@ -12,15 +12,11 @@
 #ifndef OJ_ROW_TEXTS_H
 #define OJ_ROW_TEXTS_H
 
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../algs/relation/oj_text_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/text/oj_token_sets.h"
 #include "oj_classes.h"
-
-enum
-{
-    OJ_MOST_TEXT_FIELDS = 16 /* of one text */
-};
 
 /** The fields that make one text. */
 struct oj_text_fields

@@ -1,8 +1,8 @@
 #include "oj_row_vectors.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_number.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,30 +18,8 @@ struct oj_row_vectors
 
 /* ---- the numbers of a row ------------------------------------------------ */
 
-/* "[1, 2.5]"; what is no list is one number. Returns how many, at most one more
+/* Of a field its list, or its one number. Returns how many, at most one more
  * than there may be. */
-static int64_t read_text(const char *text, int64_t n_text, double *out)
-{
-    const char *end = text + n_text, *from;
-    int64_t n = 0;
-    while (text < end && *text == ' ')
-        text++;
-    if (text == end || *text != '[')
-    {
-        out[0] = oj_text_number(text, end - text);
-        return 1;
-    }
-    while (n <= OJ_MOST_DIMENSIONS && text < end && *text != ']')
-    {
-        from = ++text;
-        while (text < end && *text != ',' && *text != ']')
-            text++;
-        out[n++] = text < end ? oj_text_number(from, text - from) : NAN;
-    }
-    return n;
-}
-
-/* The same of any field: its list, or its one number. */
 static int64_t read_value(OGRFieldType type, const struct oj_value *value,
                           double *out)
 {
@@ -52,7 +30,7 @@ static int64_t read_value(OGRFieldType type, const struct oj_value *value,
     if (type == OFTString)
     {
         const char *text = oj_value_bytes(value, type, &n);
-        return read_text(text, n, out);
+        return oj_text_numbers(text, n, most, out);
     }
     if (type != OFTRealList && type != OFTIntegerList &&
         type != OFTInteger64List)
@@ -86,21 +64,6 @@ static int64_t read_row(struct oj_row_vectors *v, int side,
 }
 
 /* ---- vectors ------------------------------------------------------------- */
-
-/* 1 when the numbers are a vector, which then is in out. */
-static int weigh_numbers(const struct oj_row_vectors *v, double *out)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < v->n_dimensions; i++)
-    {
-        double x = v->number[i] * v->weight[v->n_fields > 1 ? i : 0];
-        if (!(fabs(x) <= OJ_FLAT_MOST))
-            return 0;
-        sum += x * x;
-        out[i] = x;
-    }
-    return v->norm != OJ_NORM_COSINE || sum >= DBL_MIN;
-}
 
 /* By the first row that has numbers; 0 while a piece to come may have it. */
 static oj_status count_dimensions(struct oj_row_vectors *v, int side,
@@ -140,7 +103,8 @@ oj_status oj_row_vectors_make(struct oj_row_vectors *v, int side, int insert,
     for (int64_t row = 0; row < n; row++)
     {
         double *out = *value + row * d;
-        if (read_row(v, side, values, row) == d && weigh_numbers(v, out))
+        if (read_row(v, side, values, row) == d &&
+            oj_vector_weigh(v->norm, v->number, d, v->weight, v->n_fields, out))
             continue;
         for (int64_t i = 0; i < d; i++)
             out[i] = (double)NAN;

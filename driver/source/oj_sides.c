@@ -280,10 +280,6 @@ static oj_status open_text(struct oj_source *source, char **names,
 {
     for (; *names != NULL; names++)
     {
-        if (out->n == OJ_MOST_TEXT_FIELDS)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-similar puts at most %d fields together",
-                           OJ_MOST_TEXT_FIELDS);
         OJ_TRY(
             find_field(source, *names, "similar", &out->field[out->n++], err));
     }
@@ -338,7 +334,7 @@ static oj_status open_vectors(const struct oj_command *command,
     const struct oj_vector_words *words = &command->vector_fields;
     struct oj_source *const source[2] = {input, join};
     struct oj_class_field *fields[2];
-    int n = CSLCount(words->fields[0]);
+    int n = words->n;
     oj_status status = OJ_OK;
     if (!command->relation.vector.is_asked)
         return OJ_OK;

@@ -109,7 +109,7 @@ static void read_spoiled(const struct arrow_rows *rows,
     oj_status status = OJ_OK;
     memset(&features, 0, sizeof features);
     make_schema(rows, options, &schema);
-    require(arrow_layout_read(&schema.node[0], NULL, &layout, &err) == OJ_OK,
+    require(arrow_layout_read(&schema.node[0], NULL, 0, &layout, &err) == OJ_OK,
             "a good schema is refused");
     for (int times = 1 + pick(3); status == OJ_OK && times > 0; times--)
     {

@@ -3,7 +3,7 @@
  * in pieces, words are refused with one line. With clang:
  * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_texts
  * [ITERATIONS], mutations of the seeds from a fixed start. */
-#include "../../driver/command/oj_similar.h"
+#include "../../algs/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_row_vectors.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_layer_read.h"
@@ -192,14 +192,14 @@ static void try_words(const char *text, int64_t n)
     struct oj_word_map *map = NULL;
     struct oj_folded from = {0}, to = {0};
     struct oj_error err = {OJ_OK, ""};
-    if (oj_similar_parse(text, &similar, &err) != OJ_OK)
+    if (oj_similar_parse("", text, &similar, &err) != OJ_OK)
         check_refused(&err);
     else
         require(similar.fields[0] != NULL && similar.fields[1] != NULL &&
                     similar.numerator <= similar.denominator,
                 "-similar without fields");
     err.message[0] = '\0';
-    if (oj_vector_parse(text, &vector, &err) != OJ_OK)
+    if (oj_vector_parse("", text, &vector, &err) != OJ_OK)
         check_refused(&err);
     else
         require(vector.weight[0] > 0.0, "a weight");

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._core import settings, version as __version__
+from ._core import backends, settings, version as __version__
 from ._errors import (
     Error,
     InputError,
@@ -41,6 +41,7 @@ __all__ = [
     "UnsupportedError",
     "Validation",
     "__version__",
+    "backends",
     "geopandas",
     "join",
     "pairs",

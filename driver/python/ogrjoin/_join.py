@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError, UnsupportedError
-from ._pairs import Index, Pairs, pad
+from ._pairs import Index, Pairs, pad, similar_words
 
 _NAME, _METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
@@ -43,7 +43,9 @@ def _is_geometry(field: Any) -> bool:
     return name.startswith("geoarrow.")
 
 
-def _geometry_columns(schema: Any, column: str | None) -> list[str]:
+def _geometry_columns(
+    schema: Any, column: str | None, is_needed: bool = True
+) -> list[str]:
     """All of them; the first is the one that is joined by."""
     marked = [f.name for f in schema if _is_geometry(f)]
     if column is not None:
@@ -55,7 +57,7 @@ def _geometry_columns(schema: Any, column: str | None) -> list[str]:
         or pa.types.is_large_binary(f.type)
         or pa.types.is_binary_view(f.type)
     ]
-    return marked or bytes_
+    return marked or (bytes_ if is_needed else [])
 
 
 def _take(column: Any, rows: Any) -> Any:
@@ -336,30 +338,9 @@ def _aggregates(agg: str, table: Any) -> list[_Aggregate]:
     return found
 
 
-def _similar(words: Any) -> tuple[list[list[str]], list[list[str]], str | None]:
-    """Of LEFT[=RIGHT]:T, or a list of these: columns of left, of right, all T."""
-    sides: tuple[list[list[str]], list[list[str]]] = ([], [])
-    least = []
-    for word in [words] if isinstance(words, str) else words or ():
-        names, colon, number = word.rpartition(":")
-        if not colon:
-            raise InvalidError(f'similar is LEFT=RIGHT:0.6, not "{word}"')
-        left, equal, right = names.partition("=")
-        sides[0].append(left.split("+"))
-        sides[1].append((right if equal else left).split("+"))
-        least.append(number)
-    return *sides, ",".join(least) or None
-
-
-def _texts(table: Any, conditions: list[list[str]], side: str) -> list[Any]:
-    columns = []
-    for names in conditions:
-        parts = [pc.cast(_column(table, n, side), pa.large_string()) for n in names]
-        if len(parts) > 1:
-            joined = pc.binary_join_element_wise(*parts, " ", null_handling="skip")
-            parts = [joined]
-        columns.append(parts[0])
-    return columns
+def _n_similar(words: str | None) -> int:
+    """How many conditions on texts there are: commas may be quoted."""
+    return len(re.findall(rf"(?:{_QUOTED}|[^,\"])+", words or ""))
 
 
 def _on(table: Any, on: str | None, at: int) -> Any:
@@ -451,9 +432,10 @@ def join_index(
     crs: str = "check",
     **options: Any,
 ) -> Joined:
-    """join() with a side that is kept: what is asked of its columns, fid, on,
-    similar and pick by a column, is of join() alone."""
+    """join() with a side that is kept: what is asked of its columns, fid, on and
+    pick by a column, is of join() alone; similar and vector are of Index()."""
     table = _reader(index._right).read_all()
+    options = {**index._compared, **options}
     return _join(
         index, table, _reader(left), op, how, geometry, left_column, crs, **options
     )
@@ -476,7 +458,6 @@ def _join(
     overlap: str | None = None,
     fids: tuple[str | None, str | None] = (None, None),
     on: str | None = None,
-    texts: Any = (),
     **asked: Any,
 ) -> Joined:
     if how not in ("left", "inner", "semi", "anti", "right", "full"):
@@ -499,10 +480,13 @@ def _join(
     if crs == "check" and (left_crs is None) != (index._crs is None):
         message = "one side has no CRS: it is taken to be the other's"
         warnings.warn(message, UserWarning, stacklevel=3)
-    in_left = _geometry_columns(reader.schema, left_column)
-    in_right = _geometry_columns(table.schema, index._column)
-    if not in_left:
+    is_needed = _needs_geometry(op, asked.get("max_distance"))
+    in_left = _geometry_columns(reader.schema, left_column, is_needed)
+    in_right = _geometry_columns(table.schema, index._column, is_needed)
+    if not in_left and (is_needed or geometry != "input"):
         raise InvalidError("the left side has no column of geometries")
+    if not in_right and geometry == "join":
+        raise InvalidError("the right side has no column of geometries")
     aggregates = _aggregates(agg, table) if agg is not None else []
     if any(a.function == "weighted_sum" for a in aggregates):
         asked["share"] = 1
@@ -546,9 +530,9 @@ def _join(
         fields.append(pa.field("join_fid", pa.int64()))
         if has_distance:
             fields.append(pa.field("join_distance", pa.float64()))
-        n_similar = (asked.get("similar") or "").count(",") + 1
-        names = ["similarity"] + [f"similarity_{i}" for i in range(2, n_similar + 1)]
-        similar = names if asked.get("similar") else []
+        n_similar = _n_similar(asked.get("similar"))
+        similar = ["similarity"] + [f"similarity_{i + 1}" for i in range(1, n_similar)]
+        similar = similar[:n_similar] + ["difference"] * bool(asked.get("vector"))
         fields += [pa.field("join_" + name, pa.float64()) for name in similar]
         if has_rank:
             fields.append(pa.field("join_rank", pa.int64()))
@@ -574,11 +558,10 @@ def _join(
         return index.pairs(
             group,
             op,
-            column=in_left[0],
+            column=in_left[0] if in_left else None,
             crs="ignore",  # it was checked
             on=_on(group, on, 0),
             id=fids[0] and _whole_numbers(_column(group, fids[0], "left")),
-            texts=_texts(group, texts, "left"),
             **asked,
         )
 
@@ -630,7 +613,7 @@ def _join(
         """The rows of right that match nothing, with their own geometry."""
         taken = pa.array(np.flatnonzero(~is_paired))
         columns = [pa.nulls(len(taken), field.type) for field in schema]
-        if in_left[0] in keep_left:
+        if in_left[:1] and in_right and in_left[0] in keep_left:
             shape = _take(table.column(in_right[0]), taken)
             i = keep_left.index(in_left[0])
             columns[i] = shape.cast(schema.field(i).type)
@@ -652,8 +635,13 @@ def _join(
         if has_others:
             yield pa.RecordBatch.from_arrays(others(), schema=schema)
 
-    shown = (in_right if geometry == "join" and not is_one else in_left)[0]
+    in_shown = in_right if geometry == "join" and not is_one else in_left
+    shown = in_shown[0] if in_shown else None
     return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
+
+
+def _needs_geometry(op: str, max_distance: Any) -> bool:
+    return op.lower() != "similar" or max_distance is not None
 
 
 def join(
@@ -670,6 +658,7 @@ def join(
     agg: str | None = None,
     overlap: str | None = None,
     similar: str | list[str] | None = None,
+    vector: str | None = None,
     fid: str | tuple[str | None, str | None] | None = None,
     geometry: str = "input",
     left_column: str | None = None,
@@ -695,7 +684,11 @@ def join(
                   each of left, with aggregates of the rows of right it meets
     overlap       "area,length,percent": columns of the intersection's size
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
-                  columns with + are put together
+                  columns with + are put together.  op="similar": wherever they
+                  are; sides then need no geometry
+    vector        "price:0.001+area=PRICE+AREA", or a column of lists: only pairs
+                  with like numbers, with max_difference (norm: l2, l1, linf,
+                  cosine), or k of op="similar"
     fid           column that numbers the rows, of both sides or (left, right):
                   join_fid, order of ties, exclude_self
     word_map      with similar: {"st": "street"}, or a file of such lines
@@ -707,30 +700,33 @@ def join(
     others        as in ogrjoin.pairs(): one_to_one=True, bearing=True ...
 
     The columns are those of left; join_fid, the row number in right;
-    join_distance of joins by distance; join_similarity; join_rank of nearest
-    with k above 1 or all ties; what else was asked for; and those of right, with
+    join_distance of joins by distance; join_similarity, join_difference;
+    join_rank of nearest with k above 1 or all ties, or of similar with k; what else was asked for; and those of right, with
     the prefix join_ where a name is taken.  Left is read by a million rows
     while the rows are taken out, and at once for one_to_one.
     """
     table, reader = _reader(right).read_all(), _reader(left)
-    in_right = _geometry_columns(table.schema, right_column)
-    if not in_right:
+    is_needed = _needs_geometry(op, max_distance)
+    in_right = _geometry_columns(table.schema, right_column, is_needed)
+    if not in_right and is_needed:
         raise InvalidError("the right side has no column of geometries")
     if crs == "reproject":
         to = _crs.of_side(reader)
-        if to is None or _crs.of_side(table) is None:
+        if not in_right or to is None or _crs.of_side(table) is None:
             raise InvalidError("a side has no CRS to be brought to the other's")
         table, crs = _reproject(table, in_right[0], to), "check"
     fids = (fid, fid) if fid is None or isinstance(fid, str) else fid
-    texts_left, texts_right, least = _similar(similar)
+    similar = similar_words(similar)
     rule, score = _pick(pick, table)
     index = Index(
         table,
-        column=in_right[0],
+        column=in_right[0] if in_right else None,
         on=_on(table, on, 1),
         id=fids[1] and _whole_numbers(_column(table, fids[1], "right")),
         score=score,
-        texts=_texts(table, texts_right, "right"),
+        similar=similar,
+        vector=vector,
+        op=None if is_needed else op,
         threads=threads,
         backend=backend,
     )
@@ -748,7 +744,7 @@ def join(
         overlap=overlap,
         fids=fids,
         on=on,
-        texts=texts_left,
-        similar=least,
+        similar=similar,
+        vector=vector,
         **{**asked, **settings},
     )

@@ -22,7 +22,8 @@ class Pairs:
     distance     float64, or None where op measures nothing
     values       {name: float64} of what was asked for: overlap_area,
                  overlap_length, overlap_percent, nearest_x, nearest_y, from_x,
-                 from_y, bearing, similarity, similarity_2 ...; intersection: WKB
+                 from_y, bearing, similarity, similarity_2 ..., difference;
+                 intersection: WKB
     """
 
     __slots__ = ("left", "right", "distance", "n_left", "values", "_made")
@@ -164,6 +165,11 @@ PREDICATES = {
 }
 
 
+def similar_words(similar: Any) -> Any:
+    """Of a list of conditions one text, as the C library takes it."""
+    return similar if similar is None or isinstance(similar, str) else ",".join(similar)
+
+
 class Index:
     """A join side that is kept, and indexed once for each kind of join.
 
@@ -172,6 +178,10 @@ class Index:
            exclude_self
     score  a number for each row: pick="score" takes the greatest
     texts  columns of texts, one for each condition of similar
+    similar, vector
+           columns that joins compare, as in pairs(): they are read with the
+           geometries
+    op     of the joins: similar needs no geometries
 
     Several threads may join with it at once.
     """
@@ -185,13 +195,18 @@ class Index:
         id: Any = None,
         score: Any = None,
         texts: Any = (),
+        similar: Any = None,
+        vector: str | None = None,
+        op: str | None = None,
         threads: int | None = None,
         backend: str | None = None,
     ) -> None:
         self._right = right  # for join()
+        self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
-        self._layer = _sides.make_layer(right, self._reading, column)
+        reading = self._reading("right", {"op": op, **self._compared})
+        self._layer = _sides.make_layer(right, reading, column)
         self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}
         self._values: Any = None
@@ -200,9 +215,14 @@ class Index:
         classes = None if on is None else self._classes(on)
         _set(self._layer, id, None, classes, score, texts)
 
-    @property
-    def _reading(self) -> dict[str, Any]:
-        return {"threads": self._settings["threads"]}
+    def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings to make a layer of a side for joins with others."""
+        names = ("op", "max_distance", "similar", "vector")
+        asked = {name: settings.get(name) for name in names}
+        reading = {"threads": self._settings["threads"]}
+        if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() == "similar":
+            reading.update(asked, side=side)
+        return reading
 
     def __len__(self) -> int:
         return _core.count(self._layer)
@@ -241,7 +261,8 @@ class Index:
         **settings: Any,
     ) -> Pairs:
         """All pairs of left with this side: see ogrjoin.pairs()."""
-        settings["op"] = op
+        settings = {**self._compared, **settings, "op": op}
+        settings["similar"] = similar_words(settings["similar"])
         if isinstance(max_distance, str):
             settings["max_distance"] = max_distance
         if settings.get("word_map") is not None:
@@ -265,13 +286,15 @@ class Index:
                     raise UnsupportedError("points on a device come without columns")
                 return _device.join(index, left)
         pieces = [(0, left)]
-        if progress is not None and not settings.get("one_to_one"):
+        reading = self._reading("left", settings)
+        is_whole = settings.get("one_to_one") or "side" in reading
+        if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
         made, n_undecided = [], 0
         for i, (first, piece) in enumerate(pieces):
             # of all but the last piece the number of rows is known
             rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
-            layer = _sides.make_layer(piece, self._reading, column)
+            layer = _sides.make_layer(piece, reading, column)
             if max_distance is not None or on is not None or id is not None or texts:
                 own = [
                     None if c is None else c[rows] for c in (id, max_distance, classes)
@@ -343,6 +366,16 @@ class Index:
         return (rows, distances) if return_distance else rows
 
 
+def _compared(settings: dict[str, Any]) -> dict[str, Any]:
+    """What an Index for joins with these settings is told of their columns."""
+    near = settings.get("max_distance") is not None
+    return {
+        "similar": settings.get("similar"),
+        "vector": settings.get("vector"),
+        "op": None if near else settings["op"],
+    }
+
+
 class Validation(NamedTuple):
     """How two backends compare; left, right, kind: of the first difference."""
 
@@ -372,10 +405,16 @@ def validate(
 ) -> Validation:
     """Joins twice, as ogrjoin.pairs() and with a reference (None: GEOS), on one
     thread, and compares the sets of pairs and their distances."""
-    index = Index(right, column=right_column, threads=threads, backend=backend)
-    settings["op"] = op
+    settings.update(op=op, similar=similar_words(settings.get("similar")))
+    index = Index(
+        right,
+        column=right_column,
+        **_compared(settings),
+        threads=threads,
+        backend=backend,
+    )
     _crs.check(_crs.of_side(left), index._crs, crs, settings)
-    layer = _sides.make_layer(left, index._reading, left_column)
+    layer = _sides.make_layer(left, index._reading("left", settings), left_column)
     return Validation(*_core.validate(index._index(settings), layer, reference))
 
 
@@ -403,9 +442,13 @@ def pairs(
               relate, bbox, similar
     settings  those of the C library, by name: max_distance (dwithin: of each
               left row, too), k, ties, metric, relate, exclude_self, pick,
-              one_to_one, overlap_area, bearing, similar, word_map (a dict, or a
+              one_to_one, overlap_area, bearing, word_map (a dict, or a
               file of lines "st,street") ...;
               ogrjoin.settings() lists them
+    similar   "LEFT=RIGHT:0.6", or a list: only pairs with similar texts, those of
+              columns with + put together; or numbers alone, for texts=
+    vector    "price:0.001+area", or a column of lists, with max_difference or k:
+              only pairs with like numbers; norm: l2, l1, linf, cosine
     columns   the one with the geometries, where Arrow does not tell
     on        values of the left and of the right rows: only pairs of equal ones
     id        numbers of the left and of the right rows, or None for their places
@@ -414,6 +457,7 @@ def pairs(
     score     of the right rows: pick="score" takes the greatest
     crs       "check": two CRS, or distances in degrees, are errors; "ignore"
     threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
+    backend   None: auto; ogrjoin.backends() lists them
     progress  called with (left rows done, of all); if it raises, that is all
     """
     index = Index(
@@ -423,6 +467,7 @@ def pairs(
         id=None if id is None else id[1],
         score=score,
         texts=() if texts is None else texts[1],
+        **_compared({**settings, "op": op}),
         threads=threads,
         backend=backend,
     )

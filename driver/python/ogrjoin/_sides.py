@@ -163,7 +163,10 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
 def make_layer(
     side: Any, settings: dict[str, Any], column: str | None = None
 ) -> Any:
-    """A capsule of a layer. settings: threads; column: of an Arrow struct."""
+    """A capsule of a layer. settings: threads, and with side what it is of the
+    columns that similar and vector name; column: of an Arrow struct."""
+    if "side" in settings and hasattr(side, "to_arrow") and hasattr(side, "geometry"):
+        side = side.to_arrow(index=False)  # GeoDataFrame
     array = shapely_array(side)
     if array is not None:
         return _of_shapely(array, settings)

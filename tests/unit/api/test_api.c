@@ -91,7 +91,7 @@ static void read_features(const struct arrow_rows *rows,
     struct oj_error err = {OJ_OK, ""};
     make_schema(rows, options, &schema);
     ck_assert_msg(arrow_layout_read(&schema.node[0],
-                                    options->is_column ? "shape" : NULL,
+                                    options->is_column ? "shape" : NULL, 0,
                                     &layout, &err) == OJ_OK,
                   "%s", err.message);
     memset(out, 0, sizeof *out);
@@ -657,6 +657,13 @@ TEST(settings)
         ck_assert_ptr_nonnull(ogrjoin_setting_help(n));
     ck_assert_int_ge(n, 16);
     ck_assert_ptr_null(ogrjoin_setting_help(n));
+    for (n = 0; ogrjoin_backend_name(n) != NULL; n++)
+    {
+        ck_assert_ptr_nonnull(ogrjoin_backend_help(n));
+        must(ogrjoin_set_text(s, "backend", ogrjoin_backend_name(n), &err));
+    }
+    ck_assert_int_ge(n, 14);
+    ck_assert_ptr_null(ogrjoin_backend_help(n));
     fails(ogrjoin_set_text(s, "colour", "red", &err), OGRJOIN_ERR_ARG,
           "no setting \"colour\"");
     fails(ogrjoin_set_text(s, "k", "3", &err), OGRJOIN_ERR_ARG,
@@ -673,10 +680,10 @@ TEST(settings)
           "one of first|all");
     fails(ogrjoin_set_text(s, "relate", "T", &err), OGRJOIN_ERR_ARG, "nine");
     fails(ogrjoin_set_text(s, "backend", "abacus", &err), OGRJOIN_ERR_ARG,
-          "no backend");
+          "no such backend");
     fails(ogrjoin_set_text(s, "backend", "spatialindex", &err) ||
               ogrjoin_set_text(s, "backend", "x", &err),
-          OGRJOIN_ERR_ARG, "no backend");
+          OGRJOIN_ERR_ARG, "no such backend");
     ogrjoin_settings_free(s);
     ck_assert_str_eq(ogrjoin_version(), OGRJOIN_VERSION);
     ck_assert_str_eq(ogrjoin_status_name(OGRJOIN_ERR_NOMEM), "out of memory");
@@ -712,6 +719,11 @@ static void spoil_offsets(struct ArrowArray *array)
     ((int32_t *)(void *)(uintptr_t)array->buffers[1])[2] = -4;
 }
 
+static void spoil_far_offset(struct ArrowArray *array)
+{
+    ((int32_t *)(void *)(uintptr_t)array->buffers[1])[2] = 1 << 30;
+}
+
 static void spoil_last_offset(struct ArrowArray *array)
 {
     ((int32_t *)(void *)(uintptr_t)array->buffers[1])[array->length] = 1 << 30;
@@ -741,6 +753,7 @@ TEST(broken_arrays)
     make_rows(&rows, OJ_PART_LINE, 0, 20, 1);
     refuses(&rows, &options, spoil_wkb, OGRJOIN_ERR_DATA, "row 2: ");
     refuses(&rows, &options, spoil_offsets, OGRJOIN_ERR_DATA, "offsets");
+    refuses(&rows, &options, spoil_far_offset, OGRJOIN_ERR_DATA, "offsets");
     options.form = FORM_VIEW;
     refuses(&rows, &options, spoil_view, OGRJOIN_ERR_DATA, "views");
     options.form = FORM_SEPARATED;

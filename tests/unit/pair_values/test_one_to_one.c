@@ -174,9 +174,11 @@ static oj_status add_all(const struct trial *t, int most_rows,
                 similarity[to] = t->similarity[p];
             }
         }
-        status = oj_one_to_one_add(
-            choice, &m, t->is_ranked ? similarity : NULL, NULL, t->ordinal,
-            t->label == NULL ? NULL : t->label + row, &error);
+        const struct oj_pair_ranks ranks = {
+            .similarity = t->is_ranked ? similarity : NULL};
+        status =
+            oj_one_to_one_add(choice, &m, &ranks, t->ordinal,
+                              t->label == NULL ? NULL : t->label + row, &error);
     }
     free(similarity);
     return status != OJ_OK ? status : oj_one_to_one_finish(choice, &error);

@@ -1,7 +1,7 @@
-/* Kinds: unit. The words of -similar, as they are written. */
+/* Kinds: unit. The words of -similar and -vector, as they are written. */
 #include "../run_tests.h"
 
-#include "../../../driver/command/oj_similar.h"
+#include "../../../algs/relation/oj_compared_fields.h"
 
 #include <string.h>
 
@@ -75,7 +75,8 @@ TEST_LOOP(unit_good_words, 0, sizeof good / sizeof *good)
 {
     struct oj_similar similar;
     struct oj_error err;
-    ck_assert_int_eq(oj_similar_parse(good[_i].word, &similar, &err), OJ_OK);
+    ck_assert_int_eq(oj_similar_parse("-", good[_i].word, &similar, &err),
+                     OJ_OK);
     check_names(similar.fields[0], good[_i].left);
     check_names(similar.fields[1], good[_i].right);
     ck_assert_int_eq(similar.numerator, good[_i].numerator);
@@ -88,14 +89,56 @@ TEST_LOOP(unit_bad_words, 0, sizeof bad / sizeof *bad)
 {
     struct oj_similar similar = {0};
     struct oj_error err;
-    ck_assert_msg(oj_similar_parse(bad[_i], &similar, &err) == OJ_ERR_ARG,
+    ck_assert_msg(oj_similar_parse("-", bad[_i], &similar, &err) == OJ_ERR_ARG,
                   "'%s' is taken", bad[_i]);
     ck_assert_ptr_null(strstr(err.message, "(null)"));
     ck_assert_ptr_null(similar.fields[0]);
 }
 
+static void check_vector(const char *word, const char *left, const char *right,
+                         int n, double first, double second)
+{
+    struct oj_vector_words words;
+    struct oj_error err;
+    ck_assert_int_eq(oj_vector_parse("-", word, &words, &err), OJ_OK);
+    check_names(words.fields[0], left);
+    check_names(words.fields[1], right);
+    ck_assert_int_eq(words.n, n);
+    ck_assert(words.weight[0] == first);
+    ck_assert(n < 2 || words.weight[1] == second);
+    oj_vector_words_free(&words);
+    oj_vector_words_free(&words);
+}
+
+TEST(unit_good_vectors)
+{
+    check_vector("emb", "emb|", "emb|", 1, 1, 0);
+    check_vector("price:0.001+area=P+A", "price|area|", "P|A|", 2, 0.001, 1);
+    check_vector("a:1e+2+\"b:=\":.5", "a|b:=|", "a|b:=|", 2, 100, 0.5);
+}
+
+TEST(unit_bad_vectors)
+{
+    static const char *const words[] = {
+        "",      "a:",    "a:0", "a:-1", "a:inf", "a:nan", "a:1:2", "a+",
+        "a+b=c", "a=b:2", "=b",  "a:1x", "a=b=c", "\"a",   "a b:"};
+    struct oj_vector_words out = {0};
+    struct oj_error err;
+    char many[2 * 1025];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_msg(oj_vector_parse("-", words[i], &out, &err) == OJ_ERR_ARG,
+                      "'%s' is taken", words[i]);
+    for (size_t i = 0; i < sizeof many; i++)
+        many[i] = i % 2 == 0 ? 'a' : '+';
+    many[sizeof many - 1] = '\0'; /* 1025 fields */
+    ck_assert_int_eq(oj_vector_parse("-", many, &out, &err), OJ_ERR_ARG);
+    many[sizeof many - 3] = '\0';
+    ck_assert_int_eq(oj_vector_parse("-", many, &out, &err), OJ_OK);
+    oj_vector_words_free(&out);
+}
+
 int main(void)
 {
-    tests_open("similar");
+    tests_open("compared_fields");
     return tests_run();
 }

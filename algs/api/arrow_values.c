@@ -1,0 +1,171 @@
+#include "arrow_values.h"
+
+#include <string.h>
+
+oj_status arrow_fail(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "an Arrow array does not have what its schema says");
+}
+
+static oj_status fail_offsets(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_DATA,
+                   "the offsets of an Arrow array are broken");
+}
+
+oj_status arrow_check(const struct ArrowArray *array, int64_t n_buffers,
+                      int64_t n_children, struct oj_error *err)
+{
+    if (array == NULL || array->length < 0 || array->offset < 0 ||
+        array->length > INT64_MAX - 1 - array->offset ||
+        array->n_buffers < n_buffers || array->n_children != n_children ||
+        array->buffers == NULL || (n_children > 0 && array->children == NULL))
+        return arrow_fail(err);
+    return OJ_OK;
+}
+
+oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
+                            const struct ArrowArray **column,
+                            struct arrow_presence *presence,
+                            struct oj_error *err)
+{
+    struct arrow_presence p = {NULL, NULL, 0, 0};
+    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    *column = array;
+    if (child >= 0)
+    {
+        if (child >= array->n_children)
+            return arrow_fail(err);
+        *column = array->children[child];
+        p.outer_valid = arrow_validity(array);
+        p.skipped = array->offset;
+        OJ_TRY(arrow_check(*column, 1,
+                           *column == NULL ? 0 : (*column)->n_children, err));
+    }
+    if ((*column)->length - p.skipped < array->length)
+        return arrow_fail(err);
+    p.valid = arrow_validity(*column);
+    p.first = (*column)->offset + p.skipped;
+    *presence = p;
+    return OJ_OK;
+}
+
+/* Offsets first to first + n begin at 0 or later and never decrease, up to
+ * most. */
+static oj_status check_offsets(const void *offset, int is_large, int64_t first,
+                               int64_t n, int64_t most, struct oj_error *err)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i <= n; i++)
+    {
+        int64_t at = arrow_offset_at(offset, is_large, first + i);
+        if (at < before || at > most)
+            return fail_offsets(err);
+        before = at;
+    }
+    return OJ_OK;
+}
+
+/* An array of no rows may have none. */
+static const void *offsets_of(const struct ArrowArray *array)
+{
+    static const int64_t none[1] = {0};
+    return array->length == 0 && array->offset == 0 ? none : array->buffers[1];
+}
+
+oj_status arrow_list_read(const struct ArrowArray *array, int is_large,
+                          struct arrow_list *out, struct oj_error *err)
+{
+    OJ_TRY(arrow_check(array, 2, 1, err));
+    out->offset = offsets_of(array);
+    out->is_large = is_large;
+    out->first = array->offset;
+    out->length = array->length;
+    if (out->offset == NULL || array->children[0] == NULL)
+        return arrow_fail(err);
+    return check_offsets(out->offset, is_large, out->first, out->length,
+                         array->children[0]->length, err);
+}
+
+static oj_status read_views(const struct ArrowArray *array, int64_t n_rows,
+                            struct arrow_bytes *out, struct oj_error *err)
+{
+    out->n_blocks = array->n_buffers - 3;
+    out->block = (const uint8_t *const *)(array->buffers + 2);
+    out->block_bytes = array->buffers[array->n_buffers - 1];
+    out->offset = array->buffers[1];
+    if ((out->n_blocks > 0 && out->block_bytes == NULL) ||
+        (n_rows > 0 && out->offset == NULL))
+        return arrow_fail(err);
+    return OJ_OK;
+}
+
+oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
+                           int64_t skipped, int64_t n_rows,
+                           struct arrow_bytes *out, struct oj_error *err)
+{
+    OJ_TRY(arrow_check(array, 3, 0, err));
+    memset(out, 0, sizeof *out);
+    out->is_view = format[0] == 'v';
+    out->is_large = format[0] == 'Z' || format[0] == 'U';
+    out->first = array->offset + skipped;
+    if (out->is_view)
+        return read_views(array, n_rows, out, err);
+    out->offset = offsets_of(array);
+    out->bytes = array->buffers[2];
+    if (out->offset == NULL)
+        return arrow_fail(err);
+    out->n_bytes =
+        arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
+    if (out->bytes != NULL)
+        return OJ_OK; /* arrow_bytes_find() looks at each */
+    return check_offsets(
+        out->offset, out->is_large, out->first, n_rows,
+        arrow_offset_at(out->offset, out->is_large, out->first), err);
+}
+
+enum
+{
+    VIEW_BYTES = 16, /* length; then up to 12 bytes, or a prefix of 4, the
+                        number of a block and the place in it */
+    MOST_INSIDE = 12
+};
+
+static oj_status find_view(const struct arrow_bytes *b, int64_t row,
+                           const uint8_t **bytes, size_t *n,
+                           struct oj_error *err)
+{
+    const uint8_t *view =
+        (const uint8_t *)b->offset + (b->first + row) * VIEW_BYTES;
+    int32_t length, block, at;
+    memcpy(&length, view, sizeof length);
+    memcpy(&block, view + 8, sizeof block);
+    memcpy(&at, view + 12, sizeof at);
+    *bytes = view + 4;
+    *n = (size_t)length;
+    if (length >= 0 && length <= MOST_INSIDE)
+        return OJ_OK;
+    if (length < 0 || block < 0 || block >= b->n_blocks || at < 0 ||
+        b->block[block] == NULL || (int64_t)at + length > b->block_bytes[block])
+        return oj_fail(err, OJ_ERR_DATA,
+                       "the views of an Arrow array are broken");
+    *bytes = b->block[block] + at;
+    return OJ_OK;
+}
+
+oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
+                           const uint8_t **bytes, size_t *n,
+                           struct oj_error *err)
+{
+    int64_t at, end;
+    if (b->is_view)
+        return find_view(b, row, bytes, n, err);
+    at = arrow_offset_at(b->offset, b->is_large, b->first + row);
+    end = arrow_offset_at(b->offset, b->is_large, b->first + row + 1);
+    if (at < 0 || at > end || end > b->n_bytes)
+        return fail_offsets(err);
+    *bytes = b->bytes + at;
+    *n = (size_t)(end - at);
+    return OJ_OK;
+}

@@ -1,0 +1,54 @@
+/** The fields that a join compares: one -similar of a command,
+ * LEFT[=RIGHT][:T], and the words of -vector, as the settings of the library
+ * have them, too.
+ *
+ *   name+"street:old"=NAME+ADDR:0.6
+ *
+ *  Fields with + between them are put together.  In double quotes a name may
+ *  have : + and =, and "" is a double quote.  T is above 0 and at most 1, a
+ *  decimal of up to nine digits or a fraction.
+ */
+#ifndef OJ_COMPARED_FIELDS_H
+#define OJ_COMPARED_FIELDS_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <stdint.h>
+
+enum
+{
+    OJ_MOST_TEXT_FIELDS = 16 /* of one text */
+};
+
+/** Owner; zeroed memory is a valid empty one. */
+struct oj_similar
+{
+    char **fields[2]; /**< of the input and of the join layer, each ended by
+                           NULL and OJ_MOST_TEXT_FIELDS at most */
+    int64_t numerator, denominator; /**< of T; 0, 0: not written */
+};
+
+/** OJ_ERR_ARG with what to write instead; errors begin with dash. */
+OJ_MUST_USE oj_status oj_similar_parse(const char *dash, const char *word,
+                                       struct oj_similar *out,
+                                       struct oj_error *err);
+
+void oj_similar_free(struct oj_similar *similar);
+
+/** -vector F[:WEIGHT]+..[=..], as price:0.001+area=PRICE+AREA. Owner; zeroed
+ *  memory is a valid empty one. */
+struct oj_vector_words
+{
+    char **fields[2]; /**< as above, n of either side */
+    double *weight;   /**< [n] > 0; 1 where none is written */
+    int n;            /**< OJ_MOST_DIMENSIONS at most */
+};
+
+/** OJ_ERR_ARG with what to write instead; errors begin with dash. */
+OJ_MUST_USE oj_status oj_vector_parse(const char *dash, const char *word,
+                                      struct oj_vector_words *out,
+                                      struct oj_error *err);
+
+void oj_vector_words_free(struct oj_vector_words *words);
+
+#endif
