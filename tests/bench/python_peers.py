@@ -2,8 +2,10 @@
 """The Python package beside GeoPandas, DuckDB and SedonaDB: one table, under four
 minutes on a machine with nothing else to do.
 
-    python_peers.py FOLDER [DUCKDB_PYTHON [LIBRARY]]
+    python_peers.py [--large] FOLDER [DUCKDB_PYTHON [LIBRARY]]
 
+--large         frames and tables alone, of a city of 10,000,000 points and 735,488
+                lots, each once or twice: half an hour, 10 GB of memory
 FOLDER          a city of tests/bench/citygen.py: 1,000,000 points, 100,000 lots;
                 made where it is not there
 DUCKDB_PYTHON   of an environment with duckdb 1.5.5 and duckdb-extension-spatial,
@@ -26,7 +28,10 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-POINTS, LOTS = 1_000_000, 100_000
+LARGE = "--large" in sys.argv[1:2]
+if LARGE:
+    del sys.argv[1]
+POINTS, LOTS = (10_000_000, 735_488) if LARGE else (1_000_000, 100_000)
 
 
 def cpu():
@@ -97,6 +102,8 @@ def frames(folder):
         return gpd.GeoDataFrame(other, geometry=frame.geometry.values.copy(), crs=frame.crs)
 
     def turn(words, bar, times, ours, theirs, peer_times=None):
+        if LARGE:
+            times, peer_times = 2, min(peer_times or 2, 2)
         best = [9e9, 9e9]
         for i in range(times):
             for who, call in enumerate((ours, theirs)):
@@ -215,6 +222,8 @@ def child(peer, folder, join, times):
 
 
 def ask(python, peer, folder, join, times):
+    if LARGE:
+        times = min(times, 2)
     words = [python, os.path.abspath(__file__), "--peer", peer, folder, join, str(times)]
     run = subprocess.run(words, capture_output=True, text=True)
     if run.returncode != 0:
@@ -375,6 +384,7 @@ def arrays(folder, library):
 
 INTERRUPT = """
 import numpy as np, ogrjoin, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not what a shell's "&" left
 xy = np.random.default_rng(1).random((10_000_000, 2))
 index = ogrjoin.Index(xy[:100000], threads=1)
 index.pairs(xy[:1], "nearest", k=50)
@@ -453,9 +463,10 @@ def main():
     start = time.time()
     make_city(folder)
     tables(folder, duckdb_python)
-    ties(folder)
-    arrays(folder, library)
-    threads_of()
+    if not LARGE:
+        ties(folder)
+        arrays(folder, library)
+        threads_of()
     frames(folder)
     print(f"{time.time() - start:.0f} s")
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 
@@ -207,15 +208,51 @@ def test_arrays_outlive_all():
     assert len(others) == 50
 
 
-def test_no_growth():
+def grown(call, n):
+    """Megabytes that n calls leave behind, after the first fifth of as many."""
     resource = pytest.importorskip("resource")
+
+    def most():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    for _ in range(n // 5):
+        call()
+    before = most()
+    for _ in range(n):
+        call()
+    return most() - before
+
+
+def test_no_growth():
     boxes, _ = squares()
-    for i in range(1000):
-        ogrjoin.pairs((X, Y), boxes, "nearest")
-        if i == 200:
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown < 4096, f"{grown} kB"
+    assert grown(lambda: ogrjoin.pairs((X, Y), boxes, "nearest"), 1000) < 4
+
+
+def test_no_growth_of_tables():
+    pa = pytest.importorskip("pyarrow")
+    shapely = pytest.importorskip("shapely")
+    words = [f"the word of row {i}" for i in range(500)]
+    shapes = pa.array(shapely.to_wkb(shapely.points(X, Y)))
+    table = pa.table({"word": words, "geometry": shapes})
+    index = ogrjoin.Index(squares()[0])
+
+    def call():
+        index.join(table, how="left").read_all()
+        ogrjoin.join(table, table, "nearest", k=3).read_all()
+
+    assert grown(call, 500) < 4
+
+
+def test_cuda_backend():
+    """As the processors, or an error that says why; found where a wheel put it."""
+    beside = os.path.join(os.path.dirname(ogrjoin.__file__), "ogrjoin_cuda.so")
+    pairs = ogrjoin.pairs((X, Y), CENTRE, "nearest")
+    try:
+        same = ogrjoin.pairs((X, Y), CENTRE, "nearest", backend="cuda")
+        assert np.array_equal(same.right, pairs.right)
+    except ogrjoin.Error as error:
+        assert error.status.name == "NO_DEVICE"
+        assert os.path.exists(beside) != ("ogrjoin-cuda" in str(error))
 
 
 @pytest.mark.parametrize(
@@ -323,6 +360,7 @@ def test_others_run_meanwhile():
 def test_interrupt():
     code = """
 import numpy as np, ogrjoin, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not what a shell's "&" left
 xy = np.random.default_rng(1).random((200000, 2))
 at = []
 def interrupt():
@@ -350,6 +388,14 @@ print(len(index.pairs(xy[:10], "nearest", k=1000)))
     assert words[0] == "interrupted", run
     assert float(words[1]) < 2, run  # 0.3 s on a machine with nothing else to do
     assert words[2] == "10000", run
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with the GIL"
+)
+def test_the_gil_stays_off():
+    code = "import ogrjoin, sys; assert not sys._is_gil_enabled()"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork()")

@@ -56,6 +56,8 @@ _CLASSES: dict[Status, type[Error]] = {
 
 def make(status: int, message: str) -> Error:
     """The exception of a status of the C library."""
+    if status == Status.NO_DEVICE and "no CUDA module" in message:
+        message += "; the wheel ogrjoin-cuda has it"
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)
     return error
