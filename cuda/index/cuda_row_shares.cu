@@ -10,7 +10,10 @@
 enum
 {
     LEAST_ROWS = 2048, /* of a part that is one of several */
-    MOST_ROWS = 1 << 20
+    MOST_ROWS = 1 << 20,
+    /* More parts balance the devices better, but rows of fewer have less in
+     * common with their neighbours, which is what tiles of rows live on. */
+    PARTS_OF_PLACE = 2
 };
 
 struct parts_batch
@@ -398,8 +401,9 @@ static oj_status run_parts(struct parts_batch *b, struct oj_stats *stats,
 
 static int64_t rows_of_part(const struct oj_gpu_index *index, int64_t n)
 {
-    /* one part a device: what a part prepares of the join side is done once */
-    int64_t rows = (n + index->n_places - 1) / index->n_places;
+    int64_t rows = n;
+    if (index->n_places > 1)
+        rows = n / (index->n_places * PARTS_OF_PLACE) + 1;
     if (rows < LEAST_ROWS)
         rows = LEAST_ROWS;
     if (rows > MOST_ROWS)
