@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-static int module_takes(const struct oj_relation *relation,
-                        const struct oj_flat *join_side,
-                        const struct oj_flat *input)
+static int is_join_supported(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
 {
     return oj_cuda_choose(relation, join_side, input, OJ_CUDA_PAPERS) >= 0;
 }
@@ -38,12 +38,13 @@ static oj_status count_devices(int *n, struct oj_error *err)
     return OJ_OK;
 }
 
-static __global__ void nothing(void)
+static __global__ void empty_kernel(void)
 {
 }
 
 /* What would stop a join on this device. */
-static cudaError_t try_out(int ordinal, struct oj_gpu_device *out)
+static cudaError_t probe_memory_and_kernel(int ordinal,
+                                           struct oj_gpu_device *out)
 {
     struct cudaFuncAttributes attributes;
     size_t free_bytes = 0, total_bytes = 0;
@@ -51,14 +52,14 @@ static cudaError_t try_out(int ordinal, struct oj_gpu_device *out)
     if (error == cudaSuccess)
         error = cudaMemGetInfo(&free_bytes, &total_bytes);
     if (error == cudaSuccess)
-        error = cudaFuncGetAttributes(&attributes, (const void *)nothing);
+        error = cudaFuncGetAttributes(&attributes, (const void *)empty_kernel);
     out->free_bytes = (int64_t)free_bytes;
     return error;
 }
 
 /* Runs aside. A device that does not even tell its name is one that cannot be
  * used: others may. */
-static void look_at(struct oj_gpu_device *device)
+static void probe_device(struct oj_gpu_device *device)
 {
     struct cudaDeviceProp properties;
     cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
@@ -70,7 +71,7 @@ static void look_at(struct oj_gpu_device *device)
         device->minor = properties.minor;
         device->total_bytes = (int64_t)properties.totalGlobalMem;
         device->n_processors = properties.multiProcessorCount;
-        error = try_out(device->ordinal, device);
+        error = probe_memory_and_kernel(device->ordinal, device);
     }
     if (error == cudaSuccess)
         return;
@@ -88,7 +89,7 @@ static oj_status describe_device(int ordinal, struct oj_gpu_device *out,
     if (ordinal < 0 || ordinal >= n)
         return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
     device.ordinal = ordinal;
-    oj_cuda_aside([&]() { look_at(&device); });
+    oj_cuda_aside([&]() { probe_device(&device); });
     *out = device;
     return OJ_OK;
 }
@@ -102,7 +103,7 @@ static const struct oj_gpu_module module = {
         __CUDACC_VER_MINOR__) ", " OJ_CUDA_ARCHITECTURES,
     count_devices,
     describe_device,
-    module_takes,
+    is_join_supported,
     name_method,
     oj_cuda_index_make,
     oj_cuda_index_make_of_papers,

@@ -44,7 +44,7 @@ static void set_early_options(int argc, char **argv)
 }
 
 /* GDAL before 3.9 takes the word after A=B for the value, whatever it is. */
-static oj_status check_config(int argc, char **argv, struct oj_error *err)
+static oj_status check_gdal_config(int argc, char **argv, struct oj_error *err)
 {
     for (int i = 1; i + 1 < argc; i++)
     {
@@ -74,7 +74,7 @@ static int has_word(int argc, char **argv, const char *word)
 
 /* Where a standard stream is closed, the next file opened would get its number,
  * and messages would land in that file. */
-static int open_streams(void)
+static int reserve_standard_streams(void)
 {
     int file;
     do
@@ -139,7 +139,7 @@ static oj_status print_devices(int argc, char **argv, struct oj_error *err)
     return OJ_OK;
 }
 
-static int end_early(oj_status status, const struct oj_error *err)
+static int exit_code_of_status(oj_status status, const struct oj_error *err)
 {
     if (status != OJ_OK)
         oj_report_error(err);
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     struct oj_error err = {OJ_OK, ""};
     oj_status status;
     int exit_code;
-    if (!open_streams())
+    if (!reserve_standard_streams())
         return OJ_EXIT_ERROR;
     if (argc == 3 && strcmp(argv[1], "--complete") == 0) /* ogrjoin.bash */
         return oj_help_print_words(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
@@ -159,11 +159,11 @@ int main(int argc, char **argv)
         return oj_help_print_man(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
     status = oj_cancel_watch(&err);
     if (status == OJ_OK)
-        status = check_config(argc, argv, &err);
+        status = check_gdal_config(argc, argv, &err);
     if (status != OJ_OK)
-        return end_early(status, &err);
+        return exit_code_of_status(status, &err);
     if (has_word(argc, argv, "--devices"))
-        return end_early(print_devices(argc, argv, &err), &err);
+        return exit_code_of_status(print_devices(argc, argv, &err), &err);
     if (has_word(argc, argv, "--version") ||
         has_word(argc, argv, "--utility_version"))
     {

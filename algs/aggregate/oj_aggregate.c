@@ -162,8 +162,8 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
 
 static const uint64_t sign_bit = UINT64_C(1) << 63;
 
-static uint64_t number_order(enum oj_aggregate_type type,
-                             const struct oj_aggregate_value *value)
+static uint64_t encode_sortable_number(enum oj_aggregate_type type,
+                                       const struct oj_aggregate_value *value)
 {
     double real = value->real + 0.0; /* -0 becomes 0 */
     uint64_t bits;
@@ -175,8 +175,8 @@ static uint64_t number_order(enum oj_aggregate_type type,
     return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
 }
 
-static void number_value(enum oj_aggregate_type type, uint64_t number,
-                         struct oj_aggregate_value *value)
+static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
+                                   struct oj_aggregate_value *value)
 {
     uint64_t bits = (number & sign_bit) != 0 ? number ^ sign_bit : ~number;
     value->is_null = 0;
@@ -189,8 +189,9 @@ static void number_value(enum oj_aggregate_type type, uint64_t number,
 /* ---- open --------------------------------------------------------------- */
 
 /* The place of the store for a column in this order, made when needed. */
-static int find_store(struct oj_aggregates *a, int column,
-                      enum oj_held_order order, const char *separator)
+static int find_or_add_value_store(struct oj_aggregates *a, int column,
+                                   enum oj_held_order order,
+                                   const char *separator)
 {
     struct store *store = a->stores;
     for (int i = 0; i < a->n_stores; i++, store++)
@@ -236,22 +237,22 @@ static const unsigned char traits[] = {
     [OJ_AGG_WEIGHTED_SUM] = OF_NUMBERS | SINGLE,
 };
 
-static int is_single(enum oj_aggregate_kind kind)
+static int has_own_state(enum oj_aggregate_kind kind)
 {
     return (traits[kind] & SINGLE) != 0;
 }
 
-static int take_words(struct oj_aggregates *a, int n)
+static int reserve_state_words(struct oj_aggregates *a, int n)
 {
     int at = a->words;
     a->words += n;
     return at;
 }
 
-static void place_words(struct oj_aggregates *a, int *at, int n)
+static void reserve_words_if_unset(struct oj_aggregates *a, int *at, int n)
 {
     if (*at < 0)
-        *at = take_words(a, n);
+        *at = reserve_state_words(a, n);
 }
 
 /* What aggregate i needs of a row. */
@@ -266,25 +267,25 @@ static void plan_state(struct oj_aggregates *a, int i)
         return;
     type = a->plan.types[what->column];
     column = &a->columns[what->column];
-    place_words(a, &column->n, 1);
-    a->n_single += is_single(what->kind);
+    reserve_words_if_unset(a, &column->n, 1);
+    a->n_single += has_own_state(what->kind);
     if ((of & SUMMED) && type == OJ_AGG_INTEGER)
-        place_words(a, &column->long_sum, WORDS_OF(s128));
+        reserve_words_if_unset(a, &column->long_sum, WORDS_OF(s128));
     else if (of & (SUMMED | SQUARED))
-        place_words(a, &column->sum, sum_words);
+        reserve_words_if_unset(a, &column->sum, sum_words);
     if (of & SQUARED)
-        place_words(a, &column->squares, sum_words);
+        reserve_words_if_unset(a, &column->squares, sum_words);
     if (of & SINGLE)
-        a->state[i] = take_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
-                                        ? sum_words
-                                        : WORDS_OF(struct chosen));
+        a->state[i] = reserve_state_words(a, what->kind == OJ_AGG_WEIGHTED_SUM
+                                                 ? sum_words
+                                                 : WORDS_OF(struct chosen));
     if (of & SORTED)
-        column->sorted = find_store(
+        column->sorted = find_or_add_value_store(
             a, what->column,
             type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
     if (of & OF_TEXTS)
-        a->state[i] =
-            find_store(a, what->column, OJ_HELD_BY_PLACE, what->separator);
+        a->state[i] = find_or_add_value_store(a, what->column, OJ_HELD_BY_PLACE,
+                                              what->separator);
 }
 
 static oj_status check_plan(const struct oj_aggregate_plan *plan,
@@ -307,7 +308,8 @@ static oj_status check_plan(const struct oj_aggregate_plan *plan,
     return OJ_OK;
 }
 
-static oj_status allocate_states(struct oj_aggregates *a, struct oj_error *err)
+static oj_status allocate_state_layout(struct oj_aggregates *a,
+                                       struct oj_error *err)
 {
     int n = a->plan.n_aggregates, n_columns = a->plan.n_columns;
     a->state = oj_malloc(n, sizeof *a->state);
@@ -323,7 +325,7 @@ static oj_status allocate_states(struct oj_aggregates *a, struct oj_error *err)
 static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 {
     OJ_TRY(check_plan(&a->plan, err));
-    OJ_TRY(allocate_states(a, err));
+    OJ_TRY(allocate_state_layout(a, err));
     a->words = 1; /* the pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
         plan_state(a, i);
@@ -371,7 +373,7 @@ static void free_rows(struct oj_aggregates *a)
             enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
             if (kind == OJ_AGG_WEIGHTED_SUM)
                 clear_sum(state, a->state[i]);
-            else if (is_single(kind))
+            else if (has_own_state(kind))
                 oj_free(
                     ((struct chosen *)(void *)(state + a->state[i]))->bytes);
         }
@@ -462,9 +464,10 @@ static inline oj_status add_real(struct oj_aggregates *a,
 }
 
 /* A value of column c, to the sum and the sum of squares of a deviation. */
-static oj_status add_deviation(struct oj_aggregates *a, uint64_t *state, int c,
-                               const struct oj_aggregate_column *column,
-                               int32_t at, struct oj_error *err)
+static oj_status
+add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
+                       const struct oj_aggregate_column *column, int32_t at,
+                       struct oj_error *err)
 {
     struct oj_exact_sum *sum = sum_at(state, a->columns[c].sum);
     struct oj_exact_sum *squares = sum_at(state, a->columns[c].squares);
@@ -484,10 +487,10 @@ static oj_status add_deviation(struct oj_aggregates *a, uint64_t *state, int c,
 }
 
 /* A value of column c, to what the aggregates of a column share. */
-static inline oj_status add_value(struct oj_aggregates *a, uint64_t *state,
-                                  int c,
-                                  const struct oj_aggregate_column *column,
-                                  int32_t at, struct oj_error *err)
+static inline oj_status
+add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
+                    const struct oj_aggregate_column *column, int32_t at,
+                    struct oj_error *err)
 {
     const struct column_state *to = &a->columns[c];
     if (column->is_null != NULL && column->is_null[at])
@@ -497,7 +500,7 @@ static inline oj_status add_value(struct oj_aggregates *a, uint64_t *state,
     if (to->long_sum >= 0)
         add_long(state + to->long_sum, column->integer[at]);
     if (to->squares >= 0)
-        return add_deviation(a, state, c, column, at, err);
+        return add_to_sum_and_squares(a, state, c, column, at, err);
     return to->sum < 0
                ? OJ_OK
                : add_real(a, sum_at(state, to->sum), column->real[at], err);
@@ -562,9 +565,9 @@ static oj_status keep_better(struct oj_aggregates *a, uint64_t *state, int i,
 }
 
 /* Pair p, to aggregate i, which has a state of its own. */
-static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
-                            const struct oj_aggregate_pairs *pairs, int64_t p,
-                            struct oj_error *err)
+static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
+                                  int i, const struct oj_aggregate_pairs *pairs,
+                                  int64_t p, struct oj_error *err)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     enum oj_aggregate_type type = a->plan.types[what->column];
@@ -584,9 +587,10 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
     {
-        uint64_t number = number_order(type, &value);
+        uint64_t number = encode_sortable_number(type, &value);
         one.key[0] = (int64_t)(number ^ sign_bit);
-        number_value(type, number, &value); /* one of all that are equal */
+        decode_sortable_number(type, number,
+                               &value); /* one of all that are equal */
     }
     else
     {
@@ -600,7 +604,8 @@ static oj_status add_single(struct oj_aggregates *a, uint64_t *state, int i,
 }
 
 /* Spills the largest stores until the rest is within the bound. */
-static oj_status check_memory(struct oj_aggregates *a, struct oj_error *err)
+static oj_status spill_above_memory_bound(struct oj_aggregates *a,
+                                          struct oj_error *err)
 {
     a->n_to_check = PAIRS_UNCHECKED;
     while (a->plan.memory > 0)
@@ -640,7 +645,7 @@ static oj_status hold_pair_values(struct oj_aggregates *a,
             continue;
         held.row = pairs->row[p];
         if (store->order == OJ_HELD_BY_NUMBER)
-            held.number = number_order(type, &value);
+            held.number = encode_sortable_number(type, &value);
         else if (store->order == OJ_HELD_BY_PLACE)
         {
             held.fid = pairs->fid[at];
@@ -650,7 +655,7 @@ static oj_status hold_pair_values(struct oj_aggregates *a,
         held.n_bytes = value.n_bytes;
         OJ_TRY(oj_held_add(store->held, &held, err));
     }
-    return --a->n_to_check > 0 ? OJ_OK : check_memory(a, err);
+    return --a->n_to_check > 0 ? OJ_OK : spill_above_memory_bound(a, err);
 }
 
 static inline void prefetch_row_state(const struct oj_aggregates *a,
@@ -677,13 +682,13 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
             prefetch_row_state(a, row[p + AHEAD]);
         for (int i = 0; i < n_aggregates; i++)
         {
-            if (is_single(a->plan.aggregates[i].kind))
-                OJ_TRY(add_single(a, state, i, pairs, p, err));
+            if (has_own_state(a->plan.aggregates[i].kind))
+                OJ_TRY(add_to_own_state(a, state, i, pairs, p, err));
         }
         state[0]++;
         for (int c = 0; c < n_columns; c++)
-            OJ_TRY(
-                add_value(a, state, c, &pairs->columns[c], pairs->at[p], err));
+            OJ_TRY(add_to_column_state(a, state, c, &pairs->columns[c],
+                                       pairs->at[p], err));
         if (a->n_stores > 0)
             OJ_TRY(hold_pair_values(a, pairs, p, err));
     }
@@ -734,7 +739,8 @@ static void lower_atomically(_Atomic int *least, int value)
         continue;
 }
 
-static void look_at_reals(struct reach *reach, int64_t first, int64_t end)
+static void find_bit_range_of_reals(struct reach *reach, int64_t first,
+                                    int64_t end)
 {
     const struct oj_aggregate_column *column = reach->column;
     int low = INT_MAX, minus_high = INT_MAX;
@@ -762,7 +768,7 @@ static void look_at_reals(struct reach *reach, int64_t first, int64_t end)
     lower_atomically(&reach->minus_high, minus_high);
 }
 
-static void look_at_rows(int64_t first, int64_t end, void *user)
+static void find_value_range_of_rows(int64_t first, int64_t end, void *user)
 {
     struct reach *reach = user;
     const struct oj_aggregate_column *column = reach->column;
@@ -772,7 +778,7 @@ static void look_at_rows(int64_t first, int64_t end, void *user)
         any_null |= column->is_null[i];
     atomic_fetch_or(&reach->any_null, any_null);
     if (reach->wants_sum && !reach->is_integer)
-        look_at_reals(reach, first, end);
+        find_bit_range_of_reals(reach, first, end);
     for (int64_t i = first; reach->wants_sum && reach->is_integer && i < end;
          i++)
     {
@@ -783,7 +789,7 @@ static void look_at_rows(int64_t first, int64_t end, void *user)
     atomic_fetch_or(&reach->integers, integers);
 }
 
-static int take_sum_words(struct oj_sum_request *request, int n)
+static int reserve_sum_words(struct oj_sum_request *request, int n)
 {
     int at = request->n_words;
     request->n_words += n;
@@ -792,9 +798,10 @@ static int take_sum_words(struct oj_sum_request *request, int n)
 
 /* Sums of column c, over n rows of from: looks at all values to learn how many
  * limbs they need. */
-static void ask_sum(const struct oj_aggregates *a, int c,
-                    const struct oj_aggregate_column *from, int64_t n,
-                    int n_threads, struct oj_sum_request *request)
+static void plan_backend_column_sum(const struct oj_aggregates *a, int c,
+                                    const struct oj_aggregate_column *from,
+                                    int64_t n, int n_threads,
+                                    struct oj_sum_request *request)
 {
     struct oj_sum_column *column = &request->column[c];
     struct reach reach = {.column = from,
@@ -806,12 +813,12 @@ static void ask_sum(const struct oj_aggregates *a, int c,
     int n_bits;
     if (reach.wants_sum || from->is_null != NULL)
         oj_parallel_slices(n_threads > 0 ? n_threads : 1, n, ROWS_AT_ONCE,
-                           look_at_rows, &reach);
+                           find_value_range_of_rows, &reach);
     column->is_integer = reach.is_integer;
     if (reach.any_null)
     {
         column->is_null = from->is_null;
-        column->n_at = take_sum_words(request, 1);
+        column->n_at = reserve_sum_words(request, 1);
     }
     if (!reach.wants_sum)
         return;
@@ -829,9 +836,9 @@ static void ask_sum(const struct oj_aggregates *a, int c,
             column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
         }
         column->value = (const uint64_t *)(const void *)from->real;
-        column->odd_at = take_sum_words(request, reach.any_odd ? 3 : 0);
+        column->odd_at = reserve_sum_words(request, reach.any_odd ? 3 : 0);
     }
-    column->limb_at = take_sum_words(request, column->n_limbs);
+    column->limb_at = reserve_sum_words(request, column->n_limbs);
 }
 
 oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
@@ -845,7 +852,7 @@ oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
     request->n_words = 1;
     request->n_columns = a->plan.n_columns;
     for (int c = 0; c < a->plan.n_columns; c++)
-        ask_sum(a, c, &columns[c], n, n_threads, request);
+        plan_backend_column_sum(a, c, &columns[c], n, n_threads, request);
     n_words = a->n_rows * request->n_words;
     OJ_TRY(oj_reserve(&a->sum_words, 0, n_words, &a->cap_sum_words, WORD, err));
     if (n_words > 0)
@@ -854,9 +861,9 @@ oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-static oj_status add_sum(struct oj_aggregates *a, uint64_t *state, int c,
-                         const struct oj_sum_column *column,
-                         const int64_t *word, struct oj_error *err)
+static oj_status add_backend_sum(struct oj_aggregates *a, uint64_t *state,
+                                 int c, const struct oj_sum_column *column,
+                                 const int64_t *word, struct oj_error *err)
 {
     const struct column_state *to = &a->columns[c];
     const int64_t *limb = word + column->limb_at;
@@ -893,7 +900,8 @@ oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
             continue;
         state[0] += (uint64_t)word[0];
         for (int c = 0; c < request->n_columns; c++)
-            OJ_TRY(add_sum(a, state, c, &request->column[c], word, err));
+            OJ_TRY(
+                add_backend_sum(a, state, c, &request->column[c], word, err));
     }
     return OJ_OK;
 }
@@ -963,8 +971,8 @@ static const struct oj_held_value *peek_row_value(const struct store *store)
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
-static oj_status read_numbers(struct store *store, int64_t n_values,
-                              struct oj_error *err)
+static oj_status summarize_held_numbers(struct store *store, int64_t n_values,
+                                        struct oj_error *err)
 {
     const struct oj_held_value *value;
     int64_t i = 0, n_equal = 0, n_most = 0;
@@ -1022,7 +1030,7 @@ static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
     }
 }
 
-static oj_status read_joined(struct store *store, struct oj_error *err)
+static oj_status concat_held_texts(struct store *store, struct oj_error *err)
 {
     const struct oj_held_value *value;
     struct text *text = &store->text;
@@ -1042,8 +1050,8 @@ static oj_status read_joined(struct store *store, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status go_to_row(struct store *store, int64_t row, int64_t n_values,
-                           struct oj_error *err)
+static oj_status summarize_row_of_store(struct store *store, int64_t row,
+                                        int64_t n_values, struct oj_error *err)
 {
     const struct oj_held_value *value;
     if (store->row == row)
@@ -1053,10 +1061,10 @@ static oj_status go_to_row(struct store *store, int64_t row, int64_t n_values,
     store->row = row;
     store->n_unique = 0;
     if (store->order == OJ_HELD_BY_NUMBER)
-        return read_numbers(store, n_values, err);
+        return summarize_held_numbers(store, n_values, err);
     if (store->order == OJ_HELD_BY_BYTES)
         return mode_of_bytes(store, err);
-    return read_joined(store, err);
+    return concat_held_texts(store, err);
 }
 
 /* ---- results ------------------------------------------------------------ */
@@ -1096,8 +1104,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
 {
     struct oj_aggregate_value u = {0}, v = {0};
     double sum;
-    number_value(type, middle[0], &u);
-    number_value(type, middle[1], &v);
+    decode_sortable_number(type, middle[0], &u);
+    decode_sortable_number(type, middle[1], &v);
     if (type == OJ_AGG_INTEGER)
         return (double)((s128)u.integer + (s128)v.integer) / 2.0;
     if (middle[0] == middle[1])
@@ -1106,34 +1114,35 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-static void take_text(const struct store *store,
-                      struct oj_aggregate_value *value)
+static void set_text_value(const struct store *store,
+                           struct oj_aggregate_value *value)
 {
     value->bytes = store->text.n > 0 ? store->text.bytes : "";
     value->n_bytes = store->text.n;
 }
 
-static oj_status sorted_of(struct oj_aggregates *a,
-                           const struct oj_aggregate *what, int64_t row,
-                           int64_t n, struct oj_aggregate_value *value,
-                           struct oj_error *err)
+static oj_status result_of_sorted_values(struct oj_aggregates *a,
+                                         const struct oj_aggregate *what,
+                                         int64_t row, int64_t n,
+                                         struct oj_aggregate_value *value,
+                                         struct oj_error *err)
 {
     struct store *store = &a->stores[a->columns[what->column].sorted];
     enum oj_aggregate_type type = a->plan.types[what->column];
-    OJ_TRY(go_to_row(store, row, n, err));
+    OJ_TRY(summarize_row_of_store(store, row, n, err));
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
         value->real = median_of(type, store->middle);
     else if (type == OJ_AGG_BYTES)
-        take_text(store, value);
+        set_text_value(store, value);
     else
-        number_value(type, store->mode, value);
+        decode_sortable_number(type, store->mode, value);
     return OJ_OK;
 }
 
-static void chosen_of(const struct chosen *chosen,
-                      struct oj_aggregate_value *value)
+static void value_of_chosen(const struct chosen *chosen,
+                            struct oj_aggregate_value *value)
 {
     value->bytes = chosen->n_bytes > 0 ? chosen->bytes : "";
     value->n_bytes = chosen->n_bytes;
@@ -1167,15 +1176,16 @@ static oj_status result_of(struct oj_aggregates *a, const uint64_t *state,
                 oj_exact_sum_value((const void *)(state + a->state[i]));
             return OJ_OK;
         case OJ_AGG_CONCAT:
-            OJ_TRY(go_to_row(&a->stores[a->state[i]], row, n, err));
-            take_text(&a->stores[a->state[i]], value);
+            OJ_TRY(
+                summarize_row_of_store(&a->stores[a->state[i]], row, n, err));
+            set_text_value(&a->stores[a->state[i]], value);
             return OJ_OK;
         case OJ_AGG_MEDIAN:
         case OJ_AGG_MODE:
         case OJ_AGG_UNIQUE:
-            return sorted_of(a, what, row, n, value, err);
+            return result_of_sorted_values(a, what, row, n, value, err);
         default:
-            chosen_of((const void *)(state + a->state[i]), value);
+            value_of_chosen((const void *)(state + a->state[i]), value);
             return OJ_OK;
     }
 }

@@ -69,12 +69,12 @@ oj_status oj_held_open(enum oj_held_order order,
 }
 
 /* Words before the bytes of a value in the pool. */
-static int64_t head_words(const struct oj_held *held)
+static int64_t count_header_words(const struct oj_held *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
 }
 
-static int64_t words_of(int64_t n_bytes)
+static int64_t count_words_of_bytes(int64_t n_bytes)
 {
     return (n_bytes + WORD - 1) / WORD;
 }
@@ -89,10 +89,10 @@ oj_status oj_held_add(struct oj_held *held, const struct oj_held_value *value,
     entry->at = value->number;
     if (held->order != OJ_HELD_BY_NUMBER)
     {
-        int64_t body = words_of(value->n_bytes);
+        int64_t body = count_words_of_bytes(value->n_bytes);
         uint64_t *word;
         OJ_TRY(oj_reserve(&held->pool, held->n_pool,
-                          held->n_pool + head_words(held) + body,
+                          held->n_pool + count_header_words(held) + body,
                           &held->cap_pool, WORD, err));
         word = held->pool + held->n_pool;
         entry->at = (uint64_t)held->n_pool;
@@ -119,8 +119,8 @@ int64_t oj_held_bytes(const struct oj_held *held)
 }
 
 /* The value of these words of the pool, or of a file after the row. */
-static inline struct oj_held_value read_value(const struct oj_held *held,
-                                              int64_t row, const uint64_t *word)
+static inline struct oj_held_value
+decode_held_value(const struct oj_held *held, int64_t row, const uint64_t *word)
 {
     struct oj_held_value value = {0};
     value.row = row;
@@ -139,8 +139,8 @@ static inline struct oj_held_value read_value(const struct oj_held *held,
     return value;
 }
 
-static inline const uint64_t *words_at(const struct oj_held *held,
-                                       const struct entry *entry)
+static inline const uint64_t *find_entry_words(const struct oj_held *held,
+                                               const struct entry *entry)
 {
     return held->order == OJ_HELD_BY_NUMBER ? &entry->at
                                             : held->pool + entry->at;
@@ -179,8 +179,8 @@ static inline int comes_before(const struct oj_held *held,
         return a->row < b->row;
     if (held->order == OJ_HELD_BY_NUMBER)
         return a->at < b->at;
-    u = read_value(held, a->row, words_at(held, a));
-    v = read_value(held, b->row, words_at(held, b));
+    u = decode_held_value(held, a->row, find_entry_words(held, a));
+    v = decode_held_value(held, b->row, find_entry_words(held, b));
     return compare_held_values(held->order, &u, &v) < 0;
 }
 
@@ -343,11 +343,12 @@ static oj_status read_next_of_run(const struct oj_held *held, struct run *run,
     if (!*is_there)
         return ferror(run->file) ? fail_file("reading", err) : OJ_OK;
     run->n_words = 0;
-    OJ_TRY(read_words(run, head_words(held), err));
+    OJ_TRY(read_words(run, count_header_words(held), err));
     if (held->order != OJ_HELD_BY_NUMBER)
-        OJ_TRY(read_words(run, words_of((int64_t)run->word[run->n_words - 1]),
-                          err));
-    run->value = read_value(held, row, run->word);
+        OJ_TRY(read_words(
+            run, count_words_of_bytes((int64_t)run->word[run->n_words - 1]),
+            err));
+    run->value = decode_held_value(held, row, run->word);
     return OJ_OK;
 }
 
@@ -405,7 +406,8 @@ static oj_status begin_merge(const struct oj_held *held, struct run **heap,
 }
 
 /* The last MOST_ALIKE runs, where they are of one level, as one of the next. */
-static oj_status merge_alike(struct oj_held *held, struct oj_error *err)
+static oj_status merge_runs_of_one_level(struct oj_held *held,
+                                         struct oj_error *err)
 {
     int64_t n = MOST_ALIKE, first = held->n_runs - n;
     struct run **heap, *longer;
@@ -423,7 +425,7 @@ static oj_status merge_alike(struct oj_held *held, struct oj_error *err)
     }
     held->n_runs = first + 1;
     held->run[first] = longer;
-    return merge_alike(held, err);
+    return merge_runs_of_one_level(held, err);
 }
 
 static void drop_runs(struct oj_held *held)
@@ -452,25 +454,26 @@ oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
     for (int64_t i = 0; i < held->n; i++)
     {
         const struct entry *entry = &held->entry[i];
-        const uint64_t *word = words_at(held, entry);
-        int64_t n = head_words(held);
+        const uint64_t *word = find_entry_words(held, entry);
+        int64_t n = count_header_words(held);
         if (held->order != OJ_HELD_BY_NUMBER)
-            n += words_of((int64_t)word[n - 1]);
+            n += count_words_of_bytes((int64_t)word[n - 1]);
         OJ_TRY(write_value_to_run(run, entry->row, word, n, err));
     }
     drop_memory(held);
-    return merge_alike(held, err);
+    return merge_runs_of_one_level(held, err);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static void take_next(struct oj_held *held)
+static void advance_to_next_entry(struct oj_held *held)
 {
     held->has_value = held->next < held->n;
     if (held->has_value)
     {
         const struct entry *entry = &held->entry[held->next++];
-        held->value = read_value(held, entry->row, words_at(held, entry));
+        held->value =
+            decode_held_value(held, entry->row, find_entry_words(held, entry));
     }
 }
 
@@ -483,7 +486,7 @@ oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
     }
     sort_all(held);
     held->next = 0;
-    take_next(held);
+    advance_to_next_entry(held);
     return OJ_OK;
 }
 
@@ -498,7 +501,7 @@ oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
 {
     if (held->n_runs > 0)
         return advance_top(held, held->run, &held->n_runs, err);
-    take_next(held);
+    advance_to_next_entry(held);
     return OJ_OK;
 }
 

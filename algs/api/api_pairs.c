@@ -110,8 +110,9 @@ void api_pair_maker_close(struct api_pair_maker *maker)
 /* --- one to one ------------------------------------------------------------
  */
 
-static oj_status put_choice(const struct oj_one_to_one *choice, int64_t n_rows,
-                            struct oj_matches *out, struct oj_error *err)
+static oj_status write_chosen_matches(const struct oj_one_to_one *choice,
+                                      int64_t n_rows, struct oj_matches *out,
+                                      struct oj_error *err)
 {
     int64_t n;
     const struct oj_one_pair *pair = oj_one_to_one_pairs(choice, &n);
@@ -147,7 +148,7 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, err);
     if (status == OJ_OK)
-        status = put_choice(choice, matches->n_rows, out, err);
+        status = write_chosen_matches(choice, matches->n_rows, out, err);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;
@@ -200,9 +201,10 @@ static oj_status fill_pairs(const struct api_pair_maker *maker,
 }
 
 /* The intersections of the entries with a pair as WKB, one after another. */
-static oj_status write_shapes(const struct oj_matches *matches,
-                              const struct oj_pair_values *values,
-                              struct ogrjoin_pairs *pairs, struct oj_error *err)
+static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
+                                            const struct oj_pair_values *values,
+                                            struct ogrjoin_pairs *pairs,
+                                            struct oj_error *err)
 {
     struct oj_flat flat = oj_flat_buf_view(&values->shapes);
     int64_t n = 0;
@@ -271,8 +273,8 @@ oj_status api_pairs_make(struct api_pair_maker *maker,
         status = fill_pairs(maker, oj_pair_values_matches(&values, matches),
                             maker->stage != NULL ? &values : NULL, pairs, err);
     if (status == OJ_OK && maker->settings.intersection)
-        status = write_shapes(oj_pair_values_matches(&values, matches), &values,
-                              pairs, err);
+        status = write_intersections_as_wkb(
+            oj_pair_values_matches(&values, matches), &values, pairs, err);
     oj_pair_values_free(&values);
     oj_matches_free(&chosen);
     return status;
@@ -359,9 +361,9 @@ const uint8_t *ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
 /* --- aggregates ------------------------------------------------------------
  */
 
-static oj_status make_bytes(const struct ogrjoin_values *values, int64_t n,
-                            struct oj_aggregate_bytes **out,
-                            struct oj_error *err)
+static oj_status make_byte_views(const struct ogrjoin_values *values, int64_t n,
+                                 struct oj_aggregate_bytes **out,
+                                 struct oj_error *err)
 {
     OJ_NEW(*out, n, err);
     for (int64_t i = 0; i < n; i++)
@@ -372,9 +374,10 @@ static oj_status make_bytes(const struct ogrjoin_values *values, int64_t n,
     return OJ_OK;
 }
 
-static oj_status add_pairs(const struct ogrjoin_pairs *pairs,
-                           const struct oj_aggregate_column *column,
-                           struct oj_aggregates *to, struct oj_error *err)
+static oj_status
+add_pairs_to_aggregates(const struct ogrjoin_pairs *pairs,
+                        const struct oj_aggregate_column *column,
+                        struct oj_aggregates *to, struct oj_error *err)
 {
     struct oj_aggregate_pairs all = {.n = pairs->n, .columns = column};
     int64_t *row = NULL, *place = NULL;
@@ -407,9 +410,10 @@ static oj_status add_pairs(const struct ogrjoin_pairs *pairs,
     return status;
 }
 
-static oj_status put_result(const struct oj_aggregate_value *value, int64_t row,
-                            int64_t *cap_bytes, struct ogrjoin_results *out,
-                            struct oj_error *err)
+static oj_status write_aggregate_result(const struct oj_aggregate_value *value,
+                                        int64_t row, int64_t *cap_bytes,
+                                        struct ogrjoin_results *out,
+                                        struct oj_error *err)
 {
     int64_t first = out->offset != NULL ? out->offset[row] : 0;
     out->is_null[row] = (uint8_t)(value->is_null != 0);
@@ -426,9 +430,10 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t row,
     return OJ_OK;
 }
 
-static oj_status read_results(struct oj_aggregates *from, int64_t n,
-                              enum oj_aggregate_type type,
-                              struct ogrjoin_results *out, struct oj_error *err)
+static oj_status fill_aggregate_results(struct oj_aggregates *from, int64_t n,
+                                        enum oj_aggregate_type type,
+                                        struct ogrjoin_results *out,
+                                        struct oj_error *err)
 {
     int64_t cap_bytes = 0;
     out->n = n;
@@ -447,16 +452,16 @@ static oj_status read_results(struct oj_aggregates *from, int64_t n,
     {
         struct oj_aggregate_value value;
         OJ_TRY(oj_aggregates_result(from, row, 0, &value, err));
-        OJ_TRY(put_result(&value, row, &cap_bytes, out, err));
+        OJ_TRY(write_aggregate_result(&value, row, &cap_bytes, out, err));
     }
     return OJ_OK;
 }
 
-static oj_status check_values(const struct ogrjoin_pairs *pairs,
-                              const struct oj_aggregate_function *function,
-                              const struct ogrjoin_values *values,
-                              enum oj_aggregate_type *type,
-                              struct oj_error *err)
+static oj_status
+check_aggregate_values(const struct ogrjoin_pairs *pairs,
+                       const struct oj_aggregate_function *function,
+                       const struct ogrjoin_values *values,
+                       enum oj_aggregate_type *type, struct oj_error *err)
 {
     if (values->size < sizeof *values)
         return oj_fail(err, OJ_ERR_ARG,
@@ -492,7 +497,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     what.kind = function->kind;
     if (values != NULL)
     {
-        OJ_TRY(check_values(pairs, function, values, &type, err));
+        OJ_TRY(check_aggregate_values(pairs, function, values, &type, err));
         plan.n_columns = 1;
         column.real = values->real;
         column.integer = values->integer;
@@ -500,7 +505,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
         if (what.kind == OJ_AGG_COUNT)
             what.kind = OJ_AGG_COUNT_VALUES;
         if (type == OJ_AGG_BYTES)
-            status = make_bytes(values, pairs->n_join, &bytes, err);
+            status = make_byte_views(values, pairs->n_join, &bytes, err);
         column.bytes = bytes;
     }
     else if (what.kind != OJ_AGG_COUNT)
@@ -511,12 +516,12 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (status == OJ_OK)
         status = oj_aggregates_start(all, pairs->n_rows, err);
     if (status == OJ_OK)
-        status = add_pairs(pairs, &column, all, err);
+        status = add_pairs_to_aggregates(pairs, &column, all, err);
     if (status == OJ_OK)
         status = oj_aggregates_rewind(all, err);
     if (status == OJ_OK)
-        status = read_results(all, pairs->n_rows,
-                              oj_aggregate_type(what.kind, type), out, err);
+        status = fill_aggregate_results(
+            all, pairs->n_rows, oj_aggregate_type(what.kind, type), out, err);
     oj_aggregates_close(all);
     oj_free(bytes);
     return status;

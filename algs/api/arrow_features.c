@@ -99,9 +99,9 @@ static oj_status check_no_nulls(const struct ArrowArray *array, int is_row,
 }
 
 /* Lists are relative to the first element of what they hold. */
-static oj_status read_native(struct geometry_column *c,
-                             const struct ArrowArray *array,
-                             struct oj_error *err)
+static oj_status read_native_column(struct geometry_column *c,
+                                    const struct ArrowArray *array,
+                                    struct oj_error *err)
 {
     const struct arrow_layout *layout = c->layout;
     int i;
@@ -129,7 +129,7 @@ static oj_status read_column(const struct ArrowArray *array,
     if (column->dictionary != NULL)
         return arrow_fail(err);
     if (layout->storage == ARROW_COORDINATES)
-        return read_native(out, column, err);
+        return read_native_column(out, column, err);
     return arrow_bytes_read(column, layout->format, out->is.skipped,
                             out->n_rows, &out->wkb, err);
 }
@@ -186,9 +186,9 @@ static oj_status add_parts(const struct geometry_column *c,
     return OJ_OK;
 }
 
-static oj_status add_coordinates(const struct geometry_column *c,
-                                 struct oj_flat_buf *buf, int64_t row,
-                                 int64_t fid, struct oj_error *err)
+static oj_status add_row_from_coordinates(const struct geometry_column *c,
+                                          struct oj_flat_buf *buf, int64_t row,
+                                          int64_t fid, struct oj_error *err)
 {
     int64_t at = c->is.skipped + row, end = at + 1;
     int64_t first =
@@ -226,7 +226,7 @@ static oj_status add_row(const struct geometry_column *c,
     if (!arrow_is_there(&c->is, row))
         return oj_flat_buf_add_null(buf, fid, err);
     status = c->layout->storage == ARROW_COORDINATES
-                 ? add_coordinates(c, buf, row, fid, &why)
+                 ? add_row_from_coordinates(c, buf, row, fid, &why)
                  : add_wkb(c, buf, row, fid, &why);
     if (status == OJ_OK || status == OJ_ERR_NOMEM)
         return status == OJ_OK ? OJ_OK
@@ -270,7 +270,7 @@ struct reading
     atomic_uint kinds;
 };
 
-static oj_status make_pieces(struct reading *r, struct oj_error *err)
+static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
 {
     const struct arrow_features *features = r->features;
     int64_t n = 0;
@@ -376,9 +376,9 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
 /* *fits is 0 where a row is not as a layer wants it. Features of n_parts parts
  * of n_rings rings each have one list a level; levels that the kind lacks are
  * one to one. */
-static oj_status view_lists(const struct geometry_column *c,
-                            struct arrow_features *features, int *fits,
-                            struct oj_error *err)
+static oj_status view_shapes_in_place(const struct geometry_column *c,
+                                      struct arrow_features *features,
+                                      int *fits, struct oj_error *err)
 {
     const struct arrow_layout *layout = c->layout;
     struct oj_flat_buf *made = &features->made;
@@ -417,8 +417,9 @@ static oj_status view_lists(const struct geometry_column *c,
     return OJ_OK;
 }
 
-static oj_status view_points(const struct geometry_column *c,
-                             struct arrow_features *features, int *fits)
+static oj_status view_points_in_place(const struct geometry_column *c,
+                                      struct arrow_features *features,
+                                      int *fits)
 {
     struct oj_flat *flat = &features->flat;
     const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
@@ -435,7 +436,7 @@ static oj_status view_points(const struct geometry_column *c,
  */
 
 /* Nothing is joined by a point whose coordinates are not taken. */
-static void put_point(const uint8_t *xy, double *x, double *y)
+static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
     if (xy == NULL)
@@ -446,8 +447,8 @@ static void put_point(const uint8_t *xy, double *x, double *y)
         *x = *y = NAN;
 }
 
-static oj_status read_points(int64_t i, int thread, void *user,
-                             struct oj_error *err)
+static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
+                                       struct oj_error *err)
 {
     struct reading *r = user;
     const struct geometry_column *c = r->piece[i].column;
@@ -466,7 +467,8 @@ static oj_status read_points(int64_t i, int thread, void *user,
             if (bytes == NULL)
                 atomic_store(&r->has_others, 1);
         }
-        put_point(bytes, &r->to->x[before + row], &r->to->y[before + row]);
+        write_point_or_nan(bytes, &r->to->x[before + row],
+                           &r->to->y[before + row]);
     }
     return OJ_OK;
 }
@@ -488,7 +490,7 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
     int64_t n = r->features->n_rows;
     OJ_NEW(r->to->x, n, err);
     OJ_NEW(r->to->y, n, err);
-    OJ_TRY(each_piece(r, read_points, err));
+    OJ_TRY(each_piece(r, read_piece_wkb_points, err));
     give_points(r, flat);
     return OJ_OK;
 }
@@ -604,8 +606,8 @@ static int read_shape(struct plain_wkb *w)
 }
 
 /* Counts the shapes of a piece, or puts them where its extent says. */
-static oj_status read_shapes(int64_t i, int thread, void *user,
-                             struct oj_error *err)
+static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
+                                       struct oj_error *err)
 {
     struct reading *r = user;
     struct arrow_piece *p = &r->piece[i];
@@ -637,7 +639,7 @@ static oj_status read_shapes(int64_t i, int thread, void *user,
 }
 
 /* Extents become what is before each; returns that of all. */
-static struct extent scan_extents(struct reading *r)
+static struct extent prefix_sum_extents(struct reading *r)
 {
     struct extent all = {0, 0, 0};
     for (int64_t i = 0; i < r->n_pieces; i++)
@@ -651,7 +653,8 @@ static struct extent scan_extents(struct reading *r)
     return all;
 }
 
-static oj_status make_room(struct oj_flat_buf *to, struct oj_error *err)
+static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
+                                       struct oj_error *err)
 {
     OJ_NEW(to->x, to->n_vertices, err);
     OJ_NEW(to->y, to->n_vertices, err);
@@ -672,19 +675,19 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     struct oj_flat_buf *to = r->to;
     struct extent all;
     r->to = NULL;
-    OJ_TRY(each_piece(r, read_shapes, err));
+    OJ_TRY(each_piece(r, read_piece_wkb_shapes, err));
     r->to = to;
     if (atomic_load(&r->has_others))
         return OJ_OK;
-    all = scan_extents(r);
+    all = prefix_sum_extents(r);
     to->long_form = 1;
     to->n_features = r->features->n_rows;
     to->n_parts = all.parts;
     to->n_rings = all.rings;
     to->n_vertices = all.vertices;
     to->part_kinds = atomic_load(&r->kinds);
-    OJ_TRY(make_room(to, err));
-    OJ_TRY(each_piece(r, read_shapes, err));
+    OJ_TRY(allocate_layer_arrays(to, err));
+    OJ_TRY(each_piece(r, read_piece_wkb_shapes, err));
     *flat = oj_flat_buf_view(to);
     return OJ_OK;
 }
@@ -735,7 +738,8 @@ static void copy_slice(int64_t i, int thread, void *user)
 }
 
 /* A slice of points beside one of other features is of parts, too. */
-static oj_status to_long_form(struct oj_flat_buf *slice, struct oj_error *err)
+static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
+                                         struct oj_error *err)
 {
     if (slice->long_form)
         return OJ_OK;
@@ -744,8 +748,10 @@ static oj_status to_long_form(struct oj_flat_buf *slice, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status join_slices(const struct reading *r, struct oj_flat_buf *slice,
-                             struct oj_flat_buf *first, struct oj_error *err)
+static oj_status concatenate_slices(const struct reading *r,
+                                    struct oj_flat_buf *slice,
+                                    struct oj_flat_buf *first,
+                                    struct oj_error *err)
 {
     struct oj_flat_buf *to = r->to;
     struct joined_slices all = {slice, to, first};
@@ -754,7 +760,7 @@ static oj_status join_slices(const struct reading *r, struct oj_flat_buf *slice,
     for (int64_t i = 0; i < r->n_pieces; i++)
     {
         if (to->long_form)
-            OJ_TRY(to_long_form(&slice[i], err));
+            OJ_TRY(convert_points_to_parts(&slice[i], err));
         first[i] = *to;
         to->n_features += slice[i].n_features;
         to->n_parts += slice[i].n_parts;
@@ -762,7 +768,7 @@ static oj_status join_slices(const struct reading *r, struct oj_flat_buf *slice,
         to->n_vertices += slice[i].n_vertices;
         to->part_kinds |= slice[i].part_kinds;
     }
-    OJ_TRY(make_room(to, err));
+    OJ_TRY(allocate_layer_arrays(to, err));
     oj_parallel_for(r->n_threads, r->n_pieces, copy_slice, &all);
     return OJ_OK;
 }
@@ -779,7 +785,7 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
     if (status == OJ_OK)
     {
         first = oj_malloc(r->n_pieces, sizeof *first);
-        status = first != NULL ? join_slices(r, slice, first, err)
+        status = first != NULL ? concatenate_slices(r, slice, first, err)
                                : oj_fail_nomem(err, r->n_pieces, sizeof *first);
     }
     for (int64_t i = 0; i < r->n_pieces; i++)
@@ -843,7 +849,7 @@ static void release_all(struct arrow_features *features)
 }
 
 /* Starts again with another way to read. */
-static void forget(struct reading *r, struct oj_flat *flat)
+static void reset_reading(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
     memset(flat, 0, sizeof *flat);
@@ -871,17 +877,17 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     OJ_TRY(read_wkb_points(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    forget(r, flat);
+    reset_reading(r, flat);
     OJ_TRY(read_wkb_shapes(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    forget(r, flat);
+    reset_reading(r, flat);
     return read_slices(r, flat, err);
 }
 
 /* *fits: coordinates of one array are used where they are. */
-static oj_status view_whole(struct arrow_features *features, int *fits,
-                            struct oj_error *err)
+static oj_status try_view_in_place(struct arrow_features *features, int *fits,
+                                   struct oj_error *err)
 {
     const struct geometry_column *c = &features->held[0].column;
     const struct arrow_layout *layout = c->layout;
@@ -890,8 +896,9 @@ static oj_status view_whole(struct arrow_features *features, int *fits,
     if (features->n_held == 1 && c->n_coordinates > 0 &&
         !layout->is_interleaved && c->is.valid == NULL &&
         c->is.outer_valid == NULL)
-        status = layout->n_lists == 0 ? view_points(c, features, fits)
-                                      : view_lists(c, features, fits, err);
+        status = layout->n_lists == 0
+                     ? view_points_in_place(c, features, fits)
+                     : view_shapes_in_place(c, features, fits, err);
     if (status != OJ_OK || !*fits)
     {
         oj_flat_buf_free(&features->made);
@@ -913,12 +920,12 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
     features->flat = oj_flat_buf_view(&features->made);
     if (features->n_held == 0)
         return OJ_OK;
-    OJ_TRY(view_whole(features, &fits, err));
+    OJ_TRY(try_view_in_place(features, &fits, err));
     if (fits)
         return OJ_OK;
     atomic_init(&r.has_others, 0);
     atomic_init(&r.kinds, 0);
-    status = make_pieces(&r, err);
+    status = cut_rows_into_pieces(&r, err);
     storage = features->held[0].column.layout->storage;
     if (status == OJ_OK)
         status =

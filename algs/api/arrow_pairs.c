@@ -71,7 +71,7 @@ struct pair_array
     struct ArrowArray *child[N_COLUMNS];
 };
 
-static void drop_pair_array(struct pair_array *all)
+static void unref_pair_array(struct pair_array *all)
 {
     if (atomic_fetch_sub(&all->n_users, 1) > 1)
         return;
@@ -85,7 +85,7 @@ static void drop_pair_array(struct pair_array *all)
 static void release_column_array(struct ArrowArray *array)
 {
     array->release = NULL;
-    drop_pair_array(array->private_data);
+    unref_pair_array(array->private_data);
 }
 
 static void release_pair_array(struct ArrowArray *array)
@@ -97,7 +97,7 @@ static void release_pair_array(struct ArrowArray *array)
             all->column[i].release(&all->column[i]);
     }
     array->release = NULL;
-    drop_pair_array(all);
+    unref_pair_array(all);
 }
 
 static void fill_array(struct pair_array *all, int64_t n,

@@ -127,10 +127,10 @@ static int is_float64_field(const struct ArrowSchema *schema, const char *name)
 }
 
 /* A struct of x, y and perhaps more, or lists of two to four of them. */
-static oj_status read_coordinates(const struct ArrowSchema *column,
-                                  const struct ArrowSchema *schema,
-                                  struct arrow_layout *out,
-                                  struct oj_error *err)
+static oj_status parse_coordinate_format(const struct ArrowSchema *column,
+                                         const struct ArrowSchema *schema,
+                                         struct arrow_layout *out,
+                                         struct oj_error *err)
 {
     const char *format = schema->format;
     OJ_TRY(check_well_formed(schema, err));
@@ -147,9 +147,10 @@ static oj_status read_coordinates(const struct ArrowSchema *column,
     return OJ_OK;
 }
 
-static oj_status read_native(const struct ArrowSchema *column,
-                             const struct geoarrow_type *type,
-                             struct arrow_layout *out, struct oj_error *err)
+static oj_status parse_native_layout(const struct ArrowSchema *column,
+                                     const struct geoarrow_type *type,
+                                     struct arrow_layout *out,
+                                     struct oj_error *err)
 {
     const struct ArrowSchema *schema = column;
     out->storage = ARROW_COORDINATES;
@@ -165,11 +166,12 @@ static oj_status read_native(const struct ArrowSchema *column,
             return fail_format(column, schema->format, err);
         schema = schema->children[0];
     }
-    return read_coordinates(column, schema, out, err);
+    return parse_coordinate_format(column, schema, out, err);
 }
 
-static oj_status read_encoding(const struct ArrowSchema *schema,
-                               struct arrow_layout *out, struct oj_error *err)
+static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
+                                         struct arrow_layout *out,
+                                         struct oj_error *err)
 {
     size_t n;
     const char *extension = find_extension(schema->metadata, &n);
@@ -178,7 +180,7 @@ static oj_status read_encoding(const struct ArrowSchema *schema,
     if (schema->dictionary != NULL)
         return fail_format(schema, "dictionary", err);
     if (type != NULL)
-        return read_native(schema, type, out, err);
+        return parse_native_layout(schema, type, out, err);
     if (!is_bytes(schema))
         return fail_format(schema, schema->format, err);
     out->storage = ARROW_WKB;
@@ -187,8 +189,9 @@ static oj_status read_encoding(const struct ArrowSchema *schema,
 }
 
 /* The only child that is so, or -1; with first the first of them. */
-static int64_t find_child(const struct ArrowSchema *schema,
-                          int (*is_so)(const struct ArrowSchema *), int first)
+static int64_t find_matching_child(const struct ArrowSchema *schema,
+                                   int (*is_so)(const struct ArrowSchema *),
+                                   int first)
 {
     int64_t found = -1;
     for (int64_t i = 0; i < schema->n_children; i++)
@@ -216,8 +219,9 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *column,
     }
     if (column != NULL)
         return -1;
-    found = find_child(schema, is_geoarrow, 1);
-    return found >= 0 || is_optional ? found : find_child(schema, is_bytes, 0);
+    found = find_matching_child(schema, is_geoarrow, 1);
+    return found >= 0 || is_optional ? found
+                                     : find_matching_child(schema, is_bytes, 0);
 }
 
 oj_status arrow_layout_read(const struct ArrowSchema *schema,
@@ -229,7 +233,7 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
     layout.child = -1;
     OJ_TRY(check_well_formed(schema, err));
     if (strcmp(schema->format, "+s") != 0 || is_geoarrow(schema))
-        OJ_TRY(read_encoding(schema, &layout, err));
+        OJ_TRY(parse_geometry_encoding(schema, &layout, err));
     else
     {
         layout.child = find_column(schema, column, is_optional);
@@ -246,7 +250,8 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
             return oj_fail(err, OJ_ERR_ARG,
                            "no column is marked as geoarrow, and not one alone "
                            "has bytes: name the column of geometries");
-        OJ_TRY(read_encoding(schema->children[layout.child], &layout, err));
+        OJ_TRY(parse_geometry_encoding(schema->children[layout.child], &layout,
+                                       err));
     }
     *out = layout;
     return OJ_OK;

@@ -10,7 +10,7 @@
 #include "arrow_columns.h"
 #include "arrow_features.h"
 #include "arrow_pairs.h"
-#include "device_joins.h"
+#include "device_point_join.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,8 +28,8 @@
 /* Rows whose vectors a thread makes at once. */
 #define ROWS_AT_ONCE 256
 
-static int give_error(oj_status status, const struct oj_error *from,
-                      struct ogrjoin_error *err)
+static int export_error(oj_status status, const struct oj_error *from,
+                        struct ogrjoin_error *err)
 {
     if (status != OJ_OK && err != NULL)
     {
@@ -426,14 +426,14 @@ int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
                      const char *value, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(set_text(settings, name, value, &why), &why, err);
+    return export_error(set_text(settings, name, value, &why), &why, err);
 }
 
 int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
                        double value, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(set_number(settings, name, value, &why), &why, err);
+    return export_error(set_number(settings, name, value, &why), &why, err);
 }
 
 void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
@@ -512,7 +512,7 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
         layer->flat.max_distance = columns->max_distance;
     if (status == OJ_OK && columns->on_class != NULL)
         layer->flat.on_class = columns->on_class;
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }
 
 /* Offsets of the layer's features, from 0 on. */
@@ -528,8 +528,9 @@ static oj_status check_offsets(const struct ogrjoin_layer *layer,
     return OJ_OK;
 }
 
-static oj_status add_text(struct ogrjoin_layer *layer, const int64_t *offset,
-                          const char *bytes, struct oj_error *err)
+static oj_status add_text_column(struct ogrjoin_layer *layer,
+                                 const int64_t *offset, const char *bytes,
+                                 struct oj_error *err)
 {
     if (layer->n_texts == OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_LIMIT, "a layer has at most %d texts",
@@ -544,7 +545,7 @@ int ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                            const char *bytes, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(add_text(layer, offset, bytes, &why), &why, err);
+    return export_error(add_text_column(layer, offset, bytes, &why), &why, err);
 }
 
 int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
@@ -558,10 +559,10 @@ int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
         layer->number_offset = offset;
         layer->number = number;
     }
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }
 
-static unsigned find_kinds(const struct oj_flat *flat)
+static unsigned collect_part_kinds(const struct oj_flat *flat)
 {
     unsigned kinds = 0;
     if (oj_flat_is_points(flat))
@@ -595,7 +596,7 @@ static oj_status view_arrays(const struct ogrjoin_arrays *arrays,
                        "a number of features or parts below 0");
     if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
         return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
-    flat.part_kinds = find_kinds(&flat);
+    flat.part_kinds = collect_part_kinds(&flat);
     OJ_TRY(oj_flat_check(&flat, err));
     *out = flat;
     return OJ_OK;
@@ -621,7 +622,7 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
                               struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(layer_from_arrays(arrays, out, &why), &why, err);
+    return export_error(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
 /* No geometry decides a pair. */
@@ -678,10 +679,10 @@ static oj_status add_array(struct ogrjoin_layer *layer,
     return arrow_features_add(&layer->features, &record->layout, array, err);
 }
 
-static oj_status finish_layer(struct ogrjoin_layer *layer,
-                              const struct arrow_record *record,
-                              const struct ogrjoin_settings *settings,
-                              struct oj_error *err)
+static oj_status finish_arrow_layer(struct ogrjoin_layer *layer,
+                                    const struct arrow_record *record,
+                                    const struct ogrjoin_settings *settings,
+                                    struct oj_error *err)
 {
     static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
@@ -725,7 +726,7 @@ static oj_status layer_from_array(const struct arrow_record *record,
         status = add_array(layer, record, array, err);
     }
     if (status == OJ_OK)
-        status = finish_layer(layer, record, settings, err);
+        status = finish_arrow_layer(layer, record, settings, err);
     if (status == OJ_OK)
         *out = layer;
     else
@@ -748,7 +749,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
         status = layer_from_array(&record, array, 0, settings, out, &why);
     arrow_fields_free(&record.fields);
     release_array(array);
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }
 
 /* --- streams ---------------------------------------------------------------
@@ -806,9 +807,10 @@ static oj_status next_array(struct arrow_source *source,
     return code == 0 ? OJ_OK : fail_stream(&source->stream, code, err);
 }
 
-static oj_status read_all(struct arrow_source *source,
-                          const struct ogrjoin_settings *settings,
-                          struct ogrjoin_layer *layer, struct oj_error *err)
+static oj_status read_stream_into_layer(struct arrow_source *source,
+                                        const struct ogrjoin_settings *settings,
+                                        struct ogrjoin_layer *layer,
+                                        struct oj_error *err)
 {
     for (;;)
     {
@@ -816,7 +818,7 @@ static oj_status read_all(struct arrow_source *source,
         oj_status status;
         OJ_TRY(next_array(source, &array, err));
         if (array.release == NULL)
-            return finish_layer(layer, &source->record, settings, err);
+            return finish_arrow_layer(layer, &source->record, settings, err);
         status = add_array(layer, &source->record, &array, err);
         release_array(&array);
         OJ_TRY(status);
@@ -842,15 +844,16 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     if (status == OJ_OK)
     {
         layer = new_layer(&why);
-        status = layer != NULL ? read_all(&source, settings, layer, &why)
-                               : OJ_ERR_NOMEM;
+        status = layer != NULL
+                     ? read_stream_into_layer(&source, settings, layer, &why)
+                     : OJ_ERR_NOMEM;
     }
     if (status == OJ_OK)
         *out = layer;
     else
         ogrjoin_layer_free(layer);
     close_source(&source);
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }
 
 /* --- an index --------------------------------------------------------------
@@ -880,21 +883,22 @@ struct ogrjoin_index
     struct device_joins devices;
 };
 
-static int asks_ids(const struct oj_relation *relation)
+static int needs_ids(const struct oj_relation *relation)
 {
     return relation->exclude_self || relation->unordered_pairs != 0;
 }
 
 /* The layer's features, numbered from first where the join compares ids that
  * the caller did not give. */
-static oj_status view_layer(struct ogrjoin_layer *layer,
-                            const struct oj_relation *relation, int64_t first,
-                            struct oj_flat *out, struct oj_error *err)
+static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
+                                     const struct oj_relation *relation,
+                                     int64_t first, struct oj_flat *out,
+                                     struct oj_error *err)
 {
     int64_t n = layer->flat.n_features;
     oj_status status = OJ_OK;
     *out = layer->flat;
-    if (out->fid != NULL || !asks_ids(relation))
+    if (out->fid != NULL || !needs_ids(relation))
         return OJ_OK;
     pthread_mutex_lock(&layer->lock);
     if (layer->row_number == NULL)
@@ -910,7 +914,7 @@ static oj_status view_layer(struct ogrjoin_layer *layer,
     return status;
 }
 
-static void free_sets(struct layer_sets *sets)
+static void free_layer_token_sets(struct layer_sets *sets)
 {
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_token_sets_free(&sets->made[i]);
@@ -987,10 +991,11 @@ static oj_status make_vectors(struct ogrjoin_index *index,
 
 /* Sets flat->texts, which are those of the layer, by dictionaries that are made
  * where there are none. */
-static oj_status make_sets(struct ogrjoin_index *index,
-                           const struct ogrjoin_layer *layer,
-                           struct layer_sets *sets, struct oj_flat *flat,
-                           struct oj_error *err)
+static oj_status make_layer_token_sets(struct ogrjoin_index *index,
+                                       const struct ogrjoin_layer *layer,
+                                       struct layer_sets *sets,
+                                       struct oj_flat *flat,
+                                       struct oj_error *err)
 {
     const struct ogrjoin_settings *s = &index->settings;
     int n = s->relation.n_similar, n_threads = count_threads(s);
@@ -1029,7 +1034,7 @@ void ogrjoin_index_free(struct ogrjoin_index *index)
         oj_dictionary_free(index->dictionary[i]);
     oj_word_map_free(index->word_map);
     compared_fields_free(&index->compared);
-    free_sets(&index->sets);
+    free_layer_token_sets(&index->sets);
     ogrjoin_layer_free(index->join_side);
     oj_free(index);
 }
@@ -1082,14 +1087,15 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
     if (status == OJ_OK)
         status = parse_fields(settings, &index->compared, err);
     if (status == OJ_OK)
-        status = view_layer(join_side, relation, 0, &index->flat, err);
+        status = view_layer_with_ids(join_side, relation, 0, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
         status = oj_word_map_make(
             settings->word_map, (int64_t)strlen(settings->word_map),
             (enum oj_fold)settings->rules.fold, &index->word_map, err);
     index->settings.rules.word_map = index->word_map;
     if (status == OJ_OK)
-        status = make_sets(index, join_side, &index->sets, &index->flat, err);
+        status = make_layer_token_sets(index, join_side, &index->sets,
+                                       &index->flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, settings->backend,
                               &index->settings.options, &index->join, err);
@@ -1116,7 +1122,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
     status = settings != NULL ? new_index(join_side, settings, out, &why)
                               : oj_fail_nomem(&why, 1, sizeof *settings);
     ogrjoin_settings_free(defaults);
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }
 
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
@@ -1134,9 +1140,10 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 /* --- pairs -----------------------------------------------------------------
  */
 
-static oj_status answer_layer(struct ogrjoin_index *index,
-                              const struct oj_flat *flat,
-                              struct oj_matches *out, struct oj_error *err)
+static oj_status compute_layer_matches(struct ogrjoin_index *index,
+                                       const struct oj_flat *flat,
+                                       struct oj_matches *out,
+                                       struct oj_error *err)
 {
     int64_t most = index->settings.options.max_batch_pairs;
     struct oj_join *join;
@@ -1152,13 +1159,15 @@ static oj_status answer_layer(struct ogrjoin_index *index,
 }
 
 /* The layer as it is joined with index, whose texts lie in zeroed sets. */
-static oj_status view_input(struct ogrjoin_index *index,
-                            struct ogrjoin_layer *input, int64_t first,
-                            struct layer_sets *sets, struct oj_flat *flat,
-                            struct oj_error *err)
+static oj_status view_input_with_texts(struct ogrjoin_index *index,
+                                       struct ogrjoin_layer *input,
+                                       int64_t first, struct layer_sets *sets,
+                                       struct oj_flat *flat,
+                                       struct oj_error *err)
 {
-    OJ_TRY(view_layer(input, &index->settings.relation, first, flat, err));
-    return make_sets(index, input, sets, flat, err);
+    OJ_TRY(view_layer_with_ids(input, &index->settings.relation, first, flat,
+                               err));
+    return make_layer_token_sets(index, input, sets, flat, err);
 }
 
 /* The first feature of input is number first. */
@@ -1173,14 +1182,14 @@ static oj_status join_layer(struct ogrjoin_index *index,
     oj_status status;
     if (pairs == NULL)
         return oj_fail_nomem(err, 1, sizeof *pairs);
-    status = view_input(index, input, first, &sets, &flat, err);
+    status = view_input_with_texts(index, input, first, &sets, &flat, err);
     if (status == OJ_OK)
-        status = answer_layer(index, &flat, &matches, err);
+        status = compute_layer_matches(index, &flat, &matches, err);
     if (status == OJ_OK)
         status =
             api_pairs_make(&index->maker, &flat, &matches, first, pairs, err);
     oj_matches_free(&matches);
-    free_sets(&sets);
+    free_layer_token_sets(&sets);
     atomic_fetch_add(&index->join_side->n_users, 1);
     pairs->join_side = index->join_side;
     pairs->join_id = index->flat.fid;
@@ -1196,7 +1205,7 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                  struct ogrjoin_pairs **out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(join_layer(index, input, 0, out, &why), &why, err);
+    return export_error(join_layer(index, input, 0, out, &why), &why, err);
 }
 
 /* --- points on a device ----------------------------------------------------
@@ -1232,14 +1241,14 @@ int ogrjoin_join_device(struct ogrjoin_index *index,
                         struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(join_device(index, points, out, &why), &why, err);
+    return export_error(join_device(index, points, out, &why), &why, err);
 }
 
 /* --- validation ------------------------------------------------------------
  */
 
-static void put_validation(const struct oj_validation *v,
-                           struct ogrjoin_validation *out)
+static void export_validation(const struct oj_validation *v,
+                              struct ogrjoin_validation *out)
 {
     const struct oj_difference *first = NULL;
     for (int64_t i = v->n_first; i-- > 0;)
@@ -1281,20 +1290,20 @@ static oj_status validate_layer(struct ogrjoin_index *index,
         reference = is_of_attributes(relation)             ? "lists"
                     : relation->metric == OJ_METRIC_SPHERE ? "sphere"
                                                            : "geos";
-    status = view_input(index, input, 0, &sets, &flat, err);
+    status = view_input_with_texts(index, input, 0, &sets, &flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, reference,
                               &index->settings.options, &other, err);
     if (status == OJ_OK)
-        status = answer_layer(index, &flat, &ours, err);
+        status = compute_layer_matches(index, &flat, &ours, err);
     if (status == OJ_OK)
         status = oj_join_batch(other, &flat, &theirs, err);
     if (status == OJ_OK)
         status = oj_validation_compare(&v, &ours, &theirs, err);
     if (status == OJ_OK)
-        put_validation(&v, out);
+        export_validation(&v, out);
     oj_validation_free(&v);
-    free_sets(&sets);
+    free_layer_token_sets(&sets);
     oj_matches_free(&ours);
     oj_matches_free(&theirs);
     oj_join_close(other);
@@ -1306,8 +1315,8 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                      struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(validate_layer(index, input, reference, out, &why), &why,
-                      err);
+    return export_error(validate_layer(index, input, reference, out, &why),
+                        &why, err);
 }
 
 /* --- pairs as Arrow --------------------------------------------------------
@@ -1330,7 +1339,7 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
                            struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return give_error(pairs_to_arrow(pairs, schema, array, &why), &why, err);
+    return export_error(pairs_to_arrow(pairs, schema, array, &why), &why, err);
 }
 
 /* --- a stream of pairs -----------------------------------------------------
@@ -1464,5 +1473,5 @@ int ogrjoin_join_stream(struct ogrjoin_index *index,
     status = join_stream(index, &source, column, out, &why);
     if (status != OJ_OK)
         close_source(&source);
-    return give_error(status, &why, err);
+    return export_error(status, &why, err);
 }

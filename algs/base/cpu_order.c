@@ -14,7 +14,7 @@
 #define MOST_DIGIT_BITS 10
 
 /* A bit more than what holds the middle 98 % of v. */
-static void find_bulk(double *v, int n, double *low, double *high)
+static void find_central_range(double *v, int n, double *low, double *high)
 {
     double wider;
     qsort(v, (size_t)n, sizeof *v, oj_compare_doubles);
@@ -43,13 +43,13 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     }
     if (n_samples == 0)
         return frame;
-    find_bulk(sample_x, n_samples, &frame.x0, &frame.x1);
-    find_bulk(sample_y, n_samples, &frame.y0, &frame.y1);
+    find_central_range(sample_x, n_samples, &frame.x0, &frame.x1);
+    find_central_range(sample_y, n_samples, &frame.y0, &frame.y1);
     return frame;
 }
 
 /* Columns of keys in a square: 65,536 to its side. */
-static double scale_of(const struct oj_box *frame)
+static double compute_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
     double scale = 65536.0 / (height > width ? height : width);
@@ -88,7 +88,7 @@ struct order_build
     int64_t *slice_start; /* [n_slices][n_buckets] */
 };
 
-static void count_slice(int64_t slice, int thread, void *user)
+static void key_and_count_slice(int64_t slice, int thread, void *user)
 {
     struct order_build *b = user;
     uint32_t *histogram = b->histogram + slice * b->n_prefixes;
@@ -203,7 +203,7 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.x = x;
     b.y = y;
     b.frame = oj_order_frame(n, x, y);
-    b.scale = scale_of(&b.frame);
+    b.scale = compute_key_scale(&b.frame);
     /* sixteen times as many codes as points are told apart; finer sorting
      * would only cost time */
     order->sort_from_bit = 28;
@@ -218,7 +218,7 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
             oj_fail_nomem(err, b.n_slices * b.n_prefixes, sizeof(uint32_t));
     else
     {
-        oj_parallel_for(n_threads, b.n_slices, count_slice, &b);
+        oj_parallel_for(n_threads, b.n_slices, key_and_count_slice, &b);
         status = cut_buckets(&b, err);
         if (status == OJ_OK)
             oj_parallel_for(n_threads, b.n_slices, scatter_slice, &b);
@@ -279,8 +279,8 @@ struct order_sorting
     void *user;
 };
 
-static oj_status sort_one(int64_t bucket, int thread, void *user,
-                          struct oj_error *err)
+static oj_status sort_one_bucket(int64_t bucket, int thread, void *user,
+                                 struct oj_error *err)
 {
     struct order_sorting *s = user;
     oj_order_sort_bucket(s->order, bucket, s->scratch[thread]);
@@ -305,8 +305,8 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
                 oj_fail_nomem(err, order->largest_bucket, sizeof **s.scratch);
     }
     if (status == OJ_OK)
-        status =
-            oj_parallel_try(n_threads, order->n_buckets, 1, sort_one, &s, err);
+        status = oj_parallel_try(n_threads, order->n_buckets, 1,
+                                 sort_one_bucket, &s, err);
     for (int t = 0; t < n_threads; t++)
         oj_free(s.scratch[t]);
     oj_free(s.scratch);

@@ -74,7 +74,7 @@ static void empty_child(struct oj_tree_node *node, int c)
     node->x1[c] = node->y1[c] = -INFINITY;
 }
 
-static void fill_lowest(int64_t first, int64_t end, void *user)
+static void fill_leaf_nodes(int64_t first, int64_t end, void *user)
 {
     const struct tree_build *b = user;
     struct oj_tree *tree = b->tree;
@@ -146,7 +146,7 @@ oj_status oj_tree_build(struct oj_tree *tree, int n_threads, int64_t n,
     OJ_NEW(tree->node, tree->n_nodes, err);
     choose_frame(tree, n, box);
     n_level = (n + OJ_FANOUT - 1) / OJ_FANOUT;
-    oj_parallel_slices(n_threads, n_level, NODES_AT_ONCE, fill_lowest, &b);
+    oj_parallel_slices(n_threads, n_level, NODES_AT_ONCE, fill_leaf_nodes, &b);
     for (int level = 1; level < tree->n_levels; level++)
     {
         fill_level(tree, level, n_level);

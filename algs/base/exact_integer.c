@@ -73,7 +73,8 @@ void oj_integer_copy(struct oj_integer *out, const struct oj_integer *a)
 }
 
 /* Compares without the signs. */
-static int compare_size(const struct oj_integer *a, const struct oj_integer *b)
+static int compare_magnitudes(const struct oj_integer *a,
+                              const struct oj_integer *b)
 {
     if (a->n != b->n)
         return a->n < b->n ? -1 : 1;
@@ -89,12 +90,12 @@ int oj_integer_compare(const struct oj_integer *a, const struct oj_integer *b)
 {
     if (a->sign != b->sign)
         return a->sign < b->sign ? -1 : 1;
-    return a->sign < 0 ? -compare_size(a, b) : compare_size(a, b);
+    return a->sign < 0 ? -compare_magnitudes(a, b) : compare_magnitudes(a, b);
 }
 
 /* out = |a| + |b|; a has at least as many limbs as b. */
-static void add_sizes(struct oj_integer *out, const struct oj_integer *a,
-                      const struct oj_integer *b)
+static void add_magnitudes(struct oj_integer *out, const struct oj_integer *a,
+                           const struct oj_integer *b)
 {
     int n = a->n, n_short = b->n;
     uint64_t carry = 0;
@@ -113,8 +114,9 @@ static void add_sizes(struct oj_integer *out, const struct oj_integer *a,
 }
 
 /* out = |a| - |b|; |a| >= |b|. */
-static void subtract_sizes(struct oj_integer *out, const struct oj_integer *a,
-                           const struct oj_integer *b)
+static void subtract_magnitudes(struct oj_integer *out,
+                                const struct oj_integer *a,
+                                const struct oj_integer *b)
 {
     int n = a->n, n_short = b->n;
     uint32_t borrow = 0;
@@ -137,16 +139,16 @@ static void add_signed(struct oj_integer *out, const struct oj_integer *a,
     {
         sign = a->sign != 0 ? a->sign : b_sign;
         if (a->n >= b->n)
-            add_sizes(out, a, b);
+            add_magnitudes(out, a, b);
         else
-            add_sizes(out, b, a);
+            add_magnitudes(out, b, a);
     }
-    else if (compare_size(a, b) >= 0)
-        subtract_sizes(out, a, b);
+    else if (compare_magnitudes(a, b) >= 0)
+        subtract_magnitudes(out, a, b);
     else
     {
         sign = b_sign;
-        subtract_sizes(out, b, a);
+        subtract_magnitudes(out, b, a);
     }
     out->sign = sign;
     trim_top_zeros(out);
@@ -226,7 +228,7 @@ void oj_integer_negate(struct oj_integer *out)
 
 /* |a| as mantissa * 2^exponent, from its three highest limbs: off by less than
  * 2^-51 of itself. a is not 0. */
-static double top_limbs(const struct oj_integer *a, int *exponent)
+static double approximate_magnitude(const struct oj_integer *a, int *exponent)
 {
     double value = 0.0;
     int last = a->n > 3 ? a->n - 3 : 0;
@@ -244,6 +246,7 @@ void oj_integer_ratio(const struct oj_integer *a, const struct oj_integer *b,
     *exponent = 0;
     if (a->sign == 0)
         return;
-    *mantissa = a->sign * top_limbs(a, &a_exponent) / top_limbs(b, &b_exponent);
+    *mantissa = a->sign * approximate_magnitude(a, &a_exponent) /
+                approximate_magnitude(b, &b_exponent);
     *exponent = a_exponent - b_exponent;
 }

@@ -34,7 +34,8 @@ static double middle_y(const struct oj_box *box)
 
 /* Distance from the middle of sample to the nearest middle elsewhere; INFINITY
  * when all lie in one place. */
-static double nearest_middle(const struct oj_boxes *boxes, int64_t sample)
+static double nearest_middle_distance(const struct oj_boxes *boxes,
+                                      int64_t sample)
 {
     double x = middle_x(&boxes->box[sample]);
     double y = middle_y(&boxes->box[sample]);
@@ -69,7 +70,8 @@ static double typical_spacing(const struct oj_boxes *boxes)
     for (int64_t i = 0; i < N_SAMPLES; i++)
     {
         int64_t feature = sample_at(boxes, i);
-        double d = feature < boxes->n ? nearest_middle(boxes, feature) : 0.0;
+        double d =
+            feature < boxes->n ? nearest_middle_distance(boxes, feature) : 0.0;
         if (d > 0.0 && d < INFINITY)
             distance[n++] = d;
     }

@@ -69,7 +69,7 @@ static inline void add_bits(uint64_t *limb, int n, u128 m, int negative,
 }
 
 /* Magnitude of n limbs, in place; 1 when they were negative. */
-static int take_sign(uint64_t *limb, int n)
+static int negate_if_negative(uint64_t *limb, int n)
 {
     unsigned carry = 1;
     if ((limb[n - 1] >> 63) == 0)
@@ -89,7 +89,7 @@ static oj_status widen_sum(struct oj_exact_sum *sum, struct oj_error *err)
     if (wide == NULL)
         return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
     memcpy(limb, sum->bits.limb, sizeof limb);
-    negative = take_sign(limb, OJ_SUM_LIMBS);
+    negative = negate_if_negative(limb, OJ_SUM_LIMBS);
     for (int i = 0; i < OJ_SUM_LIMBS; i++)
         add_bits(wide, WIDE_LIMBS, limb[i], negative,
                  sum->scale + 64 * i - WIDE_SCALE);
@@ -212,7 +212,7 @@ oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
     if (!other->has_value)
         return OJ_OK;
     n = read_limbs(other, limb, &scale);
-    negative = take_sign(limb, n);
+    negative = negate_if_negative(limb, n);
     for (int i = 0; i < n; i++)
     {
         if (limb[i] != 0)
@@ -303,7 +303,7 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     if (!sum->has_value)
         return 0.0;
     n = read_limbs(sum, limb, &scale);
-    negative = take_sign(limb, n);
+    negative = negate_if_negative(limb, n);
     value = to_double(limb, n, scale);
     return negative && value != 0.0 ? -value : value;
 }
@@ -321,7 +321,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
         return 0.0;
     n_a = read_limbs(sum, a, &scale_a);
     n_b = read_limbs(squares, b, &scale_b);
-    take_sign(a, n_a);
+    negate_if_negative(a, n_a);
     /* n * squares - sum^2 */
     for (int i = 0; i < n_b; i++)
     {

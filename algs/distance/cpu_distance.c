@@ -13,7 +13,7 @@
 #include "../kernels/oj_segment.h"
 #include "../relation/oj_engine.h"
 #include "cpu_distance_features.h"
-#include "cpu_distance_rows.h"
+#include "cpu_distance_join.h"
 
 #include <string.h>
 
@@ -110,8 +110,8 @@ static oj_status fill_entries(struct distance_index *self,
 
 /* The greatest distances and the lowest ranks, from the features up to the
  * root. */
-static oj_status fill_children(struct distance_index *self,
-                               struct oj_error *err)
+static oj_status fill_child_reach_and_rank(struct distance_index *self,
+                                           struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
     const double *max_distance = self->features.flat->max_distance;
@@ -155,7 +155,7 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
     if (status == OJ_OK)
         status = fill_entries(self, &order, err);
     oj_order_free(&order);
-    return status == OJ_OK ? fill_children(self, err) : status;
+    return status == OJ_OK ? fill_child_reach_and_rank(self, err) : status;
 }
 
 static int64_t tree_bytes(const struct distance_index *self)

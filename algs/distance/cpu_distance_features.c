@@ -44,7 +44,7 @@ static int64_t segments_of_ring(const struct oj_flat *flat, int64_t ring)
     return n > 1 ? n - 1 : n;
 }
 
-static void measure_features(int64_t first, int64_t end, void *user)
+static void measure_box_and_segments(int64_t first, int64_t end, void *user)
 {
     struct features_build *b = user;
     struct oj_features *features = b->features;
@@ -69,7 +69,8 @@ static void measure_features(int64_t first, int64_t end, void *user)
 /* --- trees ---------------------------------------------------------------- */
 
 /* Where the trees' items and nodes go. */
-static oj_status place_trees(struct features_build *b, struct oj_error *err)
+static oj_status place_segment_trees(struct features_build *b,
+                                     struct oj_error *err)
 {
     struct oj_features *features = b->features;
     int64_t n_items = 0, n_nodes = 0, n = features->flat->n_features;
@@ -104,8 +105,9 @@ static uint32_t end_of_item(uint32_t item)
     return item & OJ_ITEM_POINT ? item & ~OJ_ITEM_POINT : item + 1;
 }
 
-static oj_status sort_items(const struct oj_features *features, int64_t feature,
-                            int64_t n, uint32_t *item, struct oj_error *err)
+static oj_status sort_tree_segments(const struct oj_features *features,
+                                    int64_t feature, int64_t n, uint32_t *item,
+                                    struct oj_error *err)
 {
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->box[feature];
@@ -129,8 +131,8 @@ static oj_status sort_items(const struct oj_features *features, int64_t feature,
     return OJ_OK;
 }
 
-static void list_items(const struct oj_flat *flat, int64_t feature,
-                       uint32_t *item)
+static void list_feature_segments(const struct oj_flat *flat, int64_t feature,
+                                  uint32_t *item)
 {
     for (int64_t r = first_ring(flat, feature);
          r < first_ring(flat, feature + 1); r++)
@@ -174,17 +176,17 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
         return OJ_OK;
     tree = &features->tree[features->own[f]];
     item = features->item + tree->first_item;
-    list_items(flat, f, item);
+    list_feature_segments(flat, f, item);
     if (first_ring(flat, f + 1) - first_ring(flat, f) > 1)
-        OJ_TRY(sort_items(features, f, tree->n_items, item, err));
+        OJ_TRY(sort_tree_segments(features, f, tree->n_items, item, err));
     fill_nodes(features, tree);
     return OJ_OK;
 }
 
 /* --- all ------------------------------------------------------------------ */
 
-static oj_status build_long_form(struct features_build *b, int n_threads,
-                                 struct oj_error *err)
+static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
+                                       struct oj_error *err)
 {
     struct oj_features *features = b->features;
     const struct oj_flat *flat = features->flat;
@@ -197,8 +199,9 @@ static oj_status build_long_form(struct features_build *b, int n_threads,
         OJ_NEW(features->ring_box, flat->n_rings, err);
         OJ_TRY(oj_ring_grids_build(&features->grids, flat, n_threads, err));
     }
-    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
-    OJ_TRY(place_trees(b, err));
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_box_and_segments,
+                       b);
+    OJ_TRY(place_segment_trees(b, err));
     return oj_parallel_try(n_threads, n, TREES_PER_TASK, fill_tree, features,
                            err);
 }
@@ -220,7 +223,7 @@ oj_status oj_features_build(struct oj_features *features,
     memset(&b, 0, sizeof b);
     b.features = features;
     b.with_interiors = with_interiors;
-    status = build_long_form(&b, n_threads, err);
+    status = build_boxes_and_trees(&b, n_threads, err);
     oj_free(b.n_segments);
     if (status != OJ_OK)
         oj_features_free(features);
@@ -256,8 +259,8 @@ void oj_features_free(struct oj_features *features)
 
 /* --- a few segments ------------------------------------------------------- */
 
-static void list_add(struct oj_segment_list *list, const struct oj_flat *flat,
-                     int64_t v, int64_t w)
+static void append_segment(struct oj_segment_list *list,
+                           const struct oj_flat *flat, int64_t v, int64_t w)
 {
     int i = list->n++;
     list->ax[i] = flat->x[v];
@@ -267,15 +270,16 @@ static void list_add(struct oj_segment_list *list, const struct oj_flat *flat,
 }
 
 /* The segments of a feature that has no tree of its own. */
-static void list_feature(const struct oj_features *features, int64_t feature,
-                         struct oj_segment_list *out)
+static void collect_feature_segments(const struct oj_features *features,
+                                     int64_t feature,
+                                     struct oj_segment_list *out)
 {
     const struct oj_flat *flat = features->flat;
     out->n = 0;
     out->box = oj_features_box(features, feature);
     if (oj_flat_is_points(flat))
     {
-        list_add(out, flat, feature, feature);
+        append_segment(out, flat, feature, feature);
         return;
     }
     for (int64_t r = first_ring(flat, feature);
@@ -284,15 +288,16 @@ static void list_feature(const struct oj_features *features, int64_t feature,
         int64_t v = flat->vertex_offset[r];
         int64_t last = flat->vertex_offset[r + 1] - 1;
         if (v == last)
-            list_add(out, flat, v, v);
+            append_segment(out, flat, v, v);
         for (; v < last; v++)
-            list_add(out, flat, v, v + 1);
+            append_segment(out, flat, v, v + 1);
     }
 }
 
 /* The segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
-static void list_tree_items(const struct oj_features *features, int64_t first,
-                            int64_t end, struct oj_segment_list *out)
+static void collect_tree_segments(const struct oj_features *features,
+                                  int64_t first, int64_t end,
+                                  struct oj_segment_list *out)
 {
     out->n = 0;
     out->box = oj_box_empty();
@@ -300,7 +305,7 @@ static void list_tree_items(const struct oj_features *features, int64_t first,
     {
         uint32_t item = features->item[i];
         uint32_t v = item & ~OJ_ITEM_POINT, w = end_of_item(item);
-        list_add(out, features->flat, v, w);
+        append_segment(out, features->flat, v, w);
         oj_box_add_point(&out->box, features->flat->x[v], features->flat->y[v]);
         oj_box_add_point(&out->box, features->flat->x[w], features->flat->y[w]);
     }
@@ -373,7 +378,7 @@ struct pair_distance_search
 };
 
 /* Squared boxes' distances that underflow are 0, which looks at more. */
-static void set_cut(struct pair_distance_search *s, double cut)
+static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;
     s->cut = cut;
@@ -393,7 +398,7 @@ static void keep_if_less(struct pair_distance_search *s, double distance)
         return;
     s->least = distance;
     if (distance < s->cut)
-        set_cut(s, distance);
+        set_distance_cutoff(s, distance);
 }
 
 static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
@@ -402,9 +407,9 @@ static struct oj_box box_of_segment(const struct oj_segment_list *list, int i)
                              list->by[i]);
 }
 
-static void measure_lists(struct pair_distance_search *s,
-                          const struct oj_segment_list *a,
-                          const struct oj_segment_list *b)
+static void measure_segment_lists(struct pair_distance_search *s,
+                                  const struct oj_segment_list *a,
+                                  const struct oj_segment_list *b)
 {
     for (int i = 0; i < a->n; i++)
     {
@@ -445,16 +450,17 @@ static const struct oj_box *box_at(const struct oj_features *features,
 }
 
 /* The segments of a box of level 0; those of a list are there. */
-static void list_leaf(const struct oj_features *features,
-                      const struct oj_own_tree *tree, struct oj_box_child at,
-                      struct oj_segment_list *list)
+static void collect_leaf_segments(const struct oj_features *features,
+                                  const struct oj_own_tree *tree,
+                                  struct oj_box_child at,
+                                  struct oj_segment_list *list)
 {
     int64_t first = at.node * OJ_OWN_FANOUT, end = first + OJ_OWN_FANOUT;
     if (at.level < 0)
         return;
     end = end < tree->n_items ? end : tree->n_items;
-    list_tree_items(features, tree->first_item + first, tree->first_item + end,
-                    list);
+    collect_tree_segments(features, tree->first_item + first,
+                          tree->first_item + end, list);
 }
 
 /* Measures what lies below two boxes, at level -1 a list without a tree; the
@@ -474,13 +480,13 @@ static void measure_below_boxes(struct pair_distance_search *s,
         if (++s->n_leaves % LEAVES_PER_LOOK == 0 &&
             oj_check_cancel(s->scratch->cancel, NULL) != OJ_OK)
         {
-            set_cut(s, -1.0);
+            set_distance_cutoff(s, -1.0);
             s->cut2 = -1.0;
             return;
         }
-        list_leaf(s->a, s->tree_a, at_a, &scratch->first);
-        list_leaf(s->b, s->tree_b, at_b, &scratch->second);
-        measure_lists(s, &scratch->first, &scratch->second);
+        collect_leaf_segments(s->a, s->tree_a, at_a, &scratch->first);
+        collect_leaf_segments(s->b, s->tree_b, at_b, &scratch->second);
+        measure_segment_lists(s, &scratch->first, &scratch->second);
         return;
     }
     /* the larger box is taken apart */
@@ -509,8 +515,8 @@ static const struct oj_own_tree *own_tree(const struct oj_features *features,
  * ring is enough, since a ring that is partly inside also meets a ring.  Where
  * no rings meet and two areas have a point in common, a piece of it ends at
  * some ring of one that is inside the other. */
-static int holds_some(const struct oj_features *outer, int64_t outside,
-                      const struct oj_features *inner, int64_t inside)
+static int contains_ring_start(const struct oj_features *outer, int64_t outside,
+                               const struct oj_features *inner, int64_t inside)
 {
     const struct oj_flat *flat = inner->flat;
     const struct oj_box *box;
@@ -542,12 +548,12 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
                                      INFINITY, limit, INFINITY, 0.0,  0};
     s.slack =
         2.0 * oj_box_slack(oj_larger(oj_box_size(&box_a), oj_box_size(&box_b)));
-    set_cut(&s, limit);
+    set_distance_cutoff(&s, limit);
     if (box_distance2(&box_a, &box_b) > s.cut2)
         return INFINITY;
     if (to_interior && oj_box_intersects(&box_a, &box_b) &&
-        (holds_some(a, feature_a, b, feature_b) ||
-         holds_some(b, feature_b, a, feature_a)))
+        (contains_ring_start(a, feature_a, b, feature_b) ||
+         contains_ring_start(b, feature_b, a, feature_a)))
         return 0.0;
     s.tree_a = own_tree(a, feature_a);
     s.tree_b = own_tree(b, feature_b);
@@ -558,13 +564,13 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
     }
     else if (scratch->listed != feature_a + 1)
     {
-        list_feature(a, feature_a, &scratch->first);
+        collect_feature_segments(a, feature_a, &scratch->first);
         scratch->listed = feature_a + 1;
     }
     if (s.tree_b != NULL)
         at_b.level = s.tree_b->levels.n_levels - 1;
     else
-        list_feature(b, feature_b, &scratch->second);
+        collect_feature_segments(b, feature_b, &scratch->second);
     measure_below_boxes(&s, at_a, at_b);
     return s.least;
 }

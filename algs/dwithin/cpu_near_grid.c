@@ -139,7 +139,7 @@ static void scatter_slice(int64_t slice, int thread, void *user)
     }
 }
 
-static oj_status take_bucket(struct bucket *s, const struct oj_near_grid *grid,
+static oj_status load_bucket(struct bucket *s, const struct oj_near_grid *grid,
                              int64_t at, int64_t n, struct oj_error *err)
 {
     OJ_ROOM(s->x, 0, n, s->cap_x, err);
@@ -170,7 +170,7 @@ static oj_status sort_bucket(int64_t bucket, int thread, void *user,
     int64_t at = b->bucket_offset[bucket];
     uint32_t *next = grid->cell_start + 1, total = (uint32_t)at;
     int64_t n = b->bucket_offset[bucket + 1] - at;
-    OJ_TRY(take_bucket(s, grid, at, n, err));
+    OJ_TRY(load_bucket(s, grid, at, n, err));
     end = end < n_cells ? end : n_cells;
     memset(next + first, 0, (size_t)(end - first) * sizeof *next);
     for (int64_t i = 0; i < n; i++)

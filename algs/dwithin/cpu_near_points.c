@@ -21,8 +21,8 @@
 #include "../pairs/oj_ranking.h"
 #include "../pairs/oj_row_order.h"
 #include "../relation/oj_engine.h"
+#include "cpu_list_places.h"
 #include "cpu_near_grid.h"
-#include "cpu_offset_scatter.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -137,7 +137,7 @@ struct near_points_batch
     atomic_int is_full;         /* the room was not enough */
 };
 
-static int64_t count_visits(const struct near_points_batch *b)
+static int64_t count_points_to_visit(const struct near_points_batch *b)
 {
     return b->is_join_side ? b->self->grid.n : b->self->order.n_points;
 }
@@ -150,10 +150,10 @@ static int64_t count_visits(const struct near_points_batch *b)
  * the same FID". */
 
 /* feature_of: [features] ordinal by id, or NULL: the same. */
-static oj_status make_fids(const struct oj_relation *relation,
-                           const struct oj_flat *join_side,
-                           const int32_t *feature_of, struct near_fids *out,
-                           struct oj_error *err)
+static oj_status make_sorted_fids(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const int32_t *feature_of,
+                                  struct near_fids *out, struct oj_error *err)
 {
     const int64_t *fid = join_side->fid;
     int64_t n = join_side->n_features;
@@ -179,7 +179,8 @@ static oj_status make_fids(const struct oj_relation *relation,
 }
 
 /* How many of the FIDs are below fid; guess: where the answer often is. */
-static int64_t n_below(const struct near_fids *fids, int64_t fid, int64_t guess)
+static int64_t count_fids_below(const struct near_fids *fids, int64_t fid,
+                                int64_t guess)
 {
     int64_t low = 0, high = fids->n;
     if (guess <= fids->n && (guess == 0 || fids->fid[guess - 1] < fid) &&
@@ -203,10 +204,10 @@ static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
 
 /* is_join_side  1 when the two sides have the same points, row by row
  * *asks_filter  1 when more has to be asked of each pair than its id */
-static oj_status make_marks(const struct oj_pair_filter *filter,
-                            const struct near_fids *fids, int is_join_side,
-                            struct near_marks *out, int *asks_filter,
-                            struct oj_error *err)
+static oj_status make_partner_limits(const struct oj_pair_filter *filter,
+                                     const struct near_fids *fids,
+                                     int is_join_side, struct near_marks *out,
+                                     int *asks_filter, struct oj_error *err)
 {
     const struct oj_relation *relation = filter->relation;
     const struct oj_flat *input = filter->input;
@@ -228,7 +229,7 @@ static oj_status make_marks(const struct oj_pair_filter *filter,
     for (int64_t row = 0; row < n; row++)
     {
         int is_there;
-        at = n_below(fids, input->fid[row], at + 1);
+        at = count_fids_below(fids, input->fid[row], at + 1);
         is_there = at < fids->n && fids->fid[at] == input->fid[row];
         if (out->kind == MARK_FROM)
             out->mark[row] = (int32_t)(at + is_there);
@@ -241,8 +242,8 @@ static oj_status make_marks(const struct oj_pair_filter *filter,
 }
 
 /* id: of the row in the join side, where the input is the join side. */
-static void apply_mark(const struct near_marks *marks, int64_t row, int32_t id,
-                       struct oj_near_query *query)
+static void apply_partner_limit(const struct near_marks *marks, int64_t row,
+                                int32_t id, struct oj_near_query *query)
 {
     int32_t mark;
     if (marks->kind == NO_MARK)
@@ -315,10 +316,10 @@ static oj_status ask_pair(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status ask_pairs(const struct near_points_batch *b,
-                           struct near_points_worker *worker,
-                           const struct oj_near_query *q, int64_t row,
-                           struct oj_error *err)
+static oj_status collect_filtered_partners(const struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           const struct oj_near_query *q,
+                                           int64_t row, struct oj_error *err)
 {
     int64_t n;
     OJ_TRY(reserve_partners(worker, err));
@@ -399,8 +400,8 @@ static oj_status fill_pairs(const struct near_points_batch *b,
 
 /* Makes distances of the squares that a worker wrote since the last time; many
  * at once, since vectors are wider than most rows. */
-static void take_roots(const struct near_points_batch *b,
-                       struct near_points_worker *worker)
+static void convert_squares_to_distances(const struct near_points_batch *b,
+                                         struct near_points_worker *worker)
 {
     double *measure = b->out->measure + worker->squares_from;
     oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
@@ -408,8 +409,8 @@ static void take_roots(const struct near_points_batch *b,
 }
 
 /* Room for n entries of worker's own; 0 when there is none left. */
-static int take_block(struct near_points_batch *b,
-                      struct near_points_worker *worker, int64_t n)
+static int reserve_block_entries(struct near_points_batch *b,
+                                 struct near_points_worker *worker, int64_t n)
 {
     long long taken = worker->block_end;
     int64_t size = n > BLOCK_ENTRIES ? n : BLOCK_ENTRIES;
@@ -420,7 +421,7 @@ static int take_block(struct near_points_batch *b,
                                         worker->block_end + size))
     {
         if (worker->block_end > 0)
-            take_roots(b, worker);
+            convert_squares_to_distances(b, worker);
         worker->block_at = worker->block_end = worker->squares_from =
             (int64_t)atomic_fetch_add(&b->n_taken, size);
     }
@@ -439,7 +440,7 @@ static void scatter_pairs(struct near_points_batch *b,
     const struct close_points_index *self = b->self;
     struct oj_matches *out = b->out;
     int64_t n, at;
-    if (!take_block(b, worker, worker->hood.n + OJ_NEAR_LANES))
+    if (!reserve_block_entries(b, worker, worker->hood.n + OJ_NEAR_LANES))
         return;
     at = worker->block_at;
     n = self->kernel->collect(&worker->hood, q, out->join_row + at,
@@ -453,7 +454,7 @@ static void scatter_pairs(struct near_points_batch *b,
                        n);
     worker->block_at = at + n;
     if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
-        take_roots(b, worker);
+        convert_squares_to_distances(b, worker);
     worker->n_pairs += n;
     worker->n_matched += n > 0;
 }
@@ -466,7 +467,7 @@ static oj_status visit_point(struct near_points_batch *b,
     struct oj_near_query q = b->query;
     q.x = x;
     q.y = y;
-    apply_mark(&b->marks, row, id, &q);
+    apply_partner_limit(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return ask_by_texts(b, worker, &q, row, err);
     OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
@@ -474,7 +475,7 @@ static oj_status visit_point(struct near_points_batch *b,
     if (b->visit == VISIT_FILL)
         return fill_pairs(b, worker, &q, row, err);
     if (b->visit == VISIT_ASK)
-        return ask_pairs(b, worker, &q, row, err);
+        return collect_filtered_partners(b, worker, &q, row, err);
     if (b->visit == VISIT_SCATTER)
         scatter_pairs(b, worker, &q, row);
     else
@@ -516,7 +517,7 @@ static oj_status visit_points(int64_t task, int thread, void *user,
     const struct close_points_index *self = b->self;
     int64_t first =
         task * POINTS_PER_TASK * (b->visit == VISIT_ESTIMATE ? ONE_OF : 1);
-    int64_t n = count_visits(b), end = first + POINTS_PER_TASK;
+    int64_t n = count_points_to_visit(b), end = first + POINTS_PER_TASK;
     if (atomic_load(&b->is_full))
         return OJ_OK;
     end = end < n ? end : n;
@@ -551,8 +552,8 @@ static oj_status visit_all(struct near_points_batch *b, enum near_visit what,
         worker->n_unlooked = LOOK_AFTER;
     }
     return oj_parallel_try(self->options.n_threads,
-                           (count_visits(b) + step - 1) / step, 1, visit_points,
-                           b, err);
+                           (count_points_to_visit(b) + step - 1) / step, 1,
+                           visit_points, b, err);
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -663,8 +664,8 @@ static oj_status build_near_points(struct oj_index *wrapped,
     }
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(order_texts(self, err));
-    OJ_TRY(make_fids(&self->relation, self->join_side, self->feature_of,
-                     &self->fids, err));
+    OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
+                            &self->fids, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_near_grid_bytes(&self->grid);
     return OJ_OK;
@@ -691,8 +692,8 @@ static oj_status check_budget(const struct near_points_batch *b, int64_t n,
 }
 
 /* Counts become offsets, with room for all pairs. */
-static oj_status place_rows(const struct near_points_batch *b,
-                            struct oj_error *err)
+static oj_status offset_rows_by_counts(const struct near_points_batch *b,
+                                       struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n_rows = b->input->n_features, n_matched = 0, n = 0;
@@ -710,18 +711,20 @@ static oj_status place_rows(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status visit_twice(struct near_points_batch *b, struct oj_error *err)
+static oj_status count_then_fill(struct near_points_batch *b,
+                                 struct oj_error *err)
 {
     int64_t n_rows = b->input->n_features;
     OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
     memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
     OJ_TRY(visit_all(b, VISIT_COUNT, err));
-    OJ_TRY(place_rows(b, err));
+    OJ_TRY(offset_rows_by_counts(b, err));
     return visit_all(b, VISIT_FILL, err);
 }
 
 /* Lists in the order of the visit; sets b->is_full when they did not fit. */
-static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
+static oj_status scatter_in_one_pass(struct near_points_batch *b,
+                                     struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features, n = 0;
@@ -742,7 +745,7 @@ static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
     for (int t = 0; t < n_threads; t++)
     {
         if (self->worker[t].block_end > 0)
-            take_roots(b, &self->worker[t]);
+            convert_squares_to_distances(b, &self->worker[t]);
         b->out->n_pairs += self->worker[t].n_pairs;
         b->out->n_matched += self->worker[t].n_matched;
     }
@@ -751,8 +754,8 @@ static oj_status visit_once(struct near_points_batch *b, struct oj_error *err)
 }
 
 /* Lists of the pairs that the filter passes. */
-static oj_status visit_and_ask(struct near_points_batch *b,
-                               struct oj_error *err)
+static oj_status collect_filtered_pairs(struct near_points_batch *b,
+                                        struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features;
@@ -792,20 +795,21 @@ static oj_status join_batch(struct near_points_batch *b, struct oj_stats *stats,
     double start = oj_clock_seconds(), sorted;
     OJ_TRY(oj_pair_filter_make(&self->relation, b->input, self->join_side,
                                &b->filter, err));
-    OJ_TRY(make_marks(&b->filter, &self->fids, b->is_join_side, &b->marks,
-                      &b->asks_filter, err));
+    OJ_TRY(make_partner_limits(&b->filter, &self->fids, b->is_join_side,
+                               &b->marks, &b->asks_filter, err));
     if (!b->is_join_side)
         OJ_TRY(order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)
-        OJ_TRY(visit_and_ask(b, err));
-    else if (self->relation.any_order && count_visits(b) >= SCATTER_FROM)
-        OJ_TRY(visit_once(b, err));
+        OJ_TRY(collect_filtered_pairs(b, err));
+    else if (self->relation.any_order &&
+             count_points_to_visit(b) >= SCATTER_FROM)
+        OJ_TRY(scatter_in_one_pass(b, err));
     else
         atomic_store(&b->is_full, 1);
     if (atomic_exchange(&b->is_full, 0))
-        OJ_TRY(visit_twice(b, err));
+        OJ_TRY(count_then_fill(b, err));
     stats->refine_s += oj_clock_seconds() - sorted;
     for (int t = 0; t < self->options.n_threads; t++)
         stats->n_candidates += self->worker[t].n_seen;

@@ -184,7 +184,7 @@ static int choose_engine(const struct oj_join *join,
 }
 
 /* For the batches that are expected: of points, as a rule, one to a feature. */
-static int choose_expected(const struct oj_join *join)
+static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
     struct oj_flat expected = {.part_kinds = join->args.options.input_kinds,
@@ -194,7 +194,8 @@ static int choose_expected(const struct oj_join *join)
     return choose_engine(join, &expected);
 }
 
-static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
+static oj_status ensure_engine_index(struct oj_join *join, int i,
+                                     struct oj_error *err)
 {
     struct oj_join *original = join->original;
     oj_status status;
@@ -204,22 +205,23 @@ static oj_status index_for(struct oj_join *join, int i, struct oj_error *err)
         return oj_index_make(join->backend->engines[i], &join->args,
                              &join->of[i], &join->stats, err);
     pthread_mutex_lock(&original->lock);
-    status = index_for(original, i, err);
+    status = ensure_engine_index(original, i, err);
     pthread_mutex_unlock(&original->lock);
     OJ_TRY(status);
     return oj_index_copy(join->backend->engines[i], original->of[i],
                          &join->of[i], err);
 }
 
-static oj_status make_on_cpu(struct oj_join *join, struct oj_error *err)
+static oj_status build_cpu_index_if_needed(struct oj_join *join,
+                                           struct oj_error *err)
 {
     if (!join->has_cpu)
-        OJ_TRY(index_for(join, choose_expected(join), err));
+        OJ_TRY(ensure_engine_index(join, choose_expected_engine(join), err));
     join->has_cpu = 1;
     return OJ_OK;
 }
 
-static void drop_cpu(struct oj_join *join)
+static void free_cpu_indexes(struct oj_join *join)
 {
     for (int i = 0; i < OJ_MOST_ENGINES; i++)
     {
@@ -236,14 +238,14 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                              struct oj_matches *out, struct oj_error *err)
 {
     int i = choose_engine(join, input);
-    OJ_TRY(make_on_cpu(join, err));
+    OJ_TRY(build_cpu_index_if_needed(join, err));
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features "
                        "by the backend %s",
                        oj_op_get(join->args.relation.op)->name,
                        join->backend->name);
-    OJ_TRY(index_for(join, i, err));
+    OJ_TRY(ensure_engine_index(join, i, err));
     return join->backend->engines[i]->join(join->of[i], input, out,
                                            &join->stats, err);
 }
@@ -251,19 +253,19 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
 /* --- the module as a screen ----------------------------------------------- */
 
 /* Other kinds of features are the CPU's. */
-static int may_be_points(const struct oj_join *join)
+static int may_input_have_points(const struct oj_join *join)
 {
     unsigned kinds = join->args.options.input_kinds;
     return kinds == 0 || (kinds & OJ_PART_POINT) != 0;
 }
 
-static int may_be_others(const struct oj_join *join)
+static int may_input_have_shapes(const struct oj_join *join)
 {
     return join->args.options.input_kinds != OJ_PART_POINT;
 }
 
 /* Errors of the module that the CPU does not have. */
-static int cannot_hold(oj_status status)
+static int is_capacity_error(oj_status status)
 {
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
 }
@@ -271,7 +273,7 @@ static int cannot_hold(oj_status status)
 /* 1 for joins of which the device decides nearly all pairs of lines and
  * polygons; of others it finds the candidates, and the CPU is as slow as it is
  * without. */
-static int screen_decides(const struct oj_join *join)
+static int is_decided_by_screen(const struct oj_join *join)
 {
     enum oj_op op = join->args.relation.op;
     return (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT ||
@@ -291,9 +293,10 @@ static int screen_takes(void *self, const struct oj_flat *input)
 }
 
 /* Memory may be enough for the next batch; other errors stay. */
-static oj_status ask_screen(struct oj_join *join, const struct oj_flat *input,
-                            int64_t most, struct oj_screen_pairs *out,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status run_gpu_screen(struct oj_join *join,
+                                const struct oj_flat *input, int64_t most,
+                                struct oj_screen_pairs *out,
+                                struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_gpu_module *module = join->module;
     oj_status status = OJ_OK;
@@ -322,7 +325,7 @@ static oj_status find_candidates(void *self, const struct oj_flat *input,
                                  struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_join *join = self;
-    oj_status status = ask_screen(join, input, most, out, stats, err);
+    oj_status status = run_gpu_screen(join, input, most, out, stats, err);
     if (status != OJ_OK && status != OJ_ERR_TOO_MANY_PAIRS &&
         status != OJ_ERR_CANCELLED && join->screen_reason[0] == '\0')
         snprintf(join->screen_reason, REASON_SIZE, IN_PART "%.280s",
@@ -332,7 +335,7 @@ static oj_status find_candidates(void *self, const struct oj_flat *input,
 
 /* Where the module has something to say of such a join. What the CPU has made
  * so far does not know the screen. */
-static void open_screen(struct oj_join *join)
+static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
         return;
@@ -342,7 +345,7 @@ static void open_screen(struct oj_join *join)
     join->args.options.screen = NULL;
     if (!join->has_screen)
         return;
-    drop_cpu(join);
+    free_cpu_indexes(join);
     join->screen.self = join;
     join->screen.takes = screen_takes;
     join->screen.find = find_candidates;
@@ -361,10 +364,10 @@ static int module_takes(const struct oj_join *join, const struct oj_flat *input)
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
-    open_screen(join);
+    install_gpu_screen(join);
     if (join->reason[0] == '\0' && (join->is_refused || !join->has_screen))
         snprintf(join->reason, REASON_SIZE, ON_CPU "%.290s", why);
-    return make_on_cpu(join, err);
+    return build_cpu_index_if_needed(join, err);
 }
 
 static void drop_on_gpu(struct oj_join *join)
@@ -375,8 +378,8 @@ static void drop_on_gpu(struct oj_join *join)
 }
 
 /* No batch goes to the module any more. advice: against want of memory. */
-static oj_status refuse_module(struct oj_join *join, oj_status status,
-                               const char *advice, struct oj_error *err)
+static oj_status disable_gpu_joins(struct oj_join *join, oj_status status,
+                                   const char *advice, struct oj_error *err)
 {
     if (status == OJ_ERR_NOMEM)
         oj_gpu_advise(err, advice);
@@ -386,7 +389,7 @@ static oj_status refuse_module(struct oj_join *join, oj_status status,
 }
 
 /* After each success of the module: it may have turned to another method. */
-static void note_method(struct oj_join *join)
+static void record_slower_gpu_method(struct oj_join *join)
 {
     const char *why = join->module->why_refused(join->on_gpu);
     if (why[0] != '\0' && join->slower[0] == '\0')
@@ -395,7 +398,8 @@ static void note_method(struct oj_join *join)
 }
 
 /* What the module cannot hold is only found when its index is made. */
-static oj_status make_on_gpu(struct oj_join *join, struct oj_error *err)
+static oj_status build_gpu_index_if_needed(struct oj_join *join,
+                                           struct oj_error *err)
 {
     oj_status status;
     if (join->on_gpu != NULL)
@@ -403,12 +407,12 @@ static oj_status make_on_gpu(struct oj_join *join, struct oj_error *err)
     status = join->module->index(&join->join_side, join->tie_rank,
                                  &join->args.relation, &join->args.options,
                                  &join->on_gpu, &join->stats, err);
-    if (cannot_hold(status))
-        return refuse_module(join, status, OJ_GPU_ADVICE_TILES, err);
+    if (is_capacity_error(status))
+        return disable_gpu_joins(join, status, OJ_GPU_ADVICE_TILES, err);
     if (status == OJ_OK)
     {
         atomic_store(&is_started, 1);
-        note_method(join);
+        record_slower_gpu_method(join);
     }
     return status;
 }
@@ -416,8 +420,9 @@ static oj_status make_on_gpu(struct oj_join *join, struct oj_error *err)
 /* Makes the module's index for a batch that its kernels take; *is_taken 0: they
  * do not, or the index cannot be made.  Columns that one side lacks are the
  * caller's mistake here as everywhere. */
-static oj_status need_on_gpu(struct oj_join *join, const struct oj_flat *input,
-                             int *is_taken, struct oj_error *err)
+static oj_status prepare_gpu_for_batch(struct oj_join *join,
+                                       const struct oj_flat *input,
+                                       int *is_taken, struct oj_error *err)
 {
     struct oj_pair_filter filter;
     *is_taken = module_takes(join, input);
@@ -425,13 +430,13 @@ static oj_status need_on_gpu(struct oj_join *join, const struct oj_flat *input,
         return OJ_OK;
     OJ_TRY(oj_pair_filter_make(&join->args.relation, input, &join->join_side,
                                &filter, err));
-    OJ_TRY(make_on_gpu(join, err));
+    OJ_TRY(build_gpu_index_if_needed(join, err));
     *is_taken = module_takes(join, input);
     return OJ_OK;
 }
 
 /* 1: features of any kinds are the same to the module. */
-static int takes_any_kind(const struct oj_join *join)
+static int accepts_any_geometry(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
     return relation->op == OJ_OP_SIMILAR ||
@@ -448,9 +453,9 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
-    OJ_TRY((may_be_points(join) || takes_any_kind(join)) &&
+    OJ_TRY((may_input_have_points(join) || accepts_any_geometry(join)) &&
                    module_takes(join, NULL)
-               ? make_on_gpu(join, err)
+               ? build_gpu_index_if_needed(join, err)
                : turn_to_cpu(join, NOT_TAKEN, err));
     join->uses_gpu = 1;
     return OJ_OK;
@@ -460,7 +465,7 @@ static void close_gpu(struct oj_join *join)
 {
     drop_on_gpu(join);
     if (join->has_screen > 0)
-        drop_cpu(join);
+        free_cpu_indexes(join);
     if (join->screen_index != NULL)
         join->module->screen_free(join->screen_index);
     join->screen_index = NULL;
@@ -473,16 +478,16 @@ static oj_status join_with_gpu(struct oj_join *join,
                                struct oj_matches *out, struct oj_error *err)
 {
     int is_taken;
-    OJ_TRY(need_on_gpu(join, input, &is_taken, err));
+    OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
     if (is_taken)
     {
         oj_status status =
             join->module->join(join->on_gpu, input, out, &join->stats, err);
         if (status == OJ_OK)
-            note_method(join);
-        if (!cannot_hold(status))
+            record_slower_gpu_method(join);
+        if (!is_capacity_error(status))
             return status;
-        OJ_TRY(refuse_module(join, status, OJ_GPU_ADVICE_BATCH, err));
+        OJ_TRY(disable_gpu_joins(join, status, OJ_GPU_ADVICE_BATCH, err));
     }
     else
         OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
@@ -528,13 +533,15 @@ static double n_vertices(const struct oj_flat *flat)
 static const struct oj_engine_cost *cost_of(const struct oj_join *join,
                                             const struct oj_flat *batch)
 {
-    int i = batch != NULL ? choose_engine(join, batch) : choose_expected(join);
+    int i = batch != NULL ? choose_engine(join, batch)
+                          : choose_expected_engine(join);
     return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
 }
 
 /* Of rows points, on one core. */
-static double cpu_points_s(const struct oj_join *join,
-                           const struct oj_engine_cost *cost, double rows)
+static double estimate_cpu_seconds(const struct oj_join *join,
+                                   const struct oj_engine_cost *cost,
+                                   double rows)
 {
     int64_t k = join->args.relation.k;
     if (cost == NULL)
@@ -545,11 +552,12 @@ static double cpu_points_s(const struct oj_join *join,
 
 /* 1 when the join is clearly faster on a device, by what is known of the input
  * side: of a batch, or of what is to come (NULL); says why in choice. */
-static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
+static int is_gpu_clearly_faster(struct oj_join *join,
+                                 const struct oj_flat *batch)
 {
     const struct oj_options *options = &join->args.options;
     int of_points =
-        batch != NULL ? oj_flat_is_points(batch) : may_be_points(join);
+        batch != NULL ? oj_flat_is_points(batch) : may_input_have_points(join);
     double threads = options->n_threads;
     double cores = pow(threads, thread_gain);
     double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
@@ -558,7 +566,7 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
     int by_attributes = cost != NULL && cost->expect != NULL;
     double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
     char text[40] = "";
-    if (!by_attributes && !of_points && !screen_decides(join))
+    if (!by_attributes && !of_points && !is_decided_by_screen(join))
     {
         snprintf(join->choice, REASON_SIZE,
                  "lines and polygons: -op %s is decided on the CPU",
@@ -579,7 +587,7 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
     }
     else if (of_points)
     {
-        cpu_s = cpu_points_s(join, cost, rows) / cores;
+        cpu_s = estimate_cpu_seconds(join, cost, rows) / cores;
         gpu_s = rows * gpu_row_s + all * gpu_vertex_s;
     }
     else
@@ -601,26 +609,26 @@ static int gpu_pays(struct oj_join *join, const struct oj_flat *batch)
  * there, and a kernel that answers it for points, or for what else options say
  * will come.  The first call of a process that finds a kernel starts CUDA,
  * which takes tenths of a second. */
-static oj_status check_possible(const struct oj_join *join,
-                                struct oj_error *err)
+static oj_status check_gpu_can_join(const struct oj_join *join,
+                                    struct oj_error *err)
 {
     const struct oj_gpu_module *module;
     uint64_t gpus;
     OJ_TRY(oj_gpu_load(&module, err));
-    if (!((may_be_points(join) || takes_any_kind(join)) &&
+    if (!((may_input_have_points(join) || accepts_any_geometry(join)) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
-        !(may_be_others(join) && module->screen_index != NULL &&
-          screen_decides(join)))
+        !(may_input_have_shapes(join) && module->screen_index != NULL &&
+          is_decided_by_screen(join)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     return oj_gpu_find(&join->args.options, &module, &gpus, err);
 }
 
-static int has_choice(const struct oj_join *join)
+static int may_choose_device(const struct oj_join *join)
 {
     return join->backend->device_use == OJ_DEVICE_IF_PAYS;
 }
 
-static void leave_gpu(struct oj_join *join, const char *why)
+static void abandon_gpu(struct oj_join *join, const char *why)
 {
     snprintf(join->choice, REASON_SIZE, "no GPU: %.300s", why);
     close_gpu(join);
@@ -629,36 +637,36 @@ static void leave_gpu(struct oj_join *join, const char *why)
 
 /* Where there is the choice, devices that cannot hold the data leave all to
  * the CPU. */
-static void leave_if_refused(struct oj_join *join)
+static void abandon_gpu_if_refused(struct oj_join *join)
 {
-    if (!has_choice(join))
+    if (!may_choose_device(join))
         return;
     if (join->is_refused)
-        leave_gpu(join, join->reason + strlen(ON_CPU));
+        abandon_gpu(join, join->reason + strlen(ON_CPU));
     else if (join->on_gpu == NULL && join->screen_refused)
-        leave_gpu(join, join->screen_reason[0] != '\0'
-                            ? join->screen_reason + strlen(IN_PART)
-                            : "");
+        abandon_gpu(join, join->screen_reason[0] != '\0'
+                              ? join->screen_reason + strlen(IN_PART)
+                              : "");
 }
 
 /* 1 when the CPU can go on after such an error of a device. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
-    return has_choice(join) &&
-           (cannot_hold(status) || status == OJ_ERR_NO_DEVICE ||
+    return may_choose_device(join) &&
+           (is_capacity_error(status) || status == OJ_ERR_NO_DEVICE ||
             status == OJ_ERR_INTERNAL);
 }
 
 static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
 {
-    oj_status status = check_possible(join, err);
+    oj_status status = check_gpu_can_join(join, err);
     join->is_settled[0] = join->is_settled[1] = 1;
     if (status == OJ_OK)
         status = open_gpu(join, err);
     if (status == OJ_OK)
-        leave_if_refused(join);
+        abandon_gpu_if_refused(join);
     else if (can_go_on_without_gpu(join, status))
-        leave_gpu(join, err->message);
+        abandon_gpu(join, err->message);
     else
         return status;
     return OJ_OK;
@@ -666,52 +674,53 @@ static oj_status try_gpu(struct oj_join *join, struct oj_error *err)
 
 /* When the join side is known. Of lines and polygons the first batch says
  * more. */
-static oj_status settle_processor(struct oj_join *join, struct oj_error *err)
+static oj_status choose_cpu_or_gpu(struct oj_join *join, struct oj_error *err)
 {
-    join->is_settled[0] = join->is_settled[1] = !has_choice(join);
+    join->is_settled[0] = join->is_settled[1] = !may_choose_device(join);
     if (join->backend->device_use == OJ_DEVICE)
         return open_gpu(join, err);
-    if (has_choice(join) && join->args.options.n_expected > 0)
+    if (may_choose_device(join) && join->args.options.n_expected > 0)
     {
         join->is_settled[1] = 1;
-        if (gpu_pays(join, NULL))
+        if (is_gpu_clearly_faster(join, NULL))
             OJ_TRY(try_gpu(join, err));
     }
-    return join->uses_gpu ? OJ_OK : make_on_cpu(join, err);
+    return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
 /* Where the number of rows is not known, each batch is asked anew. */
-static oj_status settle_by_batch(struct oj_join *join,
-                                 const struct oj_flat *input,
-                                 struct oj_error *err)
+static oj_status choose_gpu_for_batch(struct oj_join *join,
+                                      const struct oj_flat *input,
+                                      struct oj_error *err)
 {
     int *is_settled = &join->is_settled[oj_flat_is_points(input)];
     if (*is_settled)
         return OJ_OK;
     *is_settled = join->args.options.n_expected > 0;
-    return gpu_pays(join, input) ? try_gpu(join, err) : OJ_OK;
+    return is_gpu_clearly_faster(join, input) ? try_gpu(join, err) : OJ_OK;
 }
 
 /* --- open ----------------------------------------------------------------- */
 
 /* 1 when an engine takes all rings of a feature together, as those on devices
  * do, so that features whose parts overlap are joined apart. */
-static int leaves_out_overlapping(const struct oj_join *join)
+static int needs_overlap_detection(const struct oj_join *join)
 {
     const struct oj_gpu_module *module;
     if (!oj_is_points_in_polygons(&join->args.relation, &join->join_side, NULL))
         return 0;
     return join->backend->device_use == OJ_DEVICE ||
-           (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK);
+           (may_choose_device(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
-static oj_status find_overlaps(struct oj_join *join, struct oj_error *err)
+static oj_status mark_overlapping_parts(struct oj_join *join,
+                                        struct oj_error *err)
 {
     const struct oj_options *options = &join->args.options;
     double start = oj_clock_seconds();
     int asks_where = oj_point_locations(join->args.relation.op) !=
                      (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
-    if (leaves_out_overlapping(join))
+    if (needs_overlap_detection(join))
         OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,
                                     options->n_threads, options->cancel,
                                     &join->overlaps, err));
@@ -742,16 +751,16 @@ static oj_status index_join_side(struct oj_join *join,
 {
     OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
     join->join_side.overlaps = NULL;
-    if (may_be_points(join))
-        OJ_TRY(find_overlaps(join, err));
+    if (may_input_have_points(join))
+        OJ_TRY(mark_overlapping_parts(join, err));
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
     join->args.join_side = &join->join_side;
     join->args.tie_rank = join->tie_rank;
-    return settle_processor(join, err);
+    return choose_cpu_or_gpu(join, err);
 }
 
-static void set_relation(struct oj_join *join,
-                         const struct oj_relation *relation)
+static void split_ranked_relation(struct oj_join *join,
+                                  const struct oj_relation *relation)
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
@@ -787,7 +796,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     join->backend = found;
     join->has_screen = -1;
     pthread_mutex_init(&join->lock, NULL);
-    set_relation(join, relation);
+    split_ranked_relation(join, relation);
     own = &join->args.options;
     if (options != NULL)
         *own = *options;
@@ -814,13 +823,13 @@ void oj_join_close(struct oj_join *join)
     while ((copy = join->idle) != NULL)
     {
         join->idle = copy->next;
-        drop_cpu(copy);
+        free_cpu_indexes(copy);
         oj_matches_free(&copy->found);
         oj_dense_free(&copy->dense[1]);
         oj_free(copy);
     }
     pthread_mutex_destroy(&join->lock);
-    drop_cpu(join);
+    free_cpu_indexes(join);
     close_gpu(join);
     oj_overlapping_points_free(join->overlapping);
     oj_free(join->overlaps);
@@ -834,13 +843,13 @@ void oj_join_close(struct oj_join *join)
 /* --- several threads ------------------------------------------------------ */
 
 /* 1 when batches change nothing but what is in their engine's index. */
-static int has_copies(const struct oj_join *join)
+static int can_copy_join(const struct oj_join *join)
 {
     const struct oj_engine *engine;
     const struct oj_gpu_module *module;
     if (join->backend->device_use == OJ_DEVICE || !join->has_overlaps ||
         join->overlaps != NULL ||
-        (has_choice(join) && oj_gpu_load(&module, NULL) == OJ_OK))
+        (may_choose_device(join) && oj_gpu_load(&module, NULL) == OJ_OK))
         return 0;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
@@ -876,7 +885,7 @@ oj_status oj_join_take(struct oj_join *join, struct oj_join **out,
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
-    if (!has_copies(join))
+    if (!can_copy_join(join))
     {
         *out = join;
         return OJ_OK;
@@ -921,12 +930,12 @@ static oj_status check_distances(const struct oj_join *join,
 }
 
 /* Points that were not expected: what has to be left out of indexes was not. */
-static oj_status expect_points(struct oj_join *join, struct oj_error *err)
+static oj_status prepare_for_points(struct oj_join *join, struct oj_error *err)
 {
-    OJ_TRY(find_overlaps(join, err));
+    OJ_TRY(mark_overlapping_parts(join, err));
     if (join->overlaps == NULL)
         return OJ_OK;
-    drop_cpu(join);
+    free_cpu_indexes(join);
     drop_on_gpu(join);
     return OJ_OK;
 }
@@ -941,31 +950,33 @@ static oj_status prepare_batch(struct oj_join *join,
                        (long long)input->n_features, INT32_MAX);
     OJ_TRY(check_distances(join, input, err));
     return !join->has_overlaps && oj_flat_is_points(input)
-               ? expect_points(join, err)
+               ? prepare_for_points(join, err)
                : OJ_OK;
 }
 
 /* 1 when the engine left features out of such a join, or would have to. */
-static int has_left_out(const struct oj_join *join, const struct oj_flat *input)
+static int needs_overlap_pass(const struct oj_join *join,
+                              const struct oj_flat *input)
 {
     return (join->overlaps != NULL || !join->has_overlaps) &&
            oj_is_points_in_polygons(&join->args.relation, &join->join_side,
                                     input);
 }
 
-static oj_status join_with_engines(struct oj_join *join,
-                                   const struct oj_flat *input,
-                                   struct oj_matches *out, struct oj_error *err)
+static oj_status join_on_gpu_or_cpu(struct oj_join *join,
+                                    const struct oj_flat *input,
+                                    struct oj_matches *out,
+                                    struct oj_error *err)
 {
-    OJ_TRY(settle_by_batch(join, input, err));
+    OJ_TRY(choose_gpu_for_batch(join, input, err));
     if (join->uses_gpu)
     {
         oj_status status = join_with_gpu(join, input, out, err);
         if (status == OJ_OK)
-            leave_if_refused(join);
+            abandon_gpu_if_refused(join);
         if (!can_go_on_without_gpu(join, status))
             return status;
-        leave_gpu(join, err->message);
+        abandon_gpu(join, err->message);
     }
     return join_on_cpu(join, input, out, err);
 }
@@ -1001,14 +1012,14 @@ static oj_status join_batch(struct oj_join *join, const struct oj_flat *given,
     if (join->is_ranked)
     {
         struct oj_answers answers = {0};
-        oj_status status = join_with_engines(join, input, &join->found, err);
+        oj_status status = join_on_gpu_or_cpu(join, input, &join->found, err);
         if (status == OJ_OK)
             status = rank_pairs(join, input, &answers, out, err);
         oj_answers_free(&answers);
         return status;
     }
-    OJ_TRY(join_with_engines(join, input, out, err));
-    if (!has_left_out(join, input))
+    OJ_TRY(join_on_gpu_or_cpu(join, input, out, err));
+    if (!needs_overlap_pass(join, input))
         return OJ_OK;
     if (join->overlapping == NULL)
         OJ_TRY(oj_overlapping_points_make(&join->args, &join->overlapping,
@@ -1029,8 +1040,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *input,
  * rows, the pairs are less to fetch. */
 #define WORDS_PER_ROW 4
 
-static int is_worth_it(const struct oj_join *join, const struct oj_flat *input,
-                       int n_words)
+static int are_sums_less_than_pairs(const struct oj_join *join,
+                                    const struct oj_flat *input, int n_words)
 {
     return join->join_side.n_features / WORDS_PER_ROW * n_words <=
            input->n_features;
@@ -1046,23 +1057,24 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
 
 /* Words of each join feature in place of the pairs: sums, or one each, counts.
  */
-static oj_status ask_module(struct oj_join *join, const struct oj_flat *input,
-                            const struct oj_sum_request *request,
-                            int64_t *words, int64_t *n_pairs,
-                            struct oj_error *err)
+static oj_status sum_pairs_by_module(struct oj_join *join,
+                                     const struct oj_flat *input,
+                                     const struct oj_sum_request *request,
+                                     int64_t *words, int64_t *n_pairs,
+                                     struct oj_error *err)
 {
     const struct oj_gpu_module *module = join->module;
     int is_taken = 0, is_sum = request->n_words > 1;
     oj_status status;
-    if (is_worth_it(join, input, request->n_words))
-        OJ_TRY(need_on_gpu(join, input, &is_taken, err));
+    if (are_sums_less_than_pairs(join, input, request->n_words))
+        OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
     if (!is_taken)
         return fail_sums(join, is_sum, err);
     status = module->sum_pairs(join->on_gpu, input, request, words, n_pairs,
                                &join->stats, err);
     if (status == OJ_OK)
-        note_method(join);
-    if (!cannot_hold(status))
+        record_slower_gpu_method(join);
+    if (!is_capacity_error(status))
         return status;
     join->sums_refused |= is_sum;
     return fail_sums(join, is_sum, err);
@@ -1076,17 +1088,17 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
 {
     int is_sum = request->n_words > 1;
     oj_status status;
-    if (!join->uses_gpu || join->is_ranked || has_left_out(join, input))
+    if (!join->uses_gpu || join->is_ranked || needs_overlap_pass(join, input))
         return fail_sums(join, is_sum, err);
-    status = ask_module(join, input, request, words, n_pairs, err);
+    status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
         join->stats.n_pairs_unmade += *n_pairs;
     if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
     {
-        leave_gpu(join, err->message);
+        abandon_gpu(join, err->message);
         return fail_sums(join, is_sum, err);
     }
-    leave_if_refused(join);
+    abandon_gpu_if_refused(join);
     return status;
 }
 
@@ -1096,8 +1108,8 @@ static oj_status count_pairs(struct oj_join *join, const struct oj_flat *input,
 {
     const struct oj_sum_request only = {.n_words = 1};
     OJ_TRY(prepare_batch(join, input, err));
-    if (!has_left_out(join, input))
-        OJ_TRY(settle_by_batch(join, input, err));
+    if (!needs_overlap_pass(join, input))
+        OJ_TRY(choose_gpu_for_batch(join, input, err));
     return sum_pairs_on_gpu(join, input, &only, count, n_pairs, err);
 }
 
@@ -1111,9 +1123,10 @@ oj_status oj_join_count_pairs(struct oj_join *join, const struct oj_flat *input,
 
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
 {
-    return join->uses_gpu && !join->is_ranked && !has_left_out(join, input) &&
-           !join->sums_refused && module_takes(join, input) &&
-           is_worth_it(join, input, join->n_sum_words);
+    return join->uses_gpu && !join->is_ranked &&
+           !needs_overlap_pass(join, input) && !join->sums_refused &&
+           module_takes(join, input) &&
+           are_sums_less_than_pairs(join, input, join->n_sum_words);
 }
 
 static oj_status sum_columns(struct oj_join *join, const struct oj_flat *input,
@@ -1156,8 +1169,9 @@ const struct oj_stats *oj_join_stats(const struct oj_join *join)
 
 const struct oj_backend *oj_join_backend(const struct oj_join *join)
 {
-    return has_choice(join) ? oj_backend_find(join->uses_gpu ? "cuda" : "cpu")
-                            : join->backend;
+    return may_choose_device(join)
+               ? oj_backend_find(join->uses_gpu ? "cuda" : "cpu")
+               : join->backend;
 }
 
 const char *oj_join_reason(const struct oj_join *join)

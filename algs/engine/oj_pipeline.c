@@ -148,9 +148,9 @@ static void read_all(struct oj_pipeline *p)
 }
 
 /* Points answer at the n rows of batch slot from first on. */
-static oj_status take_rows(struct oj_pipeline *p, struct joined_part *answer,
-                           int slot, int64_t first, int64_t n,
-                           struct oj_error *err)
+static oj_status set_answer_rows(struct oj_pipeline *p,
+                                 struct joined_part *answer, int slot,
+                                 int64_t first, int64_t n, struct oj_error *err)
 {
     const struct oj_flat *batch = &p->batches[slot];
     answer->part.slot = slot;
@@ -175,7 +175,7 @@ static oj_status join_part(struct oj_pipeline *p, struct joined_part *answer,
         int64_t n = left < p->most_rows ? left : p->most_rows;
         oj_status status;
         OJ_TRY(oj_check_cancel(p->work.cancel, err));
-        OJ_TRY(take_rows(p, answer, slot, first, n, err));
+        OJ_TRY(set_answer_rows(p, answer, slot, first, n, err));
         status =
             p->work.join(p->work.user, &answer->part, &answer->matches, err);
         *n_joined = n;
@@ -287,7 +287,7 @@ static oj_status await_answer(struct oj_pipeline *p,
 }
 
 /* The answer was used. */
-static oj_status let_go(struct oj_pipeline *p, struct oj_error *err)
+static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
 {
     struct oj_pipeline_counts *counts = &p->counts;
     const struct joined_part *answer = p->in_use;
@@ -316,7 +316,7 @@ oj_status oj_pipeline_next(struct oj_pipeline *p,
     int64_t most = p->work.max_pairs;
     struct joined_part *answer;
     *part = NULL;
-    OJ_TRY(let_go(p, err));
+    OJ_TRY(release_answer(p, err));
     OJ_TRY(await_answer(p, &answer, err));
     if (answer == NULL)
         return OJ_OK;

@@ -28,8 +28,8 @@ struct oj_overlapping_points
 
 /* --- the features --------------------------------------------------------- */
 
-static oj_status leave_out_others(struct oj_overlapping_points *self,
-                                  struct oj_error *err)
+static oj_status exclude_non_overlapping(struct oj_overlapping_points *self,
+                                         struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     OJ_NEW(self->others, flat->n_features, err);
@@ -56,7 +56,7 @@ static oj_status index_features(struct oj_overlapping_points *self,
                                 struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index_args args = self->args;
-    OJ_TRY(leave_out_others(self, err));
+    OJ_TRY(exclude_non_overlapping(self, err));
     args.join_side = &self->flat;
     args.relation = oj_relation_default();
     args.relation.op = self->args.relation.op;
@@ -97,8 +97,9 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
 
 /* --- points --------------------------------------------------------------- */
 
-static oj_status take_points(struct oj_overlapping_points *self,
-                             const struct oj_flat *input, struct oj_error *err)
+static oj_status select_points_in_box(struct oj_overlapping_points *self,
+                                      const struct oj_flat *input,
+                                      struct oj_error *err)
 {
     const struct oj_box box = self->box;
     oj_flat_buf_clear(&self->points);
@@ -122,7 +123,7 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
     self->n_pairs = 0;
     OJ_TRY(oj_pair_filter_make(&self->args.relation, input,
                                self->args.join_side, &filter, err));
-    OJ_TRY(take_points(self, input, err));
+    OJ_TRY(select_points_in_box(self, input, err));
     points = oj_flat_buf_view(&self->points);
     if (points.n_features == 0)
         return OJ_OK;

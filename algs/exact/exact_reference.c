@@ -62,7 +62,7 @@ static int is_dot(const struct exact_segment *s)
     return s->ax == s->bx && s->ay == s->by;
 }
 
-static void lower_exponent(int *exponent, double value)
+static void lower_to_exponent_of(int *exponent, double value)
 {
     int own = oj_integer_exponent(value);
     *exponent = own < *exponent ? own : *exponent;
@@ -75,10 +75,10 @@ static void add_segment(struct exact_pair *pair, const struct oj_flat *flat,
     const struct exact_segment s = {flat->x[from] + 0.0, flat->y[from] + 0.0,
                                     flat->x[to] + 0.0, flat->y[to] + 0.0,
                                     pair->n_parts - 1};
-    lower_exponent(&pair->exponent, s.ax);
-    lower_exponent(&pair->exponent, s.ay);
-    lower_exponent(&pair->exponent, s.bx);
-    lower_exponent(&pair->exponent, s.by);
+    lower_to_exponent_of(&pair->exponent, s.ax);
+    lower_to_exponent_of(&pair->exponent, s.ay);
+    lower_to_exponent_of(&pair->exponent, s.bx);
+    lower_to_exponent_of(&pair->exponent, s.by);
     pair->segment[pair->n_segments++] = s;
 }
 
@@ -178,8 +178,9 @@ static oj_status read_pair(struct exact_pair *pair, const struct oj_flat *input,
 
 /* The next segment from *at on whose box meets box, which may shrink from call
  * to call; -1: none before end. */
-static int64_t next_near(const struct exact_pair *pair,
-                         const struct oj_box *box, int64_t *at, int64_t end)
+static int64_t next_segment_near_box(const struct exact_pair *pair,
+                                     const struct oj_box *box, int64_t *at,
+                                     int64_t end)
 {
     while (*at < end)
     {
@@ -251,8 +252,9 @@ static void weighted_difference(struct oj_integer *out, double a, double b,
 
 /* The ends of second lie a_side and b_side of first, on different sides: the
  * crossing is a + (b - a) a_side / (a_side - b_side). */
-static void make_place(const struct exact_place *place, struct oj_integer *x,
-                       struct oj_integer *y, struct oj_integer *w)
+static void compute_exact_place(const struct exact_place *place,
+                                struct oj_integer *x, struct oj_integer *y,
+                                struct oj_integer *w)
 {
     const struct exact_segment *s = place->second;
     struct oj_integer a_side, b_side;
@@ -302,7 +304,7 @@ static struct exact_place place_of_crossing(const struct exact_segment *first,
                                 second,
                                 exponent};
     struct oj_integer x, y, w;
-    make_place(&place, &x, &y, &w);
+    compute_exact_place(&place, &x, &y, &w);
     narrow_bounds(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
     narrow_bounds(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
     return place;
@@ -319,8 +321,8 @@ static int compare_places(const void *left, const void *right)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
     if (a->first == NULL && b->first == NULL) /* x is equal */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
-    make_place(a, &x[0], &y[0], &w[0]);
-    make_place(b, &x[1], &y[1], &w[1]);
+    compute_exact_place(a, &x[0], &y[0], &w[0]);
+    compute_exact_place(b, &x[1], &y[1], &w[1]);
     oj_integer_multiply(&p, &x[0], &w[1]);
     oj_integer_multiply(&q, &x[1], &w[0]);
     order = oj_integer_compare(&p, &q);
@@ -359,7 +361,7 @@ static void set_point(struct exact_point *point, const struct exact_place *from,
                  &bounds->y1);
 }
 
-static void make_point(struct exact_point *point)
+static void compute_exact_point(struct exact_point *point)
 {
     struct oj_integer x[2], y[2], w[2];
     if (point->is_made)
@@ -367,11 +369,11 @@ static void make_point(struct exact_point *point)
     point->is_made = 1;
     if (point->to == NULL)
     {
-        make_place(point->from, &point->x, &point->y, &point->w);
+        compute_exact_place(point->from, &point->x, &point->y, &point->w);
         return;
     }
-    make_place(point->from, &x[0], &y[0], &w[0]);
-    make_place(point->to, &x[1], &y[1], &w[1]);
+    compute_exact_place(point->from, &x[0], &y[0], &w[0]);
+    compute_exact_place(point->to, &x[1], &y[1], &w[1]);
     oj_integer_add_products(&point->x, &x[0], &w[1], &x[1], &w[0]);
     oj_integer_add_products(&point->y, &y[0], &w[1], &y[1], &w[0]);
     oj_integer_multiply(&point->w, &w[0], &w[1]);
@@ -402,7 +404,7 @@ static int point_side(const struct exact_segment *s, struct exact_point *point)
     struct oj_integer dx, dy, x, y, a;
     if (point->to == NULL && point->from->first == NULL)
         return vertex_side(s, point->bounds.x0, point->bounds.y0, exponent);
-    make_point(point);
+    compute_exact_point(point);
     oj_integer_difference(&dx, s->bx, s->ax, exponent);
     oj_integer_difference(&dy, s->by, s->ay, exponent);
     oj_integer_set(&a, s->ax, exponent);
@@ -423,7 +425,7 @@ static int has_greater_y(double y, struct exact_point *point)
         return 1;
     if (y < point->bounds.y0 || point->bounds.y0 == y)
         return 0;
-    make_point(point);
+    compute_exact_point(point);
     oj_integer_set(&whole, y, point->from->exponent);
     oj_integer_multiply(&scaled, &whole, &point->w);
     return oj_integer_compare(&scaled, &point->y) > 0;
@@ -573,8 +575,8 @@ static oj_status cut_all(struct exact_arrangement *a, struct oj_error *err)
     {
         struct oj_box box = box_of(&pair->segment[i]);
         int64_t at = i + 1;
-        for (int64_t j;
-             (j = next_near(pair, &box, &at, pair->n_segments)) >= 0;)
+        for (int64_t j; (j = next_segment_near_box(pair, &box, &at,
+                                                   pair->n_segments)) >= 0;)
             OJ_TRY(cut_two(a, i, j, err));
     }
     return OJ_OK;
@@ -707,7 +709,7 @@ struct around
     int on_line, is_end, on_dot;
 };
 
-static enum oj_matrix_place place_of(const struct around *around)
+static enum oj_matrix_place matrix_place_of(const struct around *around)
 {
     if (around->is_inside)
         return OJ_PLACE_INTERIOR;
@@ -721,7 +723,8 @@ static enum oj_matrix_place place_of(const struct around *around)
 
 /* Begins with a point of which no ring, line or dot is known yet: casts the ray
  * from it to the right. */
-static void begin_point(struct exact_arrangement *a, struct exact_point *point)
+static void cast_ray_from_point(struct exact_arrangement *a,
+                                struct exact_point *point)
 {
     const struct exact_pair *pair = &a->pair;
     struct oj_box ray = point->bounds;
@@ -729,7 +732,7 @@ static void begin_point(struct exact_arrangement *a, struct exact_point *point)
     memset(a->on_ring, 0, (size_t)pair->n_parts);
     memset(a->parity, 0, (size_t)pair->n_parts);
     for (int64_t at = 0, s;
-         (s = next_near(pair, &ray, &at, pair->n_segments)) >= 0;)
+         (s = next_segment_near_box(pair, &ray, &at, pair->n_segments)) >= 0;)
     {
         int64_t part = pair->segment[s].part;
         if (a->is_area[part])
@@ -739,13 +742,14 @@ static void begin_point(struct exact_arrangement *a, struct exact_point *point)
 
 /* One piece, records first to end - 1. Bits 0 and 1 of covers[s]: areas of side
  * s cover the right (or upper) and the left (or lower) side of the piece. */
-static void look_at_piece(struct exact_arrangement *a, int64_t first,
-                          int64_t end, struct around around[2], int covers[2])
+static void classify_piece_sides(struct exact_arrangement *a, int64_t first,
+                                 int64_t end, struct around around[2],
+                                 int covers[2])
 {
     struct exact_point point;
     set_point(&point, a->node[a->piece[first].from],
               a->node[a->piece[first].to]);
-    begin_point(a, &point);
+    cast_ray_from_point(a, &point);
     for (int64_t i = first, next; i < end; i = next)
     {
         int64_t part = a->piece[i].part;
@@ -772,7 +776,8 @@ static void look_at_piece(struct exact_arrangement *a, int64_t first,
         around[side].is_covered = covers[side] == 3;
 }
 
-static void add_pieces(struct exact_arrangement *a, struct oj_matrix *matrix)
+static void add_pieces_to_matrix(struct exact_arrangement *a,
+                                 struct oj_matrix *matrix)
 {
     for (int64_t i = 0, end; i < a->n_pieces; i = end)
     {
@@ -780,8 +785,9 @@ static void add_pieces(struct exact_arrangement *a, struct oj_matrix *matrix)
         int covers[2] = {0, 0};
         memset(around, 0, sizeof around);
         end = piece_end(a, i, 2);
-        look_at_piece(a, i, end, around, covers);
-        oj_matrix_add(matrix, place_of(&around[0]), place_of(&around[1]), 1);
+        classify_piece_sides(a, i, end, around, covers);
+        oj_matrix_add(matrix, matrix_place_of(&around[0]),
+                      matrix_place_of(&around[1]), 1);
         for (int bit = 1; bit <= 2; bit++)
             oj_matrix_add(
                 matrix, covers[0] & bit ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR,
@@ -791,7 +797,8 @@ static void add_pieces(struct exact_arrangement *a, struct oj_matrix *matrix)
     }
 }
 
-static oj_status make_visits(struct exact_arrangement *a, struct oj_error *err)
+static oj_status list_parts_at_nodes(struct exact_arrangement *a,
+                                     struct oj_error *err)
 {
     const struct exact_pair *pair = &a->pair;
     OJ_NEW(a->visit, 2 * a->n_pieces + pair->n_segments, err);
@@ -814,14 +821,14 @@ static oj_status make_visits(struct exact_arrangement *a, struct oj_error *err)
 }
 
 /* The visits of one node, first to end - 1. */
-static void look_at_node(struct exact_arrangement *a, int64_t first,
-                         int64_t end, struct around around[2])
+static void gather_parts_at_node(struct exact_arrangement *a, int64_t first,
+                                 int64_t end, struct around around[2])
 {
     struct exact_point point;
     int64_t node = a->visit[first].node;
     int n_pieces = 0, covered = 3;
     set_point(&point, a->node[node], NULL);
-    begin_point(a, &point);
+    cast_ray_from_point(a, &point);
     for (int64_t i = first; i < end; i++)
     {
         const struct node_part *visit = &a->visit[i];
@@ -858,7 +865,8 @@ static void look_at_node(struct exact_arrangement *a, int64_t first,
     }
 }
 
-static void add_nodes(struct exact_arrangement *a, struct oj_matrix *matrix)
+static void add_nodes_to_matrix(struct exact_arrangement *a,
+                                struct oj_matrix *matrix)
 {
     for (int64_t i = 0, end; i < a->n_visits; i = end)
     {
@@ -869,8 +877,9 @@ static void add_nodes(struct exact_arrangement *a, struct oj_matrix *matrix)
             if (a->visit[end].node != a->visit[i].node)
                 break;
         }
-        look_at_node(a, i, end, around);
-        oj_matrix_add(matrix, place_of(&around[0]), place_of(&around[1]), 0);
+        gather_parts_at_node(a, i, end, around);
+        oj_matrix_add(matrix, matrix_place_of(&around[0]),
+                      matrix_place_of(&around[1]), 0);
     }
 }
 
@@ -881,12 +890,12 @@ static oj_status fill_matrix(struct exact_arrangement *a,
     OJ_TRY(number_nodes(a, err));
     OJ_TRY(make_pieces(a, err));
     OJ_TRY(classify_parts(a, err));
-    OJ_TRY(make_visits(a, err));
+    OJ_TRY(list_parts_at_nodes(a, err));
     OJ_NEW_ZEROED(a->covered, a->n_pieces, err);
     OJ_NEW(a->parity, a->pair.n_parts, err);
     OJ_NEW(a->on_ring, a->pair.n_parts, err);
-    add_pieces(a, matrix);
-    add_nodes(a, matrix);
+    add_pieces_to_matrix(a, matrix);
+    add_nodes_to_matrix(a, matrix);
     return OJ_OK;
 }
 
@@ -943,14 +952,15 @@ struct nearness
     double bound; /* at least the distance */
 };
 
-static int is_zero(const struct nearness *n)
+static int is_distance_zero(const struct nearness *n)
 {
     return n->is_found && n->above.sign == 0;
 }
 
 /* Takes a distance that is less than the least so far. */
-static void take_nearer(struct nearness *n, const struct oj_integer *above,
-                        const struct oj_integer *below)
+static void keep_smaller_fraction(struct nearness *n,
+                                  const struct oj_integer *above,
+                                  const struct oj_integer *below)
 {
     struct oj_integer left, right;
     double mantissa;
@@ -975,12 +985,12 @@ static void take_nearer(struct nearness *n, const struct oj_integer *above,
     n->bound += n->bound * 0x1p-45 + 0x1p-1070;
 }
 
-static void take_zero(struct nearness *n)
+static void set_zero_distance(struct nearness *n)
 {
     struct oj_integer nothing, one;
     oj_integer_set_small(&nothing, 0);
     oj_integer_set_small(&one, 1);
-    take_nearer(n, &nothing, &one);
+    keep_smaller_fraction(n, &nothing, &one);
 }
 
 /* The coordinates of to - from. */
@@ -1029,7 +1039,7 @@ static void measure_point(struct nearness *n, double x, double y,
         dot_product(&above, &to_point, &to_point);
         oj_integer_set_small(&below, 1);
     }
-    take_nearer(n, &above, &below);
+    keep_smaller_fraction(n, &above, &below);
 }
 
 /* Where two segments do not cross inside both, they are as far as some end. */
@@ -1046,7 +1056,7 @@ static void measure_segments(struct nearness *n, const struct exact_segment *s,
                 vertex_side(t, s->bx, s->by, exponent) <
             0)
     {
-        take_zero(n);
+        set_zero_distance(n);
         return;
     }
     measure_point(n, t->ax, t->ay, s);
@@ -1064,12 +1074,13 @@ static oj_status find_least(struct nearness *n, struct oj_error *err)
     if (pair->n_of_input == 0 || pair->n_of_input == pair->n_segments)
         return oj_fail(err, OJ_ERR_ARG,
                        "a feature without parts has no distance");
-    for (int64_t i = 0; i < pair->n_of_input && !is_zero(n); i++)
+    for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
         struct oj_box box = box_of(&pair->segment[i]);
         struct oj_box near = oj_box_around(&box, n->bound);
         int64_t at = pair->n_of_input, j;
-        while ((j = next_near(pair, &near, &at, pair->n_segments)) >= 0)
+        while ((j = next_segment_near_box(pair, &near, &at,
+                                          pair->n_segments)) >= 0)
         {
             measure_segments(n, &pair->segment[i], &pair->segment[j]);
             near = oj_box_around(&box, n->bound);
@@ -1091,16 +1102,17 @@ static oj_status compare_distance(const struct oj_flat *input, int64_t row,
     oj_status status;
     memset(&n.pair, 0, sizeof n.pair);
     status = read_pair(&n.pair, input, row, join_side, feature, err);
-    lower_exponent(&n.pair.exponent, a);
-    lower_exponent(&n.pair.exponent, b);
+    lower_to_exponent_of(&n.pair.exponent, a);
+    lower_to_exponent_of(&n.pair.exponent, b);
     if (status == OJ_OK)
         status = find_least(&n, err);
-    if (status == OJ_OK && distance_to == OJ_TO_INTERIOR && !is_zero(&n))
+    if (status == OJ_OK && distance_to == OJ_TO_INTERIOR &&
+        !is_distance_zero(&n))
         status = oj_exact_matrix(input, row, join_side, feature, &matrix, err);
     if (status == OJ_OK)
     {
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
-            take_zero(&n); /* one is in an area of the other */
+            set_zero_distance(&n); /* one is in an area of the other */
         /* 4 distance^2 and (a + b)^2, both times below */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);

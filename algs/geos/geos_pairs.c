@@ -72,7 +72,8 @@ struct oj_geos_pairs
 
 /* GEOS's refusals are NULL, or 2, -1; every one that is not for lack of memory
  * has a text. */
-static enum oj_geos_verdict refusal_of_geos(const struct oj_geos_pairs *pairs)
+static enum oj_geos_verdict
+classify_geos_failure(const struct oj_geos_pairs *pairs)
 {
     const char *text = pairs->handle.message;
     return text[0] == '\0' || strstr(text, OJ_TEXT_NO_MEMORY) != NULL
@@ -258,8 +259,8 @@ static struct geos_members list_parts(const struct geos_side *side,
     return members;
 }
 
-static GEOSGeometry *make_kinds(const struct geos_side *side, int64_t feature,
-                                unsigned kinds)
+static GEOSGeometry *make_parts_of_kinds(const struct geos_side *side,
+                                         int64_t feature, unsigned kinds)
 {
     unsigned found;
     struct geos_members members = list_parts(side, feature, kinds, &found);
@@ -313,8 +314,8 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
 /* The rings of polygon parts first to end - 1, each as a polygon of its own: of
  * these GEOS's prepared geometry tells even-odd over all rings, also where a
  * hole lies outside of its shell's envelope. */
-static GEOSGeometry *make_rings(const struct geos_side *side, int64_t first,
-                                int64_t end)
+static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
+                                            int64_t first, int64_t end)
 {
     int64_t ring = side->flat->ring_offset[first];
     int64_t past = side->flat->ring_offset[end];
@@ -347,7 +348,7 @@ static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
     return one->prepared;
 }
 
-static void drop_kept(struct geos_side *side, struct kept *kept)
+static void evict_kept_feature(struct geos_side *side, struct kept *kept)
 {
     if (kept->feature < 0)
         return;
@@ -361,23 +362,23 @@ static void drop_kept(struct geos_side *side, struct kept *kept)
     kept->feature = -1;
 }
 
-static void drop_all(struct geos_side *side)
+static void evict_all_features(struct geos_side *side)
 {
     for (int64_t i = 0; side->kept != NULL && i < side->n_kept; i++)
-        drop_kept(side, &side->kept[i]);
+        evict_kept_feature(side, &side->kept[i]);
     side->n_vertices = 0;
 }
 
 /* Takes another layer. */
 static void set_layer(struct geos_side *side, const struct oj_flat *flat)
 {
-    drop_all(side);
+    evict_all_features(side);
     oj_free(side->kept);
     side->kept = NULL;
     side->flat = flat;
 }
 
-static int make_places(struct geos_side *side)
+static int allocate_cache_slots(struct geos_side *side)
 {
     int64_t n = side->flat->n_features;
     if (side->kept != NULL)
@@ -396,7 +397,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     struct kept *kept;
     GEOSGeometry *geometry;
     int64_t first, end;
-    if (!make_places(side))
+    if (!allocate_cache_slots(side))
         return NULL;
     kept = &side->kept[feature % side->n_kept];
     if (kept->feature == feature)
@@ -406,10 +407,10 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
         return NULL;
     oj_flat_vertices(side->flat, feature, &first, &end);
     side->n_vertices += end - first - kept->n_vertices;
-    drop_kept(side, kept);
+    evict_kept_feature(side, kept);
     if (!side->keep_all && side->n_vertices > MOST_VERTICES)
     {
-        drop_all(side);
+        evict_all_features(side);
         side->n_vertices = end - first;
     }
     kept->feature = feature;
@@ -471,7 +472,7 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
 /* 1 when the polygon parts are apart, or touch in points, which is asked of
  * GEOS (a valid MultiPolygon): then the collection of them is the union.  0:
  * not; -1: memory is out. */
-static int look_whether_apart(const struct geos_side *side, struct kept *kept)
+static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *polygons = NULL;
     char is_valid;
@@ -480,7 +481,7 @@ static int look_whether_apart(const struct geos_side *side, struct kept *kept)
         return 1;
     if (kept->kinds != OJ_PART_POLYGON)
     {
-        polygons = make_kinds(side, kept->feature, OJ_PART_POLYGON);
+        polygons = make_parts_of_kinds(side, kept->feature, OJ_PART_POLYGON);
         if (polygons == NULL)
             return -1;
     }
@@ -493,7 +494,7 @@ static int look_whether_apart(const struct geos_side *side, struct kept *kept)
 static int is_apart(const struct geos_side *side, struct kept *kept)
 {
     if (kept->is_apart < 0)
-        kept->is_apart = look_whether_apart(side, kept);
+        kept->is_apart = check_polygons_apart(side, kept);
     return kept->is_apart;
 }
 
@@ -532,22 +533,24 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     {
         oj_free(members.list);
         return unite_collection(
-            side->geos, make_kinds(side, kept->feature, OJ_PART_POLYGON));
+            side->geos,
+            make_parts_of_kinds(side, kept->feature, OJ_PART_POLYGON));
     }
     if (members.list != NULL)
         add_member(&members,
-                   unite_collection(side->geos, make_kinds(side, kept->feature,
-                                                           OJ_PART_POLYGON)));
+                   unite_collection(side->geos,
+                                    make_parts_of_kinds(side, kept->feature,
+                                                        OJ_PART_POLYGON)));
     if (members.list != NULL)
-        add_member(&members, make_kinds(side, kept->feature, others));
+        add_member(&members, make_parts_of_kinds(side, kept->feature, others));
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
 /* The feature as the union of its parts: kept's geometry where its polygon
  * parts are apart, else the union of them, with the parts of other kinds.  What
  * is not valid within a part stays as it is. */
-static const GEOSGeometry *get_whole(const struct geos_side *side,
-                                     struct kept *kept)
+static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
+                                              struct kept *kept)
 {
     int apart, are_valid;
     if (kept->whole.geometry != NULL)
@@ -562,22 +565,23 @@ static const GEOSGeometry *get_whole(const struct geos_side *side,
     return kept->whole.geometry;
 }
 
-static const GEOSPreparedGeometry *prepare_whole(const struct geos_side *side,
-                                                 struct kept *kept)
+static const GEOSPreparedGeometry *
+prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
 {
     const GEOSGeometry *whole;
     if (kept->whole.prepared != NULL)
         return kept->whole.prepared;
-    whole = get_whole(side, kept);
+    whole = get_union_of_parts(side, kept);
     if (whole != NULL)
         kept->whole.prepared = GEOSPrepare_r(side->geos, whole);
     return kept->whole.prepared;
 }
 
 /* The two features of a pair; NO when one has no parts. */
-static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
-                                     int64_t feature, struct kept **a,
-                                     struct kept **b)
+static enum oj_geos_verdict get_pair_geometries(struct oj_geos_pairs *pairs,
+                                                int64_t row, int64_t feature,
+                                                struct kept **a,
+                                                struct kept **b)
 {
     pairs->handle.message[0] = '\0';
     if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
@@ -586,7 +590,8 @@ static enum oj_geos_verdict get_both(struct oj_geos_pairs *pairs, int64_t row,
     *a = get_feature(&pairs->input, row);
     if (*a != NULL)
         *b = get_feature(&pairs->join_side, feature);
-    return *a != NULL && *b != NULL ? OJ_GEOS_YES : refusal_of_geos(pairs);
+    return *a != NULL && *b != NULL ? OJ_GEOS_YES
+                                    : classify_geos_failure(pairs);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -661,7 +666,7 @@ struct asked_polygon
 /* Makes the list of prepared geometries that tell where points lie in kept: one
  * of all rings, by even-odd, where the parts are apart, else one of the rings
  * of each part.  They are made when asked for. */
-static int list_locators(struct asked_polygon *asked)
+static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
     int apart = is_apart(asked->side, kept);
@@ -684,7 +689,7 @@ get_locator(const struct asked_polygon *asked, int64_t i)
     int64_t n = kept->n_locators == 1 ? kept->n_components : 1;
     struct prepared *one = &kept->locator[i];
     if (one->geometry == NULL)
-        one->geometry = make_rings(asked->side, first, first + n);
+        one->geometry = make_rings_as_polygons(asked->side, first, first + n);
     return prepare_geometry(asked->side->geos, one);
 }
 
@@ -700,7 +705,7 @@ static enum oj_geos_verdict locate_by(const struct oj_geos_pairs *pairs,
         is_inside =
             GEOSPreparedContainsProperly_r(pairs->handle.geos, locator, point);
     if (meets > 1 || is_inside > 1)
-        return refusal_of_geos(pairs);
+        return classify_geos_failure(pairs);
     *where = is_inside ? OJ_INSIDE : meets ? OJ_ON_BOUNDARY : OJ_OUTSIDE;
     return OJ_GEOS_YES;
 }
@@ -726,14 +731,15 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     struct kept *kept = asked->kept;
     struct prepared beside = {NULL, NULL};
     enum oj_geos_verdict located;
-    if (get_whole(side, kept) == kept->geometry)
+    if (get_union_of_parts(side, kept) == kept->geometry)
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
         return OJ_GEOS_CANNOT_SAY; /* there is no union */
     }
     if (n > MOST_BESIDE)
-        return locate_by(pairs, prepare_whole(side, kept), point, where);
+        return locate_by(pairs, prepare_union_of_parts(side, kept), point,
+                         where);
     /* without the nodes that other parts would bring, which are rounded */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
@@ -777,14 +783,15 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
 
 /* Whether points and polygons are a pair, by their DE-9IM matrix, points first;
  * relation: with the points as input. */
-static enum oj_geos_verdict ask_points(struct asked_polygon *asked,
-                                       const struct kept *points,
-                                       const struct oj_relation *relation)
+static enum oj_geos_verdict
+relate_points_to_polygons(struct asked_polygon *asked,
+                          const struct kept *points,
+                          const struct oj_relation *relation)
 {
     struct oj_geos_pairs *pairs = asked->pairs;
     struct oj_matrix matrix = {"FFFFFF212"};
-    if (!list_locators(asked))
-        return refusal_of_geos(pairs);
+    if (!allocate_locators(asked))
+        return classify_geos_failure(pairs);
     asked->tells_boundary = relation->op != OJ_OP_INTERSECTS &&
                             relation->op != OJ_OP_DISJOINT &&
                             relation->op != OJ_OP_COVEREDBY;
@@ -795,7 +802,7 @@ static enum oj_geos_verdict ask_points(struct asked_polygon *asked,
         enum oj_location where = OJ_OUTSIDE;
         enum oj_geos_verdict located = point != NULL
                                            ? locate_point(asked, point, &where)
-                                           : refusal_of_geos(pairs);
+                                           : classify_geos_failure(pairs);
         if (located != OJ_GEOS_YES)
             return located;
         oj_matrix_add(&matrix, OJ_PLACE_INTERIOR,
@@ -838,29 +845,29 @@ static int is_one_kind(const struct kept *kept)
 }
 
 /* 2: a refusal. */
-static char ask_prepared(struct oj_geos_pairs *pairs, struct kept *a,
-                         struct kept *b)
+static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
+                                    struct kept *b)
 {
     enum oj_op op = pairs->relation.op;
     int input_is_larger = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS;
     const GEOSPreparedGeometry *prepared =
-        input_is_larger ? prepare_whole(&pairs->input, a)
-                        : prepare_whole(&pairs->join_side, b);
+        input_is_larger ? prepare_union_of_parts(&pairs->input, a)
+                        : prepare_union_of_parts(&pairs->join_side, b);
     const GEOSGeometry *other = input_is_larger
-                                    ? get_whole(&pairs->join_side, b)
-                                    : get_whole(&pairs->input, a);
+                                    ? get_union_of_parts(&pairs->join_side, b)
+                                    : get_union_of_parts(&pairs->input, a);
     if (prepared == NULL || other == NULL)
         return 2;
     return prepared_predicate[op](pairs->handle.geos, prepared, other);
 }
 
 /* 2: a refusal. */
-static char ask_plain(struct oj_geos_pairs *pairs, struct kept *kept_a,
-                      struct kept *kept_b)
+static char test_plain_predicate(struct oj_geos_pairs *pairs,
+                                 struct kept *kept_a, struct kept *kept_b)
 {
     const struct oj_relation *relation = &pairs->relation;
-    const GEOSGeometry *a = get_whole(&pairs->input, kept_a);
-    const GEOSGeometry *b = get_whole(&pairs->join_side, kept_b);
+    const GEOSGeometry *a = get_union_of_parts(&pairs->input, kept_a);
+    const GEOSGeometry *b = get_union_of_parts(&pairs->join_side, kept_b);
     GEOSContextHandle_t geos = pairs->handle.geos;
     char answer;
     if (a == NULL || b == NULL)
@@ -881,26 +888,28 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
 {
     const struct oj_relation *relation = &pairs->relation;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    enum oj_geos_verdict both =
+        get_pair_geometries(pairs, row, feature, &a, &b);
     char answer;
     if (both != OJ_GEOS_YES)
         return both;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
     {
         struct asked_polygon asked = {pairs, &pairs->join_side, b, NULL, 1};
-        return ask_points(&asked, a, relation);
+        return relate_points_to_polygons(&asked, a, relation);
     }
     if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
     {
         struct asked_polygon asked = {pairs, &pairs->input, a, NULL, 1};
         struct oj_relation other = oj_relation_transpose(relation);
-        return ask_points(&asked, b, &other);
+        return relate_points_to_polygons(&asked, b, &other);
     }
     answer = pairs->prepare && prepared_predicate[relation->op] != NULL &&
                      is_one_kind(a) && is_one_kind(b)
-                 ? ask_prepared(pairs, a, b)
-                 : ask_plain(pairs, a, b);
-    return answer > 1 ? refusal_of_geos(pairs) : (enum oj_geos_verdict)answer;
+                 ? test_prepared_predicate(pairs, a, b)
+                 : test_plain_predicate(pairs, a, b);
+    return answer > 1 ? classify_geos_failure(pairs)
+                      : (enum oj_geos_verdict)answer;
 }
 
 /* ---- distances ----------------------------------------------------------- */
@@ -909,8 +918,9 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
  * rounded distance, is nearer than what it has; now and then that costs an ulp.
  * So where such a polygon is not around the point, its rings are measured one
  * by one. 0 when GEOS raised. */
-static int measure_rings(GEOSContextHandle_t geos, const GEOSGeometry *point,
-                         const GEOSGeometry *polygon, double *distance)
+static int measure_point_to_rings(GEOSContextHandle_t geos,
+                                  const GEOSGeometry *point,
+                                  const GEOSGeometry *polygon, double *distance)
 {
     int n_holes = GEOSGetNumInteriorRings_r(geos, polygon);
     double least = INFINITY;
@@ -930,16 +940,17 @@ static int measure_rings(GEOSContextHandle_t geos, const GEOSGeometry *point,
 }
 
 /* Distance of two components. 0 when GEOS raised. */
-static int measure_components(GEOSContextHandle_t geos, const GEOSGeometry *a,
-                              const GEOSGeometry *b, double *distance)
+static int measure_component_distance(GEOSContextHandle_t geos,
+                                      const GEOSGeometry *a,
+                                      const GEOSGeometry *b, double *distance)
 {
     int type_a = GEOSGeomTypeId_r(geos, a), type_b = GEOSGeomTypeId_r(geos, b);
     if (GEOSDistance_r(geos, a, b, distance) == 0)
         return 0;
     if (*distance > 0.0 && type_a == GEOS_POINT && type_b == GEOS_POLYGON)
-        return measure_rings(geos, a, b, distance);
+        return measure_point_to_rings(geos, a, b, distance);
     if (*distance > 0.0 && type_a == GEOS_POLYGON && type_b == GEOS_POINT)
-        return measure_rings(geos, b, a, distance);
+        return measure_point_to_rings(geos, b, a, distance);
     return 1;
 }
 
@@ -949,7 +960,8 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    enum oj_geos_verdict both =
+        get_pair_geometries(pairs, row, feature, &a, &b);
     const struct oj_box *box_a = NULL, *box_b = NULL;
     double least = INFINITY, d = INFINITY;
     if (both != OJ_GEOS_YES)
@@ -971,8 +983,8 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                 continue;
             other = GEOSGetGeometryN_r(geos, b->geometry, (int)j);
             if (one == NULL || other == NULL ||
-                !measure_components(geos, one, other, &d))
-                return refusal_of_geos(pairs);
+                !measure_component_distance(geos, one, other, &d))
+                return classify_geos_failure(pairs);
             least = d < least ? d : least;
         }
     }
@@ -986,7 +998,8 @@ enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    enum oj_geos_verdict both =
+        get_pair_geometries(pairs, row, feature, &a, &b);
     int is_measured;
     if (both != OJ_GEOS_YES)
         return both;
@@ -994,13 +1007,14 @@ enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
         pairs->relation.distance == OJ_DISTANCE_FRECHET
             ? GEOSFrechetDistance_r(geos, a->geometry, b->geometry, distance)
             : GEOSHausdorffDistance_r(geos, a->geometry, b->geometry, distance);
-    return is_measured ? OJ_GEOS_YES : refusal_of_geos(pairs);
+    return is_measured ? OJ_GEOS_YES : classify_geos_failure(pairs);
 }
 
 /* ---- GEOS -> arrays ------------------------------------------------------ */
 
-static oj_status add_parts(struct oj_flat_buf *shapes, const uint8_t *wkb,
-                           size_t n, struct oj_error *err)
+static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
+                                    const uint8_t *wkb, size_t n,
+                                    struct oj_error *err)
 {
     OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
     OJ_TRY(oj_wkb_add_parts(shapes, wkb, n, err));
@@ -1013,7 +1027,7 @@ static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
 {
     size_t n = 0;
     unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
-    oj_status status = wkb != NULL ? add_parts(shapes, wkb, n, err)
+    oj_status status = wkb != NULL ? add_wkb_as_feature(shapes, wkb, n, err)
                                    : oj_fail(err, OJ_ERR_NOMEM,
                                              "out of memory: a GEOS geometry");
     GEOSFree_r(geos, wkb);
@@ -1023,16 +1037,16 @@ static oj_status add_geometry(GEOSContextHandle_t geos, const GEOSGeometry *one,
 /* ---- intersections ------------------------------------------------------- */
 
 /* The members of a kind that a feature has, its polygons as their union. */
-static GEOSGeometry *get_members(const struct geos_side *side,
-                                 struct kept *kept, unsigned kind)
+static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
+                                          struct kept *kept, unsigned kind)
 {
-    const GEOSGeometry *whole = get_whole(side, kept);
+    const GEOSGeometry *whole = get_union_of_parts(side, kept);
     if (kept->kinds == kind)
         return GEOSGeom_clone_r(side->geos, whole);
     if (kind == OJ_PART_POLYGON && whole != kept->geometry)
         return GEOSGeom_clone_r(side->geos,
                                 GEOSGetGeometryN_r(side->geos, whole, 0));
-    return make_kinds(side, kept->feature, kind);
+    return make_parts_of_kinds(side, kept->feature, kind);
 }
 
 /* What the members of a kind of each have in common. */
@@ -1041,8 +1055,8 @@ static GEOSGeometry *intersect_members(struct oj_geos_pairs *pairs,
                                        struct kept *b, unsigned kind_b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    GEOSGeometry *of_a = get_members(&pairs->input, a, kind_a);
-    GEOSGeometry *of_b = get_members(&pairs->join_side, b, kind_b);
+    GEOSGeometry *of_a = copy_members_of_kind(&pairs->input, a, kind_a);
+    GEOSGeometry *of_b = copy_members_of_kind(&pairs->join_side, b, kind_b);
     GEOSGeometry *common = NULL;
     if (of_a != NULL && of_b != NULL)
         common = GEOSIntersection_r(geos, of_a, of_b);
@@ -1077,12 +1091,12 @@ static GEOSGeometry *intersect_kinds(struct oj_geos_pairs *pairs,
 
 /* GEOS intersects no collections of several kinds: those are taken kind by
  * kind.  NULL: it raised, or memory is out. */
-static GEOSGeometry *intersect_kept(struct oj_geos_pairs *pairs, struct kept *a,
-                                    struct kept *b)
+static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
+                                               struct kept *a, struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    const GEOSGeometry *whole_a = get_whole(&pairs->input, a);
-    const GEOSGeometry *whole_b = get_whole(&pairs->join_side, b);
+    const GEOSGeometry *whole_a = get_union_of_parts(&pairs->input, a);
+    const GEOSGeometry *whole_b = get_union_of_parts(&pairs->join_side, b);
     if (whole_a == NULL || whole_b == NULL)
         return NULL;
     if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
@@ -1096,7 +1110,8 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               struct oj_flat_buf *shapes)
 {
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both = get_both(pairs, row, feature, &a, &b);
+    enum oj_geos_verdict both =
+        get_pair_geometries(pairs, row, feature, &a, &b);
     GEOSGeometry *common;
     struct oj_error err;
     oj_status status;
@@ -1106,9 +1121,9 @@ enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                    : OJ_GEOS_OUT_OF_MEMORY;
     if (both != OJ_GEOS_YES)
         return both;
-    common = intersect_kept(pairs, a, b);
+    common = intersect_cached_features(pairs, a, b);
     if (common == NULL)
-        return refusal_of_geos(pairs);
+        return classify_geos_failure(pairs);
     status = add_geometry(pairs->handle.geos, common, shapes, &err);
     GEOSGeom_destroy_r(pairs->handle.geos, common);
     if (status == OJ_OK)
@@ -1135,9 +1150,9 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     pairs->handle.message[0] = '\0';
     kept = get_feature(side, feature);
     if (kept != NULL)
-        whole = get_whole(side, kept);
+        whole = get_union_of_parts(side, kept);
     if (whole == NULL)
-        return refusal_of_geos(pairs) == OJ_GEOS_OUT_OF_MEMORY
+        return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
                    ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
                    : OJ_OK;
     if (whole == kept->geometry)

@@ -1,6 +1,6 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_point_quadrants.h"
+#include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../pairs/oj_pairs.h"
 #include "../pairs/oj_row_order.h"
@@ -59,7 +59,7 @@ static void free_side(struct oj_index *wrapped)
 #define LONG_RUN 32
 
 /* Of how a feature begins: equal ones have equal numbers. */
-static uint64_t number_of(const struct oj_flat *flat, int64_t feature)
+static uint64_t hash_feature_start(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
     uint64_t hash, bits;
@@ -86,9 +86,9 @@ static int compare_keyed(const void *left, const void *right)
 
 /* Marks, of features that begin alike, those that equal the first in tie order
  * and k_distinct - 1 others before them. */
-static void mark_run(const struct oj_flat *flat, const int32_t *tie_rank,
-                     int64_t k_distinct, struct oj_keyed *run, int64_t n,
-                     uint8_t *marks)
+static void mark_repeats_in_run(const struct oj_flat *flat,
+                                const int32_t *tie_rank, int64_t k_distinct,
+                                struct oj_keyed *run, int64_t n, uint8_t *marks)
 {
     int64_t n_equal = 1;
     for (int64_t i = 0; i < n; i++)
@@ -103,8 +103,9 @@ static void mark_run(const struct oj_flat *flat, const int32_t *tie_rank,
 
 /* A thousand lots on one place would otherwise be asked about each point there.
  */
-static oj_status mark_repeats(struct nearest_points_index *self,
-                              int64_t k_distinct, struct oj_error *err)
+static oj_status mark_repeated_polygons(struct nearest_points_index *self,
+                                        int64_t k_distinct,
+                                        struct oj_error *err)
 {
     const struct oj_flat *flat = &self->polygons;
     int64_t n = flat->n_features, end;
@@ -114,7 +115,7 @@ static oj_status mark_repeats(struct nearest_points_index *self,
     OJ_NEW_ZEROED(self->repeats, n, err);
     OJ_NEW(keyed, 2 * n, err);
     for (int64_t i = 0; i < n; i++)
-        keyed[i] = (struct oj_keyed){number_of(flat, i), i};
+        keyed[i] = (struct oj_keyed){hash_feature_start(flat, i), i};
     sorted = oj_radix_sort(keyed, keyed + n, n);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -122,8 +123,8 @@ static oj_status mark_repeats(struct nearest_points_index *self,
         while (end < n && sorted[end].key == sorted[i].key)
             end++;
         if (end - i > LONG_RUN)
-            mark_run(flat, self->index.tie_rank, k_distinct, sorted + i,
-                     end - i, self->repeats);
+            mark_repeats_in_run(flat, self->index.tie_rank, k_distinct,
+                                sorted + i, end - i, self->repeats);
     }
     oj_free(keyed);
     self->polygons.overlaps = self->repeats;
@@ -139,7 +140,7 @@ static oj_status build_cells(struct nearest_points_index *self,
         (self->polygons.part_kinds & OJ_PART_POLYGON) == 0 ||
         oj_flat_is_points(&self->polygons))
         return OJ_OK;
-    OJ_TRY(mark_repeats(self, k_distinct, err));
+    OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
     return oj_ring_cells_build(&self->cells, &self->polygons,
                                self->options.n_threads, err);
 }
@@ -240,10 +241,10 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
 }
 
 /* One pair of each row at most: it goes where it belongs at once. */
-static oj_status join_one_to_one(struct nearest_points_batch *b,
-                                 const struct oj_flat *input,
-                                 struct oj_matches *out, struct oj_stats *stats,
-                                 struct oj_error *err)
+static oj_status join_one_per_row(struct nearest_points_batch *b,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out,
+                                  struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_ones ones = {0};
     int64_t n = input->n_features, n_matched = 0;
@@ -268,9 +269,11 @@ static oj_status join_one_to_one(struct nearest_points_batch *b,
 }
 
 /* Batches whose answers are lists. */
-static oj_status join_lists(struct nearest_points_batch *b,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status join_batch_to_lists(struct nearest_points_batch *b,
+                                     const struct oj_flat *input,
+                                     struct oj_matches *out,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     struct nearest_points_index *self = b->self;
     int n_threads = self->options.n_threads;
@@ -333,8 +336,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     OJ_TRY(make_workers(self, err));
     b.to.answers = self->answers;
     if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
-        return join_one_to_one(&b, input, out, stats, err);
-    return join_lists(&b, input, out, stats, err);
+        return join_one_per_row(&b, input, out, stats, err);
+    return join_batch_to_lists(&b, input, out, stats, err);
 }
 
 static const struct oj_engine_cost points_cost = {

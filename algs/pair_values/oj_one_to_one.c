@@ -191,8 +191,8 @@ static void sort_candidates(struct candidate *c, int64_t n)
         qsort(c, (size_t)n, sizeof *c, compare_candidates);
 }
 
-static int64_t join_of(const struct oj_matches *m, int64_t entry,
-                       const int64_t *ordinal)
+static int64_t join_feature_of(const struct oj_matches *m, int64_t entry,
+                               const int64_t *ordinal)
 {
     int64_t join = m->join_row[entry];
     return ordinal != NULL ? ordinal[join] : join;
@@ -206,7 +206,8 @@ static int64_t held_in_piece(const struct oj_one_to_one *choice, int64_t at)
     return choice->n_held - at < PIECE ? choice->n_held - at : PIECE;
 }
 
-static oj_status file_held(struct oj_one_to_one *choice, struct oj_error *err)
+static oj_status spill_held_records(struct oj_one_to_one *choice,
+                                    struct oj_error *err)
 {
     if (!choice->file.is_open)
         OJ_TRY(
@@ -231,7 +232,7 @@ static oj_status put_record(struct oj_one_to_one *choice,
                             struct oj_error *err)
 {
     if (choice->n_held == choice->most_held)
-        OJ_TRY(file_held(choice, err));
+        OJ_TRY(spill_held_records(choice, err));
     if (choice->n_held == choice->n_pieces * PIECE)
     {
         int64_t n = choice->n_pieces;
@@ -244,9 +245,9 @@ static oj_status put_record(struct oj_one_to_one *choice,
 }
 
 /* Of n records in the file. */
-static oj_status read_filed(const struct oj_one_to_one *choice, int64_t at,
-                            struct listed_pair *record, int64_t n,
-                            struct oj_error *err)
+static oj_status read_spilled_records(const struct oj_one_to_one *choice,
+                                      int64_t at, struct listed_pair *record,
+                                      int64_t n, struct oj_error *err)
 {
     const int64_t size = (int64_t)sizeof *record;
     return oj_temporary_file_read(&choice->file, at * size, record, n * size,
@@ -257,7 +258,7 @@ static oj_status get_record(const struct oj_one_to_one *choice, int64_t at,
                             struct listed_pair *record, struct oj_error *err)
 {
     if (at < choice->n_filed)
-        return read_filed(choice, at, record, 1, err);
+        return read_spilled_records(choice, at, record, 1, err);
     *record = *held_at(choice, at - choice->n_filed);
     return OJ_OK;
 }
@@ -311,7 +312,7 @@ static oj_status list_candidates(struct oj_one_to_one *choice,
             ranks->similarity != NULL ? -ranks->similarity[p] : 0.0,
             ranks->difference != NULL ? ranks->difference[p] : 0.0,
             isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
-        int64_t join = join_of(m, p, ordinal);
+        int64_t join = join_feature_of(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
         if (taken->at == 0 ||
             comes_first(&rank, choice->n_rows, &taken->rank, taken->row))
@@ -335,7 +336,8 @@ static oj_status add_row(struct oj_one_to_one *choice,
     for (int64_t i = 0; i < n; i++)
     {
         record.rank = c[i].rank;
-        record.join = 2 * join_of(matches, c[i].entry, ordinal) + (i == n - 1);
+        record.join =
+            2 * join_feature_of(matches, c[i].entry, ordinal) + (i == n - 1);
         OJ_TRY(put_record(choice, &record, err));
     }
     return propose_from_list(choice, choice->n_rows, at, err);
@@ -363,10 +365,10 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
 
 /* Takes over from n records, the first of them at; *label: of the row that the
  * records before belong to. */
-static oj_status take_over_records(struct oj_one_to_one *choice,
-                                   const struct listed_pair *record, int64_t n,
-                                   int64_t at, int64_t *label,
-                                   struct oj_error *err)
+static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
+                                        const struct listed_pair *record,
+                                        int64_t n, int64_t at, int64_t *label,
+                                        struct oj_error *err)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -385,8 +387,8 @@ static oj_status take_over_records(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-static oj_status collect_filed(struct oj_one_to_one *choice, int64_t *label,
-                               struct oj_error *err)
+static oj_status collect_spilled_pairs(struct oj_one_to_one *choice,
+                                       int64_t *label, struct oj_error *err)
 {
     struct listed_pair *piece;
     oj_status status = OJ_OK;
@@ -394,9 +396,9 @@ static oj_status collect_filed(struct oj_one_to_one *choice, int64_t *label,
     for (int64_t at = 0; at < choice->n_filed && status == OJ_OK; at += PIECE)
     {
         int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
-        status = read_filed(choice, at, piece, n, err);
+        status = read_spilled_records(choice, at, piece, n, err);
         if (status == OJ_OK)
-            status = take_over_records(choice, piece, n, at, label, err);
+            status = collect_accepted_pairs(choice, piece, n, at, label, err);
     }
     oj_free(piece);
     return status;
@@ -441,11 +443,11 @@ oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
 {
     int64_t label = 0;
     choice->n_pairs = 0;
-    OJ_TRY(collect_filed(choice, &label, err));
+    OJ_TRY(collect_spilled_pairs(choice, &label, err));
     for (int64_t at = 0; at < choice->n_held; at += PIECE)
-        OJ_TRY(take_over_records(choice, choice->held[at / PIECE],
-                                 held_in_piece(choice, at),
-                                 choice->n_filed + at, &label, err));
+        OJ_TRY(collect_accepted_pairs(choice, choice->held[at / PIECE],
+                                      held_in_piece(choice, at),
+                                      choice->n_filed + at, &label, err));
     OJ_TRY(order_pairs(choice, err));
     free_lists(choice);
     return OJ_OK;

@@ -65,7 +65,7 @@ static int wants_overlap(const struct oj_pair_request *r)
            r->want_shapes;
 }
 
-static int wants_points(const struct oj_pair_request *r)
+static int wants_nearest_points(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
            r->want[OJ_PAIR_BEARING];
@@ -84,7 +84,7 @@ static int wants_similarities(const struct oj_pair_request *r)
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
 {
     return request->pick != OJ_PICK_ALL || wants_overlap(request) ||
-           wants_points(request) || wants_similarities(request);
+           wants_nearest_points(request) || wants_similarities(request);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -115,8 +115,8 @@ static int is_on_sphere(const struct oj_pair_stage *stage)
 }
 
 /* GEOS with the join side, and with the batch, where there is one. */
-static oj_status need_geos(struct pair_stage_worker *worker,
-                           struct oj_error *err)
+static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
+                                      struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
     if (worker->geos == NULL)
@@ -137,7 +137,7 @@ static oj_status score_areas(struct oj_pair_stage *stage,
     uint8_t *overlaps = NULL;
     oj_status status = OJ_OK;
     OJ_ROOM(stage->area_score, 0, n + 1, stage->cap_area_score, err);
-    OJ_TRY(need_geos(worker, err));
+    OJ_TRY(open_geos_for_worker(worker, err));
     OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
                                 stage->request.cancel, &overlaps, err));
     for (int64_t i = 0; status == OJ_OK && i < n; i++)
@@ -166,7 +166,7 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->worker[i].geos = NULL;
         stage->worker[i].has_input = 0;
     }
-    if (is_on_sphere(stage) && wants_points(&stage->request))
+    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
@@ -234,7 +234,8 @@ int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
 
 /* The list that entry is in, one of n lists or more; the last of those that
  * begin there. */
-static int64_t list_of(const int64_t *offset, int64_t n, int64_t entry)
+static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
+                                  int64_t entry)
 {
     int64_t low = 0, high = n;
     while (high - low > 1)
@@ -251,10 +252,10 @@ static int64_t list_of(const int64_t *offset, int64_t n, int64_t entry)
 static int64_t row_of(const struct oj_matches *m, int64_t entry)
 {
     if (m->offset != NULL)
-        return list_of(m->offset, m->n_rows, entry);
-    return entry < m->n_rows
-               ? entry
-               : m->tied_row[list_of(m->tied_offset, m->n_tied, entry)];
+        return find_list_of_entry(m->offset, m->n_rows, entry);
+    return entry < m->n_rows ? entry
+                             : m->tied_row[find_list_of_entry(
+                                   m->tied_offset, m->n_tied, entry)];
 }
 
 static oj_status run_task(int64_t task, int thread, void *user,
@@ -315,12 +316,12 @@ visit_all(struct oj_pair_stage *stage, const struct oj_matches *entries,
 /* ---- overlaps ----------------------------------------------------------- */
 
 /* Adds the intersection to shapes; *is_there is 0 when GEOS cannot make it. */
-static oj_status add_common(struct pair_stage_worker *worker,
-                            struct oj_flat_buf *shapes, int *is_there,
-                            struct oj_error *err)
+static oj_status add_intersection(struct pair_stage_worker *worker,
+                                  struct oj_flat_buf *shapes, int *is_there,
+                                  struct oj_error *err)
 {
     enum oj_geos_verdict verdict;
-    OJ_TRY(need_geos(worker, err));
+    OJ_TRY(open_geos_for_worker(worker, err));
     verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
                                        worker->feature, shapes);
     *is_there = verdict == OJ_GEOS_YES;
@@ -349,8 +350,9 @@ static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
 }
 
 /* Area and length of what a pair has in common; NaN where GEOS cannot say. */
-static oj_status measure_common(struct pair_stage_worker *worker, double *area,
-                                double *length, struct oj_error *err)
+static oj_status measure_intersection(struct pair_stage_worker *worker,
+                                      double *area, double *length,
+                                      struct oj_error *err)
 {
     struct oj_flat common;
     int is_there;
@@ -360,7 +362,7 @@ static oj_status measure_common(struct pair_stage_worker *worker, double *area,
         return OJ_OK;
     *area = *length = (double)NAN;
     oj_flat_buf_clear(&worker->common);
-    OJ_TRY(add_common(worker, &worker->common, &is_there, err));
+    OJ_TRY(add_intersection(worker, &worker->common, &is_there, err));
     if (!is_there)
         return OJ_OK;
     common = oj_flat_buf_view(&worker->common);
@@ -392,13 +394,14 @@ static void set_value(const struct pair_stage_worker *worker,
 }
 
 /* What takes the areas of the features themselves. */
-static oj_status set_whole_areas(struct pair_stage_worker *worker, double area,
-                                 double length, struct oj_error *err)
+static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
+                                           double area, double length,
+                                           struct oj_error *err)
 {
     double of_row = (double)NAN, of_feature = (double)NAN;
     int wants_percent =
         !isnan(area) && wants_value(worker, OJ_PAIR_OVERLAP_PERCENT);
-    OJ_TRY(need_geos(worker, err));
+    OJ_TRY(open_geos_for_worker(worker, err));
     if (wants_percent)
         OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
     if (worker->feature >= 0 && wants_value(worker, OJ_PAIR_JOIN_AREA))
@@ -420,9 +423,9 @@ static oj_status visit_overlap(struct pair_stage_worker *worker,
     if (stage->request.want_shapes)
         stage->shape_at[worker->entry] = -1;
     if (worker->feature >= 0 && stage->request.want_shapes)
-        OJ_TRY(add_common(worker, &worker->shapes, &is_there, err));
+        OJ_TRY(add_intersection(worker, &worker->shapes, &is_there, err));
     else if (worker->feature >= 0)
-        OJ_TRY(measure_common(worker, &area, &length, err));
+        OJ_TRY(measure_intersection(worker, &area, &length, err));
     if (is_there)
     {
         struct oj_flat shapes = oj_flat_buf_view(&worker->shapes);
@@ -433,7 +436,7 @@ static oj_status visit_overlap(struct pair_stage_worker *worker,
     }
     set_value(worker, OJ_PAIR_OVERLAP_AREA, area);
     set_value(worker, OJ_PAIR_OVERLAP_LENGTH, length);
-    return set_whole_areas(worker, area, length, err);
+    return set_percent_and_join_area(worker, area, length, err);
 }
 
 static oj_status copy_shape(const struct oj_pair_stage *stage, int64_t entry,
@@ -478,9 +481,9 @@ static oj_status fill_overlaps(struct oj_pair_stage *stage,
 
 /* ---- nearest points ----------------------------------------------------- */
 
-static oj_status find_points(struct pair_stage_worker *worker,
-                             struct oj_nearest_points *points,
-                             struct oj_error *err)
+static oj_status find_closest_points(struct pair_stage_worker *worker,
+                                     struct oj_nearest_points *points,
+                                     struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
     if (is_on_sphere(stage))
@@ -495,12 +498,12 @@ static oj_status find_points(struct pair_stage_worker *worker,
                                   &worker->nearest, points, err);
 }
 
-static oj_status visit_points(struct pair_stage_worker *worker,
-                              struct oj_error *err)
+static oj_status set_closest_point_values(struct pair_stage_worker *worker,
+                                          struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     if (worker->feature >= 0)
-        OJ_TRY(find_points(worker, &p, err));
+        OJ_TRY(find_closest_points(worker, &p, err));
     set_value(worker, OJ_PAIR_FROM_X, p.ax);
     set_value(worker, OJ_PAIR_FROM_Y, p.ay);
     set_value(worker, OJ_PAIR_NEAREST_X, p.bx);
@@ -566,7 +569,7 @@ static oj_status visit_score(struct pair_stage_worker *worker,
         return OJ_OK;
     if (stage->request.pick == OJ_PICK_NEAREST)
     {
-        OJ_TRY(find_points(worker, &p, err));
+        OJ_TRY(find_closest_points(worker, &p, err));
         score = -p.distance;
     }
     else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
@@ -575,7 +578,7 @@ static oj_status visit_score(struct pair_stage_worker *worker,
     else
     {
         unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);
-        OJ_TRY(measure_common(worker, &area, &length, err));
+        OJ_TRY(measure_intersection(worker, &area, &length, err));
         score = (both & OJ_PART_POLYGON) != 0 ? area : length;
     }
     stage->score[worker->entry] = oj_score_of_double(score);
@@ -612,9 +615,10 @@ static oj_status score_entries(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-static oj_status pick_pairs(struct oj_pair_stage *stage,
-                            const struct oj_matches *matches,
-                            struct oj_pair_values *values, struct oj_error *err)
+static oj_status pick_one_per_row(struct oj_pair_stage *stage,
+                                  const struct oj_matches *matches,
+                                  struct oj_pair_values *values,
+                                  struct oj_error *err)
 {
     struct oj_pick_scores scores = {0};
     values->is_picked = stage->request.pick != OJ_PICK_ALL;
@@ -641,7 +645,7 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     stage->values = values;
     for (int i = 0; i < stage->n_workers; i++)
         stage->worker[i].has_input = 0;
-    OJ_TRY(pick_pairs(stage, matches, values, err));
+    OJ_TRY(pick_one_per_row(stage, matches, values, err));
     entries = oj_pair_values_matches(values, matches);
     values->n_entries = entries->n_entries;
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
@@ -652,8 +656,8 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     }
     if (wants_overlap(request))
         OJ_TRY(fill_overlaps(stage, entries, err));
-    if (wants_points(request))
-        OJ_TRY(visit_all(stage, entries, visit_points, err));
+    if (wants_nearest_points(request))
+        OJ_TRY(visit_all(stage, entries, set_closest_point_values, err));
     if (wants_similarities(request))
         return visit_all(stage, entries, visit_similarities, err);
     return OJ_OK;

@@ -49,8 +49,9 @@ void oj_nearest_work_free(struct oj_nearest_work *work)
 
 /* ---- parts and their runs ----------------------------------------------- */
 
-static struct part_side open_side(const struct oj_flat *flat, int64_t feature,
-                                  struct oj_part_segments *of)
+static struct part_side init_part_side(const struct oj_flat *flat,
+                                       int64_t feature,
+                                       struct oj_part_segments *of)
 {
     struct part_side s = {.flat = flat, .feature = feature, .of = of};
     if (oj_flat_is_points(flat))
@@ -61,7 +62,8 @@ static struct part_side open_side(const struct oj_flat *flat, int64_t feature,
 }
 
 /* Vertices of ring r of the part at hand. */
-static int64_t ring_of(const struct part_side *s, int64_t r, int64_t *n)
+static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
+                                    int64_t *n)
 {
     if (oj_flat_is_points(s->flat))
     {
@@ -76,7 +78,7 @@ static oj_status add_ring(struct part_side *s, int64_t ring,
                           struct oj_error *err)
 {
     const double *x = s->flat->x, *y = s->flat->y;
-    int64_t n, v = ring_of(s, ring, &n), is_line = n > 1;
+    int64_t n, v = first_vertex_of_ring(s, ring, &n), is_line = n > 1;
     int64_t end = s->n_segments + (is_line ? n - 1 : 1);
     OJ_ROOM(s->of->segment, s->n_segments, end, s->of->cap_segments, err);
     for (; s->n_segments < end; v++)
@@ -90,8 +92,8 @@ static int64_t end_of_run(const struct part_side *s, int64_t run)
     return (run + 1) * RUN < s->n_segments ? (run + 1) * RUN : s->n_segments;
 }
 
-static oj_status take_part(struct part_side *s, int64_t place,
-                           struct oj_error *err)
+static oj_status load_part_segments(struct part_side *s, int64_t place,
+                                    struct oj_error *err)
 {
     s->first_ring = s->n_segments = 0;
     s->end_ring = 1;
@@ -126,9 +128,9 @@ static oj_status take_part(struct part_side *s, int64_t place,
 
 /* ---- the least distance ------------------------------------------------- */
 
-static void compare_runs(const struct part_side *a, int64_t run_a,
-                         const struct part_side *b, int64_t run_b,
-                         struct nearest_best *best)
+static void find_nearest_in_runs(const struct part_side *a, int64_t run_a,
+                                 const struct part_side *b, int64_t run_b,
+                                 struct nearest_best *best)
 {
     for (int64_t i = run_a * RUN; i < end_of_run(a, run_a); i++)
     {
@@ -150,8 +152,9 @@ static void compare_runs(const struct part_side *a, int64_t run_a,
 
 /* Segments of the parts at hand against each other: *best is replaced when they
  * are nearer. */
-static void compare_parts(const struct part_side *a, const struct part_side *b,
-                          struct nearest_best *best)
+static void find_nearest_in_parts(const struct part_side *a,
+                                  const struct part_side *b,
+                                  struct nearest_best *best)
 {
     struct nearest_best here = {.distance = best->distance};
     if (oj_box_distance(&a->all, &b->all) > best->distance)
@@ -162,7 +165,7 @@ static void compare_parts(const struct part_side *a, const struct part_side *b,
         {
             if (oj_box_distance(&a->of->box[i], &b->of->box[j]) <=
                 here.distance)
-                compare_runs(a, i, b, j, &here);
+                find_nearest_in_runs(a, i, b, j, &here);
         }
     }
     if (here.found && (!best->found || here.distance < best->distance))
@@ -232,9 +235,9 @@ static void common_point(const struct oj_plain_segment *a,
 
 /* The vertex that is nearest to the other segment, and its foot there; the
  * vertices in the order in which the distance takes them. */
-static void points_between(const struct oj_plain_segment *a,
-                           const struct oj_plain_segment *b,
-                           struct oj_nearest_points *out)
+static void nearest_points_of_segments(const struct oj_plain_segment *a,
+                                       const struct oj_plain_segment *b,
+                                       struct oj_nearest_points *out)
 {
     const double x[4] = {a->x0, a->x1, b->x0, b->x1};
     const double y[4] = {a->y0, a->y1, b->y0, b->y1};
@@ -264,7 +267,7 @@ static void points_between(const struct oj_plain_segment *a,
     }
 }
 
-static void set_common(struct oj_nearest_points *out, double x, double y)
+static void set_meeting_point(struct oj_nearest_points *out, double x, double y)
 {
     out->distance = 0.0;
     out->ax = out->bx = x;
@@ -278,25 +281,25 @@ static void set_points(const struct nearest_best *best,
     out->distance = best->distance;
     if (best->distance > 0.0)
     {
-        points_between(&best->a, &best->b, out);
+        nearest_points_of_segments(&best->a, &best->b, out);
         return;
     }
     common_point(&best->a, &best->b, &x, &y);
-    set_common(out, x, y);
+    set_meeting_point(out, x, y);
 }
 
 /* 1 when a ring of the part at hand of a, first <= ring < end, begins in that
  * of b. */
-static int rings_inside(const struct part_side *a, const struct part_side *b,
-                        int64_t first, int64_t end,
-                        struct oj_nearest_points *out)
+static int find_ring_start_inside(const struct part_side *a,
+                                  const struct part_side *b, int64_t first,
+                                  int64_t end, struct oj_nearest_points *out)
 {
     for (int64_t ring = first; ring < end; ring++)
     {
-        int64_t n, v = ring_of(a, ring, &n);
+        int64_t n, v = first_vertex_of_ring(a, ring, &n);
         if (part_holds(b, a->flat->x[v], a->flat->y[v]))
         {
-            set_common(out, a->flat->x[v], a->flat->y[v]);
+            set_meeting_point(out, a->flat->x[v], a->flat->y[v]);
             return 1;
         }
     }
@@ -304,21 +307,23 @@ static int rings_inside(const struct part_side *a, const struct part_side *b,
 }
 
 /* The first ring tells whether one part lies in the other, or begins there. */
-static int is_inside(const struct part_side *a, const struct part_side *b,
-                     struct oj_nearest_points *out)
+static int does_first_ring_lie_inside(const struct part_side *a,
+                                      const struct part_side *b,
+                                      struct oj_nearest_points *out)
 {
     int64_t i = a->first_ring, j = b->first_ring;
-    return rings_inside(a, b, i, i + 1, out) ||
-           rings_inside(b, a, j, j + 1, out);
+    return find_ring_start_inside(a, b, i, i + 1, out) ||
+           find_ring_start_inside(b, a, j, j + 1, out);
 }
 
 /* The other rings, where none of the two parts meet: then one is inside only of
  * invalid polygons, with holes beyond their shells. */
-static int has_ring_inside(const struct part_side *a, const struct part_side *b,
-                           struct oj_nearest_points *out)
+static int does_other_ring_lie_inside(const struct part_side *a,
+                                      const struct part_side *b,
+                                      struct oj_nearest_points *out)
 {
-    return rings_inside(a, b, a->first_ring + 1, a->end_ring, out) ||
-           rings_inside(b, a, b->first_ring + 1, b->end_ring, out);
+    return find_ring_start_inside(a, b, a->first_ring + 1, a->end_ring, out) ||
+           find_ring_start_inside(b, a, b->first_ring + 1, b->end_ring, out);
 }
 
 oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
@@ -328,27 +333,28 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                                  struct oj_nearest_points *out,
                                  struct oj_error *err)
 {
-    struct part_side one = open_side(flat_a, a, &work->a);
-    struct part_side two = open_side(flat_b, b, &work->b);
+    struct part_side one = init_part_side(flat_a, a, &work->a);
+    struct part_side two = init_part_side(flat_b, b, &work->b);
     struct nearest_best best = {.distance = INFINITY};
     struct oj_nearest_points none = {INFINITY, NAN, NAN, NAN, NAN};
     *out = none;
     for (int64_t i = 0; i < one.n_parts; i++)
     {
-        OJ_TRY(take_part(&one, i, err));
+        OJ_TRY(load_part_segments(&one, i, err));
         for (int64_t j = 0; j < two.n_parts; j++)
         {
-            OJ_TRY(take_part(&two, j, err));
-            if (distance_to == OJ_TO_INTERIOR && is_inside(&one, &two, out))
+            OJ_TRY(load_part_segments(&two, j, err));
+            if (distance_to == OJ_TO_INTERIOR &&
+                does_first_ring_lie_inside(&one, &two, out))
                 return OJ_OK;
-            compare_parts(&one, &two, &best);
+            find_nearest_in_parts(&one, &two, &best);
             if (best.found && best.distance <= 0.0)
             {
                 set_points(&best, out);
                 return OJ_OK;
             }
             if (distance_to == OJ_TO_INTERIOR &&
-                has_ring_inside(&one, &two, out))
+                does_other_ring_lie_inside(&one, &two, out))
                 return OJ_OK;
         }
     }

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-static void fill_most_apart(const struct oj_text_condition *condition,
-                            struct oj_pair_filter *filter)
+static void
+fill_bit_difference_limits(const struct oj_text_condition *condition,
+                           struct oj_pair_filter *filter)
 {
     for (int a = 0; a <= OJ_LONG_TEXT; a++)
     {
@@ -59,7 +60,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
     if (relation->n_similar > 0)
-        fill_most_apart(&relation->similar[0], &filter);
+        fill_bit_difference_limits(&relation->similar[0], &filter);
     *out = filter;
     return OJ_OK;
 }
@@ -118,7 +119,8 @@ double oj_pair_difference(const struct oj_relation *relation,
                                 input->vectors.n_dimensions);
 }
 
-static int is_near(const struct oj_pair_filter *f, int64_t row, int64_t feature)
+static int are_vectors_near(const struct oj_pair_filter *f, int64_t row,
+                            int64_t feature)
 {
     return oj_vector_is_there(&f->input->vectors, row) &&
            oj_vector_is_there(&f->join_side->vectors, feature) &&
@@ -140,9 +142,9 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
 
 /* Sizes and bits first, which are side by side: were all that they leave open
  * in common, the condition would have to hold. */
-static int are_similar(const struct oj_text_condition *condition,
-                       const struct oj_token_sets *a, int64_t row,
-                       const struct oj_token_sets *b, int64_t feature)
+static int are_texts_similar(const struct oj_text_condition *condition,
+                             const struct oj_token_sets *a, int64_t row,
+                             const struct oj_token_sets *b, int64_t feature)
 {
     int64_t n_a = a->size[row], n_b = b->size[feature];
     int64_t common = oj_token_sets_bound(a, row, b, feature);
@@ -173,11 +175,11 @@ OJ_COUNT_CLONES int oj_pair_filter_passes(const struct oj_pair_filter *filter,
         return 0;
     for (int i = 0; i < relation->n_similar; i++)
     {
-        if (!are_similar(&relation->similar[i], &a->texts[i], row, &b->texts[i],
-                         feature))
+        if (!are_texts_similar(&relation->similar[i], &a->texts[i], row,
+                               &b->texts[i], feature))
             return 0;
     }
-    if (relation->vector.is_asked && !is_near(filter, row, feature))
+    if (relation->vector.is_asked && !are_vectors_near(filter, row, feature))
         return 0;
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(a, row, b, feature);

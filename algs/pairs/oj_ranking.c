@@ -337,8 +337,8 @@ static oj_status order_rows(struct oj_matches *out, const int32_t *tie_rank,
 }
 
 /* Ranks every row anew and closes the gaps that this leaves. */
-static oj_status merge_rows(struct oj_ranking *ranking, struct oj_matches *out,
-                            struct oj_error *err)
+static oj_status rerank_rows(struct oj_ranking *ranking, struct oj_matches *out,
+                             struct oj_error *err)
 {
     int64_t n = 0, first = 0;
     for (int64_t row = 0; row < out->n_rows; row++)
@@ -408,7 +408,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     if (oj_relation_sorts_by_measure(relation))
     {
         struct oj_ranking ranking = oj_ranking_make(relation, tie_rank);
-        oj_status status = merge_rows(&ranking, out, err);
+        oj_status status = rerank_rows(&ranking, out, err);
         oj_ranking_free(&ranking);
         OJ_TRY(status);
     }

@@ -56,7 +56,8 @@ enum inside
 
 /* 1 when the join asks whether one shape is inside the other: how, and whether
  * it is the second one in the first. */
-static int asks_inside(enum oj_op op, enum inside *how, int *is_around)
+static int classify_containment_op(enum oj_op op, enum inside *how,
+                                   int *is_around)
 {
     *is_around = op == OJ_OP_CONTAINS || op == OJ_OP_COVERS ||
                  op == OJ_OP_CONTAINS_PROPERLY;
@@ -71,7 +72,7 @@ int oj_screen_rule_of(const struct oj_relation *relation,
 {
     enum oj_op op = relation->op;
     enum inside how;
-    int is_around, is_inside = asks_inside(op, &how, &is_around);
+    int is_around, is_inside = classify_containment_op(op, &how, &is_around);
     out->test = is_inside            ? is_around ? OJ_BOX_WITHIN : OJ_BOX_COVERS
                 : op == OJ_OP_EQUALS ? OJ_BOX_EQUALS
                                      : OJ_BOX_MEETS;
@@ -99,8 +100,8 @@ static unsigned locate_vertices(const struct oj_shape *a,
 }
 
 /* 1 when a vertex of a lies in one of these places in b. */
-static int has_vertex(const struct oj_shape *a, const struct oj_shape *b,
-                      unsigned places)
+static int has_vertex_at_places(const struct oj_shape *a,
+                                const struct oj_shape *b, unsigned places)
 {
     return (locate_vertices(a, b, places) & places) != 0;
 }
@@ -113,7 +114,8 @@ static enum verdict yes_if(int condition)
 }
 
 /* 1 when a ring of polygon b begins in polygon a. */
-static int has_ring_in(const struct oj_shape *b, const struct oj_shape *a)
+static int has_ring_starting_in(const struct oj_shape *b,
+                                const struct oj_shape *a)
 {
     for (int64_t r = 0; r < b->n_rings; r++)
     {
@@ -127,8 +129,9 @@ static int has_ring_in(const struct oj_shape *b, const struct oj_shape *a)
 /* Where points are in polygons, even-odd over all rings says only if parts do
  * not overlap; and a point on a ring may be inside, where parts share an edge
  * or a polygon is but a line. */
-static unsigned needs_of_points(const struct oj_shape *a,
-                                const struct oj_shape *b, unsigned found)
+static unsigned niceness_needed_by_points(const struct oj_shape *a,
+                                          const struct oj_shape *b,
+                                          unsigned found)
 {
     int is_on = (found & SOME_ON_BOUNDARY) != 0;
     return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
@@ -148,7 +151,7 @@ static enum verdict points_are_inside(const struct oj_shape *a,
                         how == PROPERLY && b->kinds == OJ_PART_POLYGON
                             ? SOME_OUTSIDE | SOME_ON_BOUNDARY
                             : SOME_OUTSIDE);
-    *needs = needs_of_points(a, b, how == COVERED ? 0u : found);
+    *needs = niceness_needed_by_points(a, b, how == COVERED ? 0u : found);
     if (found & SOME_OUTSIDE)
         return VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
@@ -178,12 +181,12 @@ static enum verdict edges_are_inside(const struct oj_shape *a,
     if (window != OJ_ON_BOUNDARY)
         return yes_if(window == OJ_INSIDE);
     /* properly: a vertex on the boundary of b is a contact of edges, too */
-    if (has_vertex(a, b,
-                   SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
+    if (has_vertex_at_places(
+            a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
     if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
         return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
-    return yes_if(a->kinds == OJ_PART_LINE || !has_ring_in(b, a));
+    return yes_if(a->kinds == OJ_PART_LINE || !has_ring_starting_in(b, a));
 }
 
 /* Whether a is in b. */
@@ -201,7 +204,8 @@ static enum verdict is_inside(const struct oj_shape *a,
     if (a->kinds != b->kinds)
         return VERDICT_NO;
     /* a line in a line */
-    return has_vertex(a, b, SOME_OUTSIDE) ? VERDICT_NO : VERDICT_UNSURE;
+    return has_vertex_at_places(a, b, SOME_OUTSIDE) ? VERDICT_NO
+                                                    : VERDICT_UNSURE;
 }
 
 /* --- touching, crossing, overlapping, equal ------------------------------- */
@@ -223,15 +227,17 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     {
         unsigned found = a->kinds == OJ_PART_POINT ? locate_vertices(a, b, 0)
                                                    : locate_vertices(b, a, 0);
-        *needs = needs_of_points(a, b, found);
+        *needs = niceness_needed_by_points(a, b, found);
         return yes_if((found & SOME_INSIDE) == 0);
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
     /* a vertex inside a polygon has interior of its own feature next to it */
     *needs = NEEDS_BOTH;
-    if ((b->kinds == OJ_PART_POLYGON && has_vertex(a, b, SOME_INSIDE)) ||
-        (a->kinds == OJ_PART_POLYGON && has_vertex(b, a, SOME_INSIDE)))
+    if ((b->kinds == OJ_PART_POLYGON &&
+         has_vertex_at_places(a, b, SOME_INSIDE)) ||
+        (a->kinds == OJ_PART_POLYGON &&
+         has_vertex_at_places(b, a, SOME_INSIDE)))
         return VERDICT_NO;
     return VERDICT_UNSURE;
 }
@@ -271,8 +277,8 @@ static enum verdict are_equal(const struct oj_shape *a,
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
     /* every vertex of one is on the boundary of the other, or on the line */
-    return has_vertex(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
-                   has_vertex(b, a, SOME_OUTSIDE | SOME_INSIDE)
+    return has_vertex_at_places(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
+                   has_vertex_at_places(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
                : VERDICT_UNSURE;
 }
@@ -322,7 +328,7 @@ static enum verdict verdict_of(const struct oj_relation *relation,
     enum inside how;
     if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
         return yes_if(oj_shapes_meet(a, b, needs) == (op == OJ_OP_INTERSECTS));
-    if (!is_mixed && asks_inside(op, &how, &is_around))
+    if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
         enum verdict verdict =
             is_inside(is_around ? b : a, is_around ? a : b, how, needs);
@@ -420,8 +426,8 @@ struct predicate_batch
  * may take long, there is one. */
 #define PAIRS_PER_LOOK 256
 
-static oj_status look_up(const struct oj_options *options,
-                         struct predicate_worker *w, struct oj_error *err)
+static oj_status poll_cancel(const struct oj_options *options,
+                             struct predicate_worker *w, struct oj_error *err)
 {
     if (--w->n_to_look > 0)
         return OJ_OK;
@@ -430,7 +436,8 @@ static oj_status look_up(const struct oj_options *options,
 }
 
 /* Prepares the side if that was not done yet. */
-static oj_status want_side(struct predicate_index *index, struct oj_error *err)
+static oj_status build_side_if_needed(struct predicate_index *index,
+                                      struct oj_error *err)
 {
     if (!index->has_side)
         OJ_TRY(oj_side_build(&index->side, index->join_side,
@@ -539,7 +546,7 @@ static oj_status reserve_pair(const struct predicate_batch *b,
 
 /* Places of a point in a polygon, bits 1 << enum oj_location, in which the
  * polygon is a pair with the point; 0: that is not how the join is decided. */
-static unsigned places_of_points(enum oj_op op)
+static unsigned locations_making_pairs(enum oj_op op)
 {
     switch (op)
     {
@@ -558,10 +565,11 @@ static unsigned places_of_points(enum oj_op op)
 
 /* One point in the place at, and a polygon.  Of one that is not nice a ring may
  * be in the interior, too. */
-static oj_status take_point(const struct predicate_batch *b,
-                            struct predicate_worker *w,
-                            const struct oj_shape *shape, int64_t at,
-                            unsigned places, int *holds, struct oj_error *err)
+static oj_status decide_point_in_polygon(const struct predicate_batch *b,
+                                         struct predicate_worker *w,
+                                         const struct oj_shape *shape,
+                                         int64_t at, unsigned places,
+                                         int *holds, struct oj_error *err)
 {
     const struct oj_ordered_point *p = &b->index->side.points.point[at];
     enum oj_location location = oj_shape_locate(shape, p->x, p->y);
@@ -586,9 +594,9 @@ static oj_status put_pair(const struct predicate_batch *b,
 
 /* Disjoint: all features but those marked, which the row does not hold with;
  * then the marks go. */
-static oj_status take_others(const struct predicate_batch *b,
-                             struct predicate_worker *w, int64_t row,
-                             struct oj_error *err)
+static oj_status add_disjoint_pairs(const struct predicate_batch *b,
+                                    struct predicate_worker *w, int64_t row,
+                                    struct oj_error *err)
 {
     const struct oj_shape_side *side = &b->index->side;
     for (int64_t at = 0; at < side->n; at++)
@@ -606,15 +614,17 @@ static oj_status take_others(const struct predicate_batch *b,
 
 /* The pairs of the row among what was found, whose boxes pass; disjoint: those
  * that hold are marked, and only those found can be among these. */
-static oj_status take_found(const struct predicate_batch *b,
-                            struct predicate_worker *w, int64_t row,
-                            const struct oj_shape *shape, struct oj_error *err)
+static oj_status add_pairs_of_candidates(const struct predicate_batch *b,
+                                         struct predicate_worker *w,
+                                         int64_t row,
+                                         const struct oj_shape *shape,
+                                         struct oj_error *err)
 {
     const struct oj_shape_side *side = &b->index->side;
     int is_disjoint = b->index->relation.op == OJ_OP_DISJOINT;
     /* single points, of which there can be very many */
     unsigned places = side->shape == NULL && shape->kinds == OJ_PART_POLYGON
-                          ? places_of_points(b->index->relation.op)
+                          ? locations_making_pairs(b->index->relation.op)
                           : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
@@ -623,10 +633,11 @@ static oj_status take_found(const struct predicate_batch *b,
         int holds;
         if (!oj_pair_may_count(&b->filter, row, feature))
             continue;
-        OJ_TRY(look_up(&b->index->options, w, err));
+        OJ_TRY(poll_cancel(&b->index->options, w, err));
         w->n_asked++;
         if (places != 0)
-            OJ_TRY(take_point(b, w, shape, at, places, &holds, err));
+            OJ_TRY(
+                decide_point_in_polygon(b, w, shape, at, places, &holds, err));
         else
             OJ_TRY(decide_pair(b, w, shape, at, &holds, err));
         if (is_disjoint)
@@ -634,11 +645,11 @@ static oj_status take_found(const struct predicate_batch *b,
         else if (holds)
             OJ_TRY(put_pair(b, w, row, feature, err));
     }
-    return is_disjoint ? take_others(b, w, row, err) : OJ_OK;
+    return is_disjoint ? add_disjoint_pairs(b, w, row, err) : OJ_OK;
 }
 
-static oj_status find_all(const struct oj_shape_side *side,
-                          struct oj_found *found, struct oj_error *err)
+static oj_status list_all_features(const struct oj_shape_side *side,
+                                   struct oj_found *found, struct oj_error *err)
 {
     OJ_ROOM(found->at, 0, side->n, found->capacity, err);
     for (int64_t i = 0; i < side->n; i++)
@@ -682,19 +693,20 @@ static oj_status join_row(const struct predicate_batch *b,
     struct oj_shape shape = oj_shape_of(b->input, row);
     w->n_rows++;
     if (index->rule.takes_all)
-        OJ_TRY(find_all(&index->side, &w->found, err));
+        OJ_TRY(list_all_features(&index->side, &w->found, err));
     else
         OJ_TRY(oj_side_find(&index->side, (enum oj_box_test)index->rule.test,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
-    return take_found(b, w, row, &shape, err);
+    return add_pairs_of_candidates(b, w, row, &shape, err);
 }
 
 /* --- pairs that a screen has found ---------------------------------------- */
 
 /* 1 when a pair of which said is known has to be decided. */
-static int is_open(const struct predicate_index *index, uint8_t said)
+static int is_undecided_by_screen(const struct predicate_index *index,
+                                  uint8_t said)
 {
     enum oj_op op = index->relation.op;
     if (said == OJ_SAID_MEETS)
@@ -705,10 +717,11 @@ static int is_open(const struct predicate_index *index, uint8_t said)
 
 /* The screen's word on a pair without contact of edges is that of cpu_shapes.c
  * where polygons of several rings are nice. */
-static oj_status decide_if_valid(const struct predicate_batch *b,
-                                 struct predicate_worker *w,
-                                 const struct oj_shape *shape, int32_t feature,
-                                 int meets, int *holds, struct oj_error *err)
+static oj_status decide_without_contact(const struct predicate_batch *b,
+                                        struct predicate_worker *w,
+                                        const struct oj_shape *shape,
+                                        int32_t feature, int meets, int *holds,
+                                        struct oj_error *err)
 {
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
     int is_sure = 1;
@@ -728,7 +741,8 @@ static int asks_shapes(const struct predicate_index *index, uint8_t said)
 {
     enum oj_op op = index->relation.op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
-    return is_open(index, said) && said != OJ_SAID_APART_IF_VALID &&
+    return is_undecided_by_screen(index, said) &&
+           said != OJ_SAID_APART_IF_VALID &&
            (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
 }
 
@@ -763,7 +777,7 @@ static int64_t last_row(const struct screened_batch *b, int64_t task)
 }
 
 /* Pairs that may not count are none; are there others that are open? */
-static void look_through(int64_t first, int64_t end, void *user)
+static void filter_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
     const struct predicate_index *index = b->rows->index;
@@ -776,7 +790,7 @@ static void look_through(int64_t first, int64_t end, void *user)
         {
             if (!oj_pair_may_count(filter, row, pairs->feature[i]))
                 pairs->said[i] = OJ_SAID_APART;
-            open |= is_open(index, pairs->said[i]);
+            open |= is_undecided_by_screen(index, pairs->said[i]);
             shapes |= asks_shapes(index, pairs->said[i]);
         }
     }
@@ -799,7 +813,7 @@ static oj_status decide_row(int64_t row, int thread, void *user,
     uint8_t *said = b->pairs->said;
     int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
     struct oj_shape shape;
-    while (i < end && !is_open(index, said[i]))
+    while (i < end && !is_undecided_by_screen(index, said[i]))
         i++;
     if (i == end)
         return OJ_OK;
@@ -813,17 +827,17 @@ static oj_status decide_row(int64_t row, int thread, void *user,
     for (; i < end; i++)
     {
         int holds;
-        if (!is_open(index, said[i]))
+        if (!is_undecided_by_screen(index, said[i]))
             continue;
-        OJ_TRY(look_up(&index->options, w, err));
+        OJ_TRY(poll_cancel(&index->options, w, err));
         w->n_asked++;
         if (asks_shapes(index, said[i]))
             OJ_TRY(decide_pair(b->rows, w, &shape, index->place_of[feature[i]],
                                &holds, err));
         else
-            OJ_TRY(decide_if_valid(b->rows, w, &shape, feature[i],
-                                   said[i] == OJ_SAID_MEETS_IF_VALID, &holds,
-                                   err));
+            OJ_TRY(decide_without_contact(b->rows, w, &shape, feature[i],
+                                          said[i] == OJ_SAID_MEETS_IF_VALID,
+                                          &holds, err));
         said[i] = holds != (index->relation.op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
@@ -831,10 +845,10 @@ static oj_status decide_row(int64_t row, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status find_places(struct predicate_index *index,
-                             struct oj_error *err)
+static oj_status map_features_to_places(struct predicate_index *index,
+                                        struct oj_error *err)
 {
-    OJ_TRY(want_side(index, err));
+    OJ_TRY(build_side_if_needed(index, err));
     if (index->place_of != NULL)
         return OJ_OK;
     OJ_NEW(index->place_of, index->join_side->n_features, err);
@@ -929,8 +943,8 @@ static oj_status fill_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status put_in_order(struct screened_batch *b, int64_t n_tasks,
-                              struct oj_error *err)
+static oj_status count_and_fill_pairs(struct screened_batch *b, int64_t n_tasks,
+                                      struct oj_error *err)
 {
     const struct predicate_index *index = b->rows->index;
     int n_threads = index->options.n_threads;
@@ -963,13 +977,14 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
     OJ_NEW(b->count, n_tasks, err);
     OJ_NEW(b->n_matched, n_tasks, err);
     OJ_NEW_ZEROED(b->order, n_threads, err);
-    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK, look_through, b);
+    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK,
+                       filter_screened_rows, b);
     if (atomic_load(&b->asks_shapes))
-        OJ_TRY(find_places(index, err));
+        OJ_TRY(map_features_to_places(index, err));
     if (atomic_load(&b->has_open))
         OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK, decide_row, b,
                                err));
-    return put_in_order(b, n_tasks, err);
+    return count_and_fill_pairs(b, n_tasks, err);
 }
 
 /* The pairs of a batch from the candidates in index->screened. */
@@ -990,8 +1005,8 @@ static oj_status screened_to_matches(const struct predicate_batch *rows,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status take_row(int64_t i, int thread, void *user,
-                          struct oj_error *err)
+static oj_status join_ordered_row(int64_t i, int thread, void *user,
+                                  struct oj_error *err)
 {
     struct predicate_batch *b = user;
     struct predicate_index *index = b->index;
@@ -1003,7 +1018,7 @@ static oj_status take_row(int64_t i, int thread, void *user,
 
 /* A feature's first vertex is near enough to order by, and all that is read of
  * it. */
-static void set_places(int64_t first, int64_t end, void *user)
+static void copy_first_vertices(int64_t first, int64_t end, void *user)
 {
     struct predicate_batch *b = user;
     const struct oj_flat *flat = b->input;
@@ -1028,7 +1043,7 @@ static oj_status sort_rows(struct predicate_batch *b, int n_threads,
     {
         OJ_NEW(b->x, n, err);
         OJ_NEW(b->y, n, err);
-        oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, set_places, b);
+        oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, copy_first_vertices, b);
         x = b->x;
         y = b->y;
     }
@@ -1064,7 +1079,7 @@ static oj_status join_rows(struct predicate_batch *b, int n_threads,
                            struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
-                           take_row, b, err));
+                           join_ordered_row, b, err));
     return oj_answers_to_matches(b->index->answers, n_threads,
                                  b->input->n_features, &b->index->relation,
                                  b->index->tie_rank, out, err);
@@ -1106,7 +1121,7 @@ static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
     start = oj_clock_seconds();
     if (!is_screened)
     {
-        OJ_TRY(want_side(index, err));
+        OJ_TRY(build_side_if_needed(index, err));
         OJ_TRY(sort_rows(b, n_threads, err));
     }
     sorted = oj_clock_seconds();
@@ -1179,7 +1194,7 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
     index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
     OJ_NEW_ZEROED(index->niceness, index->join_side->n_features, err);
     if (index->options.screen == NULL)
-        OJ_TRY(want_side(index, err));
+        OJ_TRY(build_side_if_needed(index, err));
     stats->index_bytes += oj_side_bytes(&index->side);
     stats->index_s += oj_clock_seconds() - start;
     return OJ_OK;

@@ -14,7 +14,7 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_boxes.h"
-#include "../base/oj_point_quadrants.h"
+#include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_quadrant.h"
 #include "../pairs/oj_pairs.h"
@@ -52,7 +52,7 @@ struct quadrant_grid
 
 /* Twice the longer side of a typical box that is expanded by reach: such a box
  * touches a few cells. */
-static double typical_size(const struct oj_boxes *boxes, double reach)
+static double typical_cell_size(const struct oj_boxes *boxes, double reach)
 {
     double sides[N_SAMPLES];
     int64_t n = 0, step = boxes->n / N_SAMPLES + 1;
@@ -71,13 +71,13 @@ static double typical_size(const struct oj_boxes *boxes, double reach)
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * doubling it ends at the latest when one cell holds all. Returns the number
  * of entries, 0 when no such grid can be laid over these coordinates. */
-static int64_t choose_size(struct quadrant_grid *grid, double reach)
+static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
     const struct oj_box *all = &boxes->all;
     double extent = fmax(all->x1 - all->x0, all->y1 - all->y0);
     double limit = 6.0 * (double)boxes->n_boxes + 1024.0;
-    double size = fmax(typical_size(boxes, reach),
+    double size = fmax(typical_cell_size(boxes, reach),
                        extent / (double)OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         return 0;
@@ -155,7 +155,7 @@ static oj_status make_grid(struct quadrant_grid *grid, double reach,
     struct oj_keyed *entry;
     oj_status status;
     if (grid->boxes->n_boxes > 0 && reach < INFINITY)
-        grid->n_entries = choose_size(grid, reach);
+        grid->n_entries = choose_cell_size(grid, reach);
     if (grid->n_entries == 0)
         return OJ_OK;
     OJ_NEW(entry, 2 * grid->n_entries, err);
@@ -264,8 +264,9 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&index->boxes);
 }
 
-static oj_status build_grid(struct quadrant_index *index,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status build_boxes_and_grid(struct quadrant_index *index,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     struct quadrant_grid *grid = &index->grid;
@@ -301,7 +302,7 @@ static oj_status build_index(struct oj_index *wrapped,
                        "the plane, by the least distance and without a bound "
                        "from below");
     index->args = *args;
-    return build_grid(index, stats, err);
+    return build_boxes_and_grid(index, stats, err);
 }
 
 /* --- a quadrant ----------------------------------------------------------- */
@@ -344,10 +345,10 @@ static oj_status list_features(const struct quadrant_index *index,
 
 /* A distance within which every point of window has k of the features listed;
  * INFINITY: they are fewer. */
-static oj_status bound_of(struct quadrant_worker *worker,
-                          const struct oj_boxes *boxes,
-                          const struct oj_box *window, double *bound,
-                          struct oj_error *err)
+static oj_status bound_kth_distance(struct quadrant_worker *worker,
+                                    const struct oj_boxes *boxes,
+                                    const struct oj_box *window, double *bound,
+                                    struct oj_error *err)
 {
     struct oj_ranking *nearest = &worker->nearest;
     oj_ranking_start(nearest);
@@ -396,7 +397,7 @@ static oj_status list_near_features(const struct quadrant_index *index,
         if (worker->is_wide)
             return OJ_OK;
         OJ_TRY(list_features(index, worker, box, err));
-        OJ_TRY(bound_of(worker, boxes, &window, &bound, err));
+        OJ_TRY(bound_kth_distance(worker, boxes, &window, &bound, err));
         if (bound <= worker->reach || worker->n_features == boxes->n_boxes ||
             worker->reach >= most)
             break;

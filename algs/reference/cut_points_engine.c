@@ -76,7 +76,8 @@ static int compare_least(const void *a, const void *b)
 }
 
 /* The features that may count, by their boxes; returns how many. */
-static int64_t list_features(const struct cut_points_batch *b, int64_t row)
+static int64_t bound_features_by_box(const struct cut_points_batch *b,
+                                     int64_t row)
 {
     const struct oj_boxes *boxes = &b->index->boxes;
     struct oj_box around = oj_box_of_feature(b->input, row);
@@ -110,7 +111,7 @@ static oj_status join_row(struct cut_points_batch *b, int64_t row,
                           struct oj_error *err)
 {
     const struct oj_flat *side = b->index->args.join_side;
-    int64_t n = list_features(b, row);
+    int64_t n = bound_features_by_box(b, row);
     qsort(b->bounded, (size_t)n, sizeof *b->bounded, compare_least);
     n = cut(b->bounded, n, b->index->args.relation.k);
     oj_ranking_start(&b->ranking);

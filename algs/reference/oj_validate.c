@@ -30,20 +30,20 @@ static int same_measure(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-static int knows_layers(const struct oj_validation *v)
+static int are_layers_known(const struct oj_validation *v)
 {
     return v->join_side != NULL && v->input != NULL && v->relation != NULL;
 }
 
 static int is_on_sphere(const struct oj_validation *v)
 {
-    return knows_layers(v) && v->relation->metric == OJ_METRIC_SPHERE;
+    return are_layers_known(v) && v->relation->metric == OJ_METRIC_SPHERE;
 }
 
 /* On the sphere the two come by different ways, whose roundings are those of
  * unit vectors: the nearer two points are to being opposite, the less a chord
  * says about the way between them. */
-static int is_near_on_sphere(double a, double b)
+static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
     double least = sqrt(OJ_VALIDATION_CHORD);
@@ -52,13 +52,14 @@ static int is_near_on_sphere(double a, double b)
 }
 
 /* Whether a and b, distances, are the same but for rounding. */
-static int is_near(const struct oj_validation *v, double a, double b)
+static int equals_within_rounding(const struct oj_validation *v, double a,
+                                  double b)
 {
     int64_t bits_a, bits_b;
     if (!(a >= 0.0) || !(b >= 0.0))
         return 0;
     if (is_on_sphere(v))
-        return is_near_on_sphere(a, b);
+        return equals_on_sphere(a, b);
     memcpy(&bits_a, &a, sizeof bits_a);
     memcpy(&bits_b, &b, sizeof bits_b);
     return llabs(bits_a - bits_b) <= OJ_VALIDATION_ULPS;
@@ -70,10 +71,11 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Whether the distance of the pair may be off by rounding. */
-static int is_loose(const struct oj_validation *v, int64_t feature)
+static int may_be_off_by_rounding(const struct oj_validation *v,
+                                  int64_t feature)
 {
     return is_on_sphere(v) ||
-           (knows_layers(v) && !oj_relation_compares_shapes(v->relation) &&
+           (are_layers_known(v) && !oj_relation_compares_shapes(v->relation) &&
             !has_points_only(v->input, v->reference.row) &&
             !has_points_only(v->join_side, feature));
 }
@@ -118,7 +120,8 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
 }
 
 /* The pairs that both could decide, in the order of the answer. */
-static void copy_row(const struct oj_validation *v, struct oj_validated_row *of)
+static void copy_decided_pairs(const struct oj_validation *v,
+                               struct oj_validated_row *of)
 {
     of->n = 0;
     for (int64_t i = oj_matches_first(of->matches, of->row);
@@ -140,8 +143,9 @@ static oj_status compare_order(struct oj_validation *v, struct oj_error *err)
         const struct oj_row_pair *a = &v->ours.pair[i];
         const struct oj_row_pair *b = &v->reference.pair[i];
         if (a->join_row == b->join_row ||
-            (is_near(v, a->measure, b->measure) &&
-             (is_loose(v, a->join_row) || is_loose(v, b->join_row))))
+            (equals_within_rounding(v, a->measure, b->measure) &&
+             (may_be_off_by_rounding(v, a->join_row) ||
+              may_be_off_by_rounding(v, b->join_row))))
             continue;
         return add_difference(v, OJ_DIFFERENCE_ORDER, a, b, err);
     }
@@ -162,15 +166,16 @@ static int is_at_bound(const struct oj_validation *v,
                        const struct oj_row_pair *pair,
                        const struct oj_validated_row *other)
 {
-    if (!is_loose(v, pair->join_row))
+    if (!may_be_off_by_rounding(v, pair->join_row))
         return 0;
-    if (is_near(v, pair->measure, v->relation->min_distance) ||
-        is_near(v, pair->measure,
-                oj_pair_max_distance(v->relation, v->input, v->reference.row,
-                                     v->join_side, pair->join_row)))
+    if (equals_within_rounding(v, pair->measure, v->relation->min_distance) ||
+        equals_within_rounding(
+            v, pair->measure,
+            oj_pair_max_distance(v->relation, v->input, v->reference.row,
+                                 v->join_side, pair->join_row)))
         return 1;
     return oj_relation_sorts_by_measure(v->relation) &&
-           is_near(v, pair->measure, farthest_of(other));
+           equals_within_rounding(v, pair->measure, farthest_of(other));
 }
 
 /* --- the exact word ------------------------------------------------------- */
@@ -184,7 +189,7 @@ static int has_distance(const struct oj_validation *v)
  * needs both, and does not know distances of shapes. */
 static int can_decide_exactly(const struct oj_validation *v)
 {
-    return knows_layers(v) && !is_on_sphere(v) &&
+    return are_layers_known(v) && !is_on_sphere(v) &&
            oj_relation_is_of_shapes(v->relation) &&
            !oj_relation_compares_shapes(v->relation);
 }
@@ -222,9 +227,9 @@ static oj_status is_within_bounds(const struct oj_validation *v,
 }
 
 /* Whether the distance that ours has is the exact one but for its rounding. */
-static oj_status is_our_distance(const struct oj_validation *v,
-                                 const struct oj_row_pair *ours, int *is,
-                                 struct oj_error *err)
+static oj_status is_correctly_rounded(const struct oj_validation *v,
+                                      const struct oj_row_pair *ours, int *is,
+                                      struct oj_error *err)
 {
     double d = ours->measure;
     double slack = (double)OJ_VALIDATION_ULPS * DBL_EPSILON * d;
@@ -239,8 +244,8 @@ static oj_status is_our_distance(const struct oj_validation *v,
 }
 
 /* Whether a pair of ours may be among the k nearest of our row. */
-static int is_in_rank(const struct oj_validation *v,
-                      const struct oj_row_pair *ours)
+static int is_among_k_nearest(const struct oj_validation *v,
+                              const struct oj_row_pair *ours)
 {
     int64_t n_nearer = 0;
     if (!oj_relation_sorts_by_measure(v->relation))
@@ -279,13 +284,14 @@ static oj_status is_later_tie(const struct oj_validation *v,
     OJ_TRY(compare_exactly(v, feature, farthest, &order, err));
     *is = order == 0;
     if (order < 0 && reference->measure == farthest)
-        OJ_TRY(is_our_distance(v, reference, is, err));
+        OJ_TRY(is_correctly_rounded(v, reference, is, err));
     return OJ_OK;
 }
 
 /* Whether exclusions, classes and own distances let the pair count. */
-static oj_status may_count(const struct oj_validation *v, int64_t feature,
-                           int *may, struct oj_error *err)
+static oj_status passes_pair_filter(const struct oj_validation *v,
+                                    int64_t feature, int *may,
+                                    struct oj_error *err)
 {
     struct oj_pair_filter filter;
     OJ_TRY(
@@ -296,10 +302,10 @@ static oj_status may_count(const struct oj_validation *v, int64_t feature,
 
 /* Whether exact arithmetic confirms that we have a pair (or lack it: ours NULL)
  * which the reference lacks (or has). */
-static oj_status prove_single(const struct oj_validation *v,
-                              const struct oj_row_pair *ours,
-                              const struct oj_row_pair *reference,
-                              int *is_proved, struct oj_error *err)
+static oj_status prove_one_sided_pair(const struct oj_validation *v,
+                                      const struct oj_row_pair *ours,
+                                      const struct oj_row_pair *reference,
+                                      int *is_proved, struct oj_error *err)
 {
     int64_t feature = (ours != NULL ? ours : reference)->join_row;
     double farthest = farthest_of(&v->ours);
@@ -308,8 +314,8 @@ static oj_status prove_single(const struct oj_validation *v,
     if (!can_decide_exactly(v))
         return OJ_OK;
     if (ours != NULL)
-        OJ_TRY(may_count(v, feature, &may, err));
-    if (!may || (ours != NULL && !is_in_rank(v, ours)))
+        OJ_TRY(passes_pair_filter(v, feature, &may, err));
+    if (!may || (ours != NULL && !is_among_k_nearest(v, ours)))
         return OJ_OK;
     if (!has_distance(v))
     {
@@ -322,7 +328,7 @@ static oj_status prove_single(const struct oj_validation *v,
     if (ours != NULL)
     {
         if (holds)
-            OJ_TRY(is_our_distance(v, ours, is_proved, err));
+            OJ_TRY(is_correctly_rounded(v, ours, is_proved, err));
         return OJ_OK;
     }
     *is_proved = !holds;
@@ -353,15 +359,15 @@ static oj_status prove_measure(const struct oj_validation *v,
 }
 
 /* A pair that only one side has. */
-static oj_status compare_single(struct oj_validation *v,
-                                const struct oj_row_pair *ours,
-                                const struct oj_row_pair *reference,
-                                struct oj_error *err)
+static oj_status compare_one_sided_pair(struct oj_validation *v,
+                                        const struct oj_row_pair *ours,
+                                        const struct oj_row_pair *reference,
+                                        struct oj_error *err)
 {
     const struct oj_row_pair *pair = ours != NULL ? ours : reference;
     const struct oj_validated_row *other =
         ours != NULL ? &v->reference : &v->ours;
-    OJ_TRY(prove_single(v, ours, reference, &v->is_proved, err));
+    OJ_TRY(prove_one_sided_pair(v, ours, reference, &v->is_proved, err));
     if (!v->is_proved && is_at_bound(v, pair, other))
     {
         v->n_within_ulps++;
@@ -380,8 +386,8 @@ static oj_status compare_measures(struct oj_validation *v,
 {
     if (same_measure(ours->measure, reference->measure))
         return OJ_OK;
-    if (is_loose(v, ours->join_row) &&
-        is_near(v, ours->measure, reference->measure))
+    if (may_be_off_by_rounding(v, ours->join_row) &&
+        equals_within_rounding(v, ours->measure, reference->measure))
     {
         v->n_within_ulps++;
         return OJ_OK;
@@ -401,9 +407,9 @@ static oj_status compare_sets(struct oj_validation *v, struct oj_error *err)
         v->n_pairs++;
         if (reference == last ||
             (ours < end && ours->join_row < reference->join_row))
-            OJ_TRY(compare_single(v, ours++, NULL, err));
+            OJ_TRY(compare_one_sided_pair(v, ours++, NULL, err));
         else if (ours == end || reference->join_row < ours->join_row)
-            OJ_TRY(compare_single(v, NULL, reference++, err));
+            OJ_TRY(compare_one_sided_pair(v, NULL, reference++, err));
         else
             OJ_TRY(compare_measures(v, ours++, reference++, err));
     }
@@ -434,8 +440,8 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
             err);
     v->ours.pair = v->scratch;
     v->reference.pair = n_ours > 0 ? v->scratch + n_ours : v->scratch;
-    copy_row(v, &v->ours);
-    copy_row(v, &v->reference);
+    copy_decided_pairs(v, &v->ours);
+    copy_decided_pairs(v, &v->reference);
     sort_row(&v->ours);
     sort_row(&v->reference);
     v->is_row_proved = 0;
@@ -444,8 +450,8 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     if (v->n_differences == before && !v->is_row_proved &&
         v->ours.n == v->reference.n && v->ours.n > 1 && is_ordered(v))
     {
-        copy_row(v, &v->ours);
-        copy_row(v, &v->reference);
+        copy_decided_pairs(v, &v->ours);
+        copy_decided_pairs(v, &v->reference);
         OJ_TRY(compare_order(v, err));
     }
     v->n_rows++;
@@ -454,7 +460,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
 }
 
 /* Goes to a row of one answer, and to what that could not decide of it. */
-static void set_row(struct oj_validated_row *of, int64_t row)
+static void seek_validated_row(struct oj_validated_row *of, int64_t row)
 {
     static const int32_t whole_row = -1;
     const struct oj_matches *matches = of->matches;
@@ -473,7 +479,7 @@ static void set_row(struct oj_validated_row *of, int64_t row)
 
 /* Counts what ours leaves out of the row at hand. Returns 1 when that is all,
  * or when the reference leaves all of it out. */
-static int leave_out(struct oj_validation *v)
+static int count_undecided(struct oj_validation *v)
 {
     const struct oj_validated_row *ours = &v->ours, *reference = &v->reference;
     if ((ours->n_left_out > 0 && ours->left_out[0] < 0) ||
@@ -488,7 +494,8 @@ static int leave_out(struct oj_validation *v)
 
 /* Of pairs that the reference could not decide, and we could, the exact word is
  * there instead. */
-static oj_status check_left_out(struct oj_validation *v, struct oj_error *err)
+static oj_status check_undecided_pairs(struct oj_validation *v,
+                                       struct oj_error *err)
 {
     const struct oj_matches *ours = v->ours.matches;
     v->ours.n = v->reference.n = 0;
@@ -507,7 +514,7 @@ static oj_status check_left_out(struct oj_validation *v, struct oj_error *err)
             pair.measure = ours->measure[p];
             had = &pair;
         }
-        OJ_TRY(prove_single(v, had, &pair, &is_proved, err));
+        OJ_TRY(prove_one_sided_pair(v, had, &pair, &is_proved, err));
         v->n_undecided_proved += is_proved;
         if (is_proved)
             continue;
@@ -532,11 +539,11 @@ oj_status oj_validation_compare_part(struct oj_validation *v,
     v->reference = (struct oj_validated_row){.matches = reference};
     for (int64_t row = 0; row < reference->n_rows; row++)
     {
-        set_row(&v->ours, first + row);
-        set_row(&v->reference, row);
-        if (leave_out(v))
+        seek_validated_row(&v->ours, first + row);
+        seek_validated_row(&v->reference, row);
+        if (count_undecided(v))
             continue;
-        OJ_TRY(check_left_out(v, err));
+        OJ_TRY(check_undecided_pairs(v, err));
         OJ_TRY(compare_row(v, err));
     }
     v->n_rows_seen += reference->n_rows;

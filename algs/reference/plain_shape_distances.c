@@ -4,17 +4,19 @@
 
 #include <math.h>
 
-static double to_vertex2(double px, double py, double x, double y)
+static double squared_distance_to_vertex(double px, double py, double x,
+                                         double y)
 {
     return (px - x) * (px - x) + (py - y) * (py - y);
 }
 
 /* In GEOS's order of operations, branch by branch. */
-static double to_segment2(double px, double py, double ax, double ay, double bx,
-                          double by)
+static double squared_distance_to_segment(double px, double py, double ax,
+                                          double ay, double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, length2 = dx * dx + dy * dy;
-    double to_a = to_vertex2(px, py, ax, ay), to_b = to_vertex2(px, py, bx, by);
+    double to_a = squared_distance_to_vertex(px, py, ax, ay),
+           to_b = squared_distance_to_vertex(px, py, bx, by);
     double along = NAN;
     if (px == ax && py == ay)
         along = 0.0;
@@ -23,40 +25,46 @@ static double to_segment2(double px, double py, double ax, double ay, double bx,
     else if (length2 > 0.0)
         along = ((px - ax) * dx + (py - ay) * dy) / length2;
     if (along > 0.0 && along < 1.0)
-        return to_vertex2(px, py, ax + along * dx, ay + along * dy);
+        return squared_distance_to_vertex(px, py, ax + along * dx,
+                                          ay + along * dy);
     return sqrt(to_a) < sqrt(to_b) ? to_a : to_b;
 }
 
 /* GEOS turns every second segment around. */
-static double to_run2(double px, double py, const double *x, const double *y,
-                      int64_t n, int of_segments)
+static double squared_distance_to_chain(double px, double py, const double *x,
+                                        const double *y, int64_t n,
+                                        int of_segments)
 {
-    double least = to_vertex2(px, py, x[0], y[0]);
+    double least = squared_distance_to_vertex(px, py, x[0], y[0]);
     if (of_segments && n > 1)
         least = INFINITY;
     for (int64_t i = 1; i < n; i++)
     {
         int64_t from = i % 2 == 1 ? i - 1 : i, to = i % 2 == 1 ? i : i - 1;
         double d2 = of_segments
-                        ? to_segment2(px, py, x[from], y[from], x[to], y[to])
-                        : to_vertex2(px, py, x[i], y[i]);
+                        ? squared_distance_to_segment(px, py, x[from], y[from],
+                                                      x[to], y[to])
+                        : squared_distance_to_vertex(px, py, x[i], y[i]);
         least = d2 < least ? d2 : least;
     }
     return least;
 }
 
-static double to_feature2(double px, double py, const struct oj_flat *flat,
-                          int64_t feature, int of_segments)
+static double squared_distance_to_feature(double px, double py,
+                                          const struct oj_flat *flat,
+                                          int64_t feature, int of_segments)
 {
     double least = INFINITY;
     if (oj_flat_is_points(flat))
-        return to_vertex2(px, py, flat->x[feature], flat->y[feature]);
+        return squared_distance_to_vertex(px, py, flat->x[feature],
+                                          flat->y[feature]);
     for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
          ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
     {
         int64_t v = flat->vertex_offset[ring];
         int64_t n = flat->vertex_offset[ring + 1] - v;
-        double d2 = to_run2(px, py, flat->x + v, flat->y + v, n, of_segments);
+        double d2 = squared_distance_to_chain(px, py, flat->x + v, flat->y + v,
+                                              n, of_segments);
         least = d2 < least ? d2 : least;
     }
     return least;
@@ -71,7 +79,8 @@ double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
     oj_flat_vertices(a, feature_a, &first, &end);
     for (int64_t v = first; v < end; v++)
     {
-        double d2 = to_feature2(a->x[v], a->y[v], b, feature_b, of_segments);
+        double d2 = squared_distance_to_feature(a->x[v], a->y[v], b, feature_b,
+                                                of_segments);
         most = d2 > most ? d2 : most;
     }
     return sqrt(most);
@@ -95,10 +104,10 @@ oj_status oj_plain_shapes_frechet(const struct oj_flat *a, int64_t feature_a,
         for (int64_t j = 0; j < n; j++)
         {
             int64_t w = first_b + j;
-            double d =
-                sphere_a != NULL
-                    ? oj_plain_sphere_vertices(sphere_a, v, sphere_b, w)
-                    : sqrt(to_vertex2(a->x[v], a->y[v], b->x[w], b->y[w]));
+            double d = sphere_a != NULL
+                           ? oj_plain_sphere_vertices(sphere_a, v, sphere_b, w)
+                           : sqrt(squared_distance_to_vertex(a->x[v], a->y[v],
+                                                             b->x[w], b->y[w]));
             double least = v == first && j == 0 ? 0.0 : INFINITY;
             if (v > first)
                 least = above[j];

@@ -93,8 +93,8 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
 /* --- rings ---------------------------------------------------------------- */
 
 /* The mean direction of vertices [first, end); north where there is none. */
-static struct wide3 middle_of(const struct wide3 *at, int64_t first,
-                              int64_t end)
+static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
+                                   int64_t end)
 {
     struct wide3 sum = {0, 0, 0};
     for (int64_t v = first; v < end; v++)
@@ -162,7 +162,7 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct wide3 middle = middle_of(side->at, first, last), opposite, by;
+    struct wide3 middle = mean_direction(side->at, first, last), opposite, by;
     long double farthest = 0;
     for (int64_t v = first; v < last; v++)
         farthest = fmaxl(farthest, plain_chord(side->at[v], middle));
@@ -197,8 +197,9 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 
 /* Metres from p to the nearest point of feature; 0 in a polygon part when
  * to_interior. */
-static double plain_metres(const struct oj_plain_sphere *side, int64_t feature,
-                           int to_interior, struct wide3 p)
+static double metres_to_feature(const struct oj_plain_sphere *side,
+                                int64_t feature, int to_interior,
+                                struct wide3 p)
 {
     const struct oj_flat *flat = side->flat;
     struct wide3 best = scale_wide3(p, -1);
@@ -237,7 +238,7 @@ static long double ball_around(const struct oj_plain_sphere *side,
     long double radius = 0, longest = 0;
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
-    *centre = middle_of(side->at, first, end);
+    *centre = mean_direction(side->at, first, end);
     for (int64_t v = first; v < end; v++)
     {
         if (!(fabs(flat->y[v]) <= 90.0))
@@ -298,8 +299,8 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
     int64_t first, end;
     oj_flat_vertices(points->flat, row, &first, &end);
     for (int64_t v = first; v < end; v++)
-        least = fmin(least,
-                     plain_metres(side, feature, to_interior, points->at[v]));
+        least = fmin(least, metres_to_feature(side, feature, to_interior,
+                                              points->at[v]));
     return least;
 }
 
@@ -322,7 +323,7 @@ double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
     {
         double least = INFINITY;
         if (of_segments)
-            least = plain_metres(b, feature_b, 0, a->at[v]);
+            least = metres_to_feature(b, feature_b, 0, a->at[v]);
         for (int64_t w = first_b; w < end_b && !of_segments; w++)
             least = fmin(least, oj_plain_sphere_vertices(a, v, b, w));
         most = fmax(most, least);

@@ -33,7 +33,7 @@
  */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "../base/oj_point_quadrants.h"
+#include "../base/oj_point_quadtree.h"
 #include "../geos/geos_handle.h"
 #include "../geos/geos_pairs.h"
 #include "../pairs/oj_pairs.h"
@@ -121,7 +121,7 @@ static GEOSGeometry *make_diagonal(GEOSContextHandle_t geos,
     return GEOSGeom_createLineString_r(geos, ends);
 }
 
-static void take_item(void *item, void *user)
+static void add_queried_item(void *item, void *user)
 {
     struct geos_tree *tree = user;
     const struct oj_box *box = item;
@@ -140,8 +140,8 @@ static oj_status query_geos_tree(void *opened, const struct oj_box *window,
     tree->found = found;
     tree->found_err = err;
     tree->found_status = OJ_OK;
-    GEOSSTRtree_query_r(tree->handle.geos, tree->strtree, diagonal, take_item,
-                        tree);
+    GEOSSTRtree_query_r(tree->handle.geos, tree->strtree, diagonal,
+                        add_queried_item, tree);
     GEOSGeom_destroy_r(tree->handle.geos, diagonal);
     return tree->found_status;
 }
@@ -249,8 +249,9 @@ static oj_status fail_spatialindex(struct oj_error *err)
 }
 
 /* 0: a box was handed over; -1: no more. */
-static int read_next(int64_t *id, double **low, double **high,
-                     uint32_t *dimension, const uint8_t **data, size_t *length)
+static int next_box_of_stream(int64_t *id, double **low, double **high,
+                              uint32_t *dimension, const uint8_t **data,
+                              size_t *length)
 {
     struct stream *stream = loading;
     const struct oj_box *box;
@@ -288,7 +289,7 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
         IndexProperty_SetIndexStorage(properties, RT_Memory) == RT_None)
     {
         loading = &stream;
-        tree = Index_CreateWithStream(properties, read_next);
+        tree = Index_CreateWithStream(properties, next_box_of_stream);
         loading = NULL;
     }
     IndexProperty_Destroy(properties);
@@ -411,7 +412,7 @@ static oj_status find_in_window(struct box_batch *run,
 }
 
 /* No pair of row counts beyond this; < 0: none counts at all. */
-static double most_of_row(const struct box_batch *run, int64_t row)
+static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
     if (!index->has_distance)
@@ -442,8 +443,8 @@ static int envelopes_meet(const struct box_batch *run, int64_t row,
 #define MOST_FRECHET_CELLS 4000000.0
 #define MOST_FRECHET_STEPS 10000
 
-static int is_large_for_geos(const struct oj_flat *a, int64_t feature_a,
-                             const struct oj_flat *b, int64_t feature_b)
+static int is_frechet_too_large(const struct oj_flat *a, int64_t feature_a,
+                                const struct oj_flat *b, int64_t feature_b)
 {
     int64_t first_a, end_a, first_b, end_b;
     oj_flat_vertices(a, feature_a, &first_a, &end_a);
@@ -491,8 +492,9 @@ static enum oj_geos_verdict measure_on_sphere(struct box_batch *run,
     return OJ_GEOS_YES;
 }
 
-static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
-                                           int64_t feature, double *distance)
+static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
+                                                   int64_t row, int64_t feature,
+                                                   double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_flat *input = run->input, *side = index->args.join_side;
@@ -505,7 +507,7 @@ static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
             *distance = oj_plain_shapes_directed(side, feature, input, row, 1);
             return OJ_GEOS_YES;
         case OJ_DISTANCE_FRECHET:
-            if (is_large_for_geos(input, row, side, feature))
+            if (is_frechet_too_large(input, row, side, feature))
                 return plain_frechet(run, row, feature, distance);
             break;
         default:
@@ -515,8 +517,9 @@ static enum oj_geos_verdict measure_shapes(struct box_batch *run, int64_t row,
 }
 
 /* YES where the pair counts; *distance where the join has one. */
-static enum oj_geos_verdict ask_geos(struct box_batch *run, int64_t row,
-                                     int64_t feature, double *distance)
+static enum oj_geos_verdict decide_pair_by_geos(struct box_batch *run,
+                                                int64_t row, int64_t feature,
+                                                double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_relation *relation = &index->args.relation;
@@ -531,7 +534,7 @@ static enum oj_geos_verdict ask_geos(struct box_batch *run, int64_t row,
     if (index->visit == VISIT_SPHERE)
         verdict = measure_on_sphere(run, row, feature, distance);
     else if (oj_relation_compares_shapes(relation))
-        verdict = measure_shapes(run, row, feature, distance);
+        verdict = measure_shape_distance(run, row, feature, distance);
     else
         verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
@@ -545,8 +548,8 @@ static enum oj_geos_verdict ask_geos(struct box_batch *run, int64_t row,
                : OJ_GEOS_NO;
 }
 
-static oj_status take_undecided(struct box_batch *run, int64_t row,
-                                int32_t feature, double at_least)
+static oj_status record_undecided(struct box_batch *run, int64_t row,
+                                  int32_t feature, double at_least)
 {
     int32_t rank = oj_tie_rank(run->index->args.tie_rank, feature);
     char *text = run->stats->undecided_text;
@@ -568,7 +571,7 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
                                   int32_t feature, double at_least)
 {
     double distance;
-    switch (ask_geos(run, row, feature, &distance))
+    switch (decide_pair_by_geos(run, row, feature, &distance))
     {
         case OJ_GEOS_NO:
             return OJ_OK;
@@ -580,7 +583,7 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
             oj_answers_put(&run->answers, (int32_t)row, feature, distance);
             return OJ_OK;
         case OJ_GEOS_CANNOT_SAY:
-            return take_undecided(run, row, feature, at_least);
+            return record_undecided(run, row, feature, at_least);
         default:
             return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
     }
@@ -595,7 +598,7 @@ static oj_status decide_found(struct box_batch *run, int64_t row,
     struct oj_box around = oj_box_around(&run->box[row], 0.0);
     int is_plain = !index->is_nearest || index->visit == VISIT_SPHERE ||
                    (run->of_points && !index->is_wide);
-    run->ranking.max_distance = most_of_row(run, row);
+    run->ranking.max_distance = distance_bound_of_row(run, row);
     oj_ranking_start(&run->ranking);
     run->refused.at_least = INFINITY;
     for (int64_t i = 0; i < run->found.n; i++)
@@ -618,7 +621,7 @@ static oj_status decide_found(struct box_batch *run, int64_t row,
 }
 
 /* Whether what was refused might be in the answer that was ranked. */
-static int refused_matters(const struct box_batch *run)
+static int could_refused_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
     const struct oj_ranking *ranking = &run->ranking;
@@ -635,7 +638,7 @@ static int refused_matters(const struct box_batch *run)
 
 static oj_status store_ranking(struct box_batch *run, int64_t row)
 {
-    if (refused_matters(run))
+    if (could_refused_be_in_answer(run))
     {
         run->n_undecided++;
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
@@ -645,14 +648,14 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
 
 /* Rows first <= i < end of the order of visit share a query with all that they
  * may need. */
-static oj_status join_together(struct box_batch *run, int64_t first,
-                               int64_t end)
+static oj_status join_rows_by_one_query(struct box_batch *run, int64_t first,
+                                        int64_t end)
 {
     struct oj_box all = oj_box_empty();
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = window_reach(run, most_of_row(run, row));
+        double reach = window_reach(run, distance_bound_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         if (reach >= 0.0)
             oj_box_add_box(&all, &window);
@@ -663,7 +666,7 @@ static oj_status join_together(struct box_batch *run, int64_t first,
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
-        double reach = window_reach(run, most_of_row(run, row));
+        double reach = window_reach(run, distance_bound_of_row(run, row));
         struct oj_box window = oj_box_around(&run->box[row], reach);
         OJ_TRY(check_cancelled(run));
         if (reach < 0.0)
@@ -677,11 +680,12 @@ static oj_status join_together(struct box_batch *run, int64_t first,
 
 /* The nearest of a row by windows that grow until what was ranked is the
  * answer: the k-th lies within, or the window holds all that may count. */
-static oj_status join_wide(struct box_batch *run, int64_t row)
+static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 {
     struct box_index *index = run->index;
     const struct oj_box *box = &run->box[row], *all = &index->boxes.all;
-    double most = window_reach(run, most_of_row(run, row)), kth = INFINITY;
+    double most = window_reach(run, distance_bound_of_row(run, row)),
+           kth = INFINITY;
     double reach = fmin(index->reach + oj_box_distance(box, all), most);
     int is_settled = most < 0.0;
     if (is_settled)
@@ -707,7 +711,7 @@ static oj_status join_wide(struct box_batch *run, int64_t row)
 }
 
 /* The rows that have parts, each by the middle of its box. */
-static oj_status list_rows(struct box_batch *run)
+static oj_status list_rows_by_middle(struct box_batch *run)
 {
     const struct oj_flat *input = run->input;
     struct oj_points *list = &run->middle;
@@ -740,15 +744,16 @@ static oj_status join_rows(struct box_batch *run)
         (index->is_nearest && !run->of_points))
     {
         for (int64_t i = 0; i < run->middle.n; i++)
-            OJ_TRY(index->is_wide ? join_wide(run, run->middle.row[i])
-                                  : join_together(run, i, i + 1));
+            OJ_TRY(index->is_wide
+                       ? join_row_by_growing_windows(run, run->middle.row[i])
+                       : join_rows_by_one_query(run, i, i + 1));
         return OJ_OK;
     }
     OJ_TRY(oj_quadrants_make(&run->middle, index->args.options.quadrant_size,
                              &quadrants, run->err));
     for (int64_t q = 0; q < quadrants.n && status == OJ_OK; q++)
-        status = join_together(run, quadrants.quadrant[q].first,
-                               quadrants.quadrant[q].end);
+        status = join_rows_by_one_query(run, quadrants.quadrant[q].first,
+                                        quadrants.quadrant[q].end);
     oj_quadrants_free(&quadrants);
     return status;
 }
@@ -761,7 +766,7 @@ static oj_status join_all(struct box_batch *run, struct oj_matches *out)
         OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
     else
         oj_geos_pairs_set_input(index->pairs, run->input);
-    OJ_TRY(list_rows(run));
+    OJ_TRY(list_rows_by_middle(run));
     if (index->visit != VISIT_AS_GIVEN || (run->of_points && index->is_wide))
         OJ_TRY(oj_points_sort(&run->middle, run->err));
     listed = oj_clock_seconds();
@@ -822,7 +827,8 @@ static void free_side(struct oj_index *wrapped)
 }
 
 /* The boxes of features on the sphere, in its plane. */
-static oj_status make_sphere(struct box_index *index, struct oj_error *err)
+static oj_status make_sphere_boxes(struct box_index *index,
+                                   struct oj_error *err)
 {
     struct oj_boxes *boxes = &index->boxes;
     int64_t n = index->args.join_side->n_features;
@@ -849,7 +855,7 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     const double *own = index->args.join_side->max_distance;
     double reach = relation->max_distance;
     if (index->visit == VISIT_SPHERE)
-        OJ_TRY(make_sphere(index, err));
+        OJ_TRY(make_sphere_boxes(index, err));
     else
     {
         OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));

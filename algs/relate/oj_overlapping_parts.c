@@ -42,7 +42,7 @@ static int has_edge_near(const struct oj_flat *flat, int64_t first,
 /* 0 when the rings of a polygon part surely enclose something: no edges but the
  * two that meet at the first vertex come near it, and these do not run along
  * each other, so one of the two sectors there is inside. */
-static int may_be_flat(const struct oj_flat *flat, int64_t part)
+static int may_enclose_nothing(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];
     int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
@@ -60,15 +60,17 @@ static int has_flat_part(const struct oj_flat *flat, int64_t first, int64_t end)
 {
     for (int64_t p = first; p < end; p++)
     {
-        if (flat->part_kind[p] == OJ_PART_POLYGON && may_be_flat(flat, p))
+        if (flat->part_kind[p] == OJ_PART_POLYGON &&
+            may_enclose_nothing(flat, p))
             return 1;
     }
     return 0;
 }
 
 /* A feature of several parts, or of a part that may be flat. */
-static oj_status look_at(struct overlap_search *s, struct overlap_worker *w,
-                         int64_t feature, int is_flat, struct oj_error *err)
+static oj_status mark_if_overlapping(struct overlap_search *s,
+                                     struct overlap_worker *w, int64_t feature,
+                                     int is_flat, struct oj_error *err)
 {
     struct oj_shape shape = oj_shape_of(s->flat, feature);
     int is_fine = 1;
@@ -88,8 +90,8 @@ static oj_status look_at(struct overlap_search *s, struct overlap_worker *w,
     return OJ_OK;
 }
 
-static oj_status look_at_feature(int64_t i, int thread, void *user,
-                                 struct oj_error *err)
+static oj_status check_feature_for_overlap(int64_t i, int thread, void *user,
+                                           struct oj_error *err)
 {
     struct overlap_search *s = user;
     const struct oj_flat *flat = s->flat;
@@ -97,7 +99,7 @@ static oj_status look_at_feature(int64_t i, int thread, void *user,
     int is_flat = s->flat_too && has_flat_part(flat, first, past);
     if (!is_flat && past - first < 2) /* as a rule */
         return OJ_OK;
-    return look_at(s, &s->worker[thread], i, is_flat, err);
+    return mark_if_overlapping(s, &s->worker[thread], i, is_flat, err);
 }
 
 static oj_status search_overlapping_features(struct overlap_search *s,
@@ -107,8 +109,8 @@ static oj_status search_overlapping_features(struct overlap_search *s,
     int64_t n = s->flat->n_features;
     OJ_NEW_ZEROED(s->mark, n, err);
     OJ_NEW_ZEROED(s->worker, n_threads, err);
-    return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, look_at_feature, s,
-                           err);
+    return oj_parallel_try(n_threads, n, FEATURES_AT_ONCE,
+                           check_feature_for_overlap, s, err);
 }
 
 oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,

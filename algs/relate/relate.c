@@ -70,7 +70,7 @@ static int is_decided(const struct relate *r)
     }
 }
 
-static oj_status look_up(struct relate *r, struct oj_error *err)
+static oj_status check_cancel_by_nodes(struct relate *r, struct oj_error *err)
 {
     if (--r->n_to_look > 0)
         return OJ_OK;
@@ -78,20 +78,20 @@ static oj_status look_up(struct relate *r, struct oj_error *err)
     return oj_check_cancel(r->cancel, err);
 }
 
-static oj_status add_node(struct relate *r, const struct oj_node *node,
-                          int *is_vertex, struct oj_error *err)
+static oj_status relate_node(struct relate *r, const struct oj_node *node,
+                             int *is_vertex, struct oj_error *err)
 {
-    OJ_TRY(look_up(r, err));
+    OJ_TRY(check_cancel_by_nodes(r, err));
     return oj_node_relate(r->side[0], r->side[1], node, r->node, r->matrix,
                           is_vertex, err);
 }
 
-static oj_status add_vertex(struct relate *r, double x, double y,
-                            struct oj_error *err)
+static oj_status relate_vertex(struct relate *r, double x, double y,
+                               struct oj_error *err)
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
     int is_vertex;
-    return add_node(r, &node, &is_vertex, err);
+    return relate_node(r, &node, &is_vertex, err);
 }
 
 /* --- nice shapes ---------------------------------------------------------- */
@@ -104,8 +104,8 @@ static int is_kind(const struct oj_figure *f, unsigned kind)
 /* What a vertex adds that is not on the other shape, with the edges that leave
  * it: of a nice shape edges of rings have its interior on one side. other: the
  * interior (of polygons) or the exterior. */
-static void add_apart(struct relate *r, int figure, double x, double y,
-                      enum oj_matrix_place other)
+static void add_vertex_off_other(struct relate *r, int figure, double x,
+                                 double y, enum oj_matrix_place other)
 {
     const struct oj_figure *f = r->side[figure];
     struct oj_matrix *m = r->matrix;
@@ -126,22 +126,23 @@ static void add_apart(struct relate *r, int figure, double x, double y,
 }
 
 /* One vertex of a simple shape. */
-static oj_status take_simple_vertex(struct relate *r, int figure, double x,
-                                    double y, struct oj_error *err)
+static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
+                                      double y, struct oj_error *err)
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
     if (oj_box_has(&other->box, x, y))
         location = oj_figure_locate(other, x, y);
     if (location == OJ_ON_BOUNDARY)
-        return add_vertex(r, x, y, err);
-    add_apart(r, figure, x, y,
-              location == OJ_INSIDE ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR);
+        return relate_vertex(r, x, y, err);
+    add_vertex_off_other(r, figure, x, y,
+                         location == OJ_INSIDE ? OJ_PLACE_INTERIOR
+                                               : OJ_PLACE_EXTERIOR);
     return OJ_OK;
 }
 
 /* 1 when points of f outside of the other's box have nothing to add. */
-static int is_known_outside(const struct relate *r, int figure)
+static int are_outside_entries_full(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
     return r->side[figure]->n_groups > 0 && m[figure == 0 ? 2 : 6] == '2' &&
@@ -149,33 +150,34 @@ static int is_known_outside(const struct relate *r, int figure)
 }
 
 /* One vertex; the short way is for two simple shapes. */
-static oj_status take_vertex(struct relate *r, int figure, double x, double y,
-                             struct oj_error *err)
+static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
+                                         double y, struct oj_error *err)
 {
     if (are_simple(r))
-        return take_simple_vertex(r, figure, x, y, err);
+        return relate_simple_vertex(r, figure, x, y, err);
     if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
-        is_known_outside(r, figure))
+        are_outside_entries_full(r, figure))
         return OJ_OK;
-    return add_vertex(r, x, y, err);
+    return relate_vertex(r, x, y, err);
 }
 
-static oj_status take_vertices(struct relate *r, int figure,
-                               struct oj_error *err)
+static oj_status relate_all_vertices(struct relate *r, int figure,
+                                     struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
     const struct oj_spot *spot = f->spots.spot;
     for (int64_t i = 0; i < f->spots.n && !is_decided(r); i++)
-        OJ_TRY(take_vertex(r, figure, spot[i].x, spot[i].y, err));
+        OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
     /* simple shapes have no dots */
     for (int64_t i = 0; i < f->n_dots && !is_decided(r); i++)
-        OJ_TRY(take_vertex(r, figure, f->dot[i].at.x, f->dot[i].at.y, err));
+        OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
+                                       f->dot[i].at.y, err));
     for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
     {
         const struct oj_edge *e = &f->edge[i];
-        OJ_TRY(take_vertex(r, figure, e->ax, e->ay, err));
+        OJ_TRY(relate_vertex_if_needed(r, figure, e->ax, e->ay, err));
         if (i + 1 == f->n_edges || e[1].ax != e->bx || e[1].ay != e->by)
-            OJ_TRY(take_vertex(r, figure, e->bx, e->by, err));
+            OJ_TRY(relate_vertex_if_needed(r, figure, e->bx, e->by, err));
     }
     return OJ_OK;
 }
@@ -184,7 +186,7 @@ static oj_status take_vertices(struct relate *r, int figure,
  * same, unless they are vertices, which were looked at: nice polygons have no
  * other edge there.  Lines may, so that of lines only the point itself is sure;
  * what else lies along them begins at vertices. */
-static int needs_no_crossing(const struct relate *r)
+static int are_crossings_redundant(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
     int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
@@ -234,9 +236,10 @@ static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
 
 /* Crossings of an edge with those of figure to whose ordinal is at least least,
  * each once: in the first band that both edges are in. */
-static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
-                            const struct oj_figure *to, int64_t least,
-                            struct oj_error *err)
+static oj_status relate_edge_crossings(struct relate *r,
+                                       const struct oj_edge *e,
+                                       const struct oj_figure *to,
+                                       int64_t least, struct oj_error *err)
 {
     const struct oj_box box = box_of_edge(e);
     int32_t first = oj_band_of(&to->bands, box.y0);
@@ -257,24 +260,24 @@ static oj_status cross_edge(struct relate *r, const struct oj_edge *e,
             if (band != (own > first ? own : first))
                 continue;
             node = oj_node_of_crossing(e, f);
-            OJ_TRY(add_node(r, &node, &is_vertex, err));
-            if (needs_no_crossing(r))
+            OJ_TRY(relate_node(r, &node, &is_vertex, err));
+            if (are_crossings_redundant(r))
                 return OJ_OK;
         }
     }
     return OJ_OK;
 }
 
-static oj_status take_crossings(struct relate *r, struct oj_error *err)
+static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 {
     int swap = r->side[0]->n_edges > r->side[1]->n_edges;
     const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
-    for (int64_t i = 0; i < few->n_edges && !needs_no_crossing(r); i++)
+    for (int64_t i = 0; i < few->n_edges && !are_crossings_redundant(r); i++)
     {
         if (!edge_meets_box(&few->edge[i], &many->box))
             continue;
-        OJ_TRY(look_up(r, err));
-        OJ_TRY(cross_edge(r, &few->edge[i], many, 0, err));
+        OJ_TRY(check_cancel_by_nodes(r, err));
+        OJ_TRY(relate_edge_crossings(r, &few->edge[i], many, 0, err));
     }
     return OJ_OK;
 }
@@ -282,17 +285,17 @@ static oj_status take_crossings(struct relate *r, struct oj_error *err)
 /* --- all other shapes ----------------------------------------------------- */
 
 /* A figure's edges with one another. */
-static oj_status take_own_crossings(struct relate *r, int figure,
-                                    struct oj_error *err)
+static oj_status relate_own_crossings(struct relate *r, int figure,
+                                      struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
     for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
     {
-        OJ_TRY(look_up(r, err));
+        OJ_TRY(check_cancel_by_nodes(r, err));
         if (!edge_meets_box(&f->edge[i], &r->side[1 - figure]->box) &&
-            is_known_outside(r, figure))
+            are_outside_entries_full(r, figure))
             continue;
-        OJ_TRY(cross_edge(r, &f->edge[i], f, i + 1, err));
+        OJ_TRY(relate_edge_crossings(r, &f->edge[i], f, i + 1, err));
     }
     return OJ_OK;
 }
@@ -315,11 +318,11 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
                           &scratch->node, err));
     for (int figure = 0; figure < 2; figure++)
     {
-        OJ_TRY(take_vertices(&r, figure, err));
+        OJ_TRY(relate_all_vertices(&r, figure, err));
         if (!r.side[figure]->is_nice)
-            OJ_TRY(take_own_crossings(&r, figure, err));
+            OJ_TRY(relate_own_crossings(&r, figure, err));
     }
-    return take_crossings(&r, err);
+    return relate_all_crossings(&r, err);
 }
 
 oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,

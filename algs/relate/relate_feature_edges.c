@@ -211,8 +211,9 @@ enum oj_location oj_figure_locate(const struct oj_figure *f, double px,
 /* --- a feature taken apart ------------------------------------------------ */
 
 /* But that polygons which enclose nothing are not found.  O(vertices). */
-static oj_status lay_out(struct oj_figure *f, const struct oj_shape *shape,
-                         int is_nice, struct oj_error *err)
+static oj_status list_figure_edges_and_bands(struct oj_figure *f,
+                                             const struct oj_shape *shape,
+                                             int is_nice, struct oj_error *err)
 {
     f->shape = shape;
     f->flat = NULL;
@@ -231,7 +232,8 @@ static oj_status lay_out(struct oj_figure *f, const struct oj_shape *shape,
 
 /* Then, with encloses filled unless is_nice: rings of one point whose polygon
  * encloses nothing are spots, and spots are sorted. */
-static oj_status settle_spots(struct oj_figure *f, struct oj_error *err)
+static oj_status turn_empty_dots_into_spots(struct oj_figure *f,
+                                            struct oj_error *err)
 {
     int64_t n_kept = 0;
     for (int64_t i = 0; i < f->n_dots; i++)
@@ -254,7 +256,7 @@ static int sign_of(double v)
 }
 
 /* 0 when products with v may underflow. */
-static int is_safe(double v)
+static int is_safe_from_underflow(double v)
 {
     return v == 0.0 || fabs(v) > 1e-140;
 }
@@ -303,8 +305,10 @@ static int orientation_of_point(const struct oj_edge *e, double x, double y)
     struct oj_edge from_a = {e->ax, e->ay, x, y, 0, OJ_EDGE_LINE};
     double left = (e->ax - x) * (e->by - y), right = (e->ay - y) * (e->bx - x);
     if (fabs(left) + fabs(right) > 1e-280 ||
-        (is_safe(e->ax - x) && is_safe(e->ay - y) && is_safe(e->bx - x) &&
-         is_safe(e->by - y)))
+        (is_safe_from_underflow(e->ax - x) &&
+         is_safe_from_underflow(e->ay - y) &&
+         is_safe_from_underflow(e->bx - x) &&
+         is_safe_from_underflow(e->by - y)))
         return oj_orientation(e->ax, e->ay, e->bx, e->by, x, y);
     return exact_cross(e, &from_a);
 }
@@ -336,8 +340,9 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 /* On which side of edge e the point is in which p and q cross.  With the point
  * p.a + t (p.b - p.a), t = T / W:  W cross(e, p.a - e.a) + T cross(e, p)  over
  * W. */
-static int exact_side(const struct oj_edge *p, const struct oj_edge *q,
-                      const struct oj_edge *e)
+static int exact_side_of_crossing(const struct oj_edge *p,
+                                  const struct oj_edge *q,
+                                  const struct oj_edge *e)
 {
     struct oj_integer along_p[2], along_q[2], along_e[2], between[2];
     struct oj_integer w, t, u, v, sum;
@@ -377,7 +382,7 @@ static int node_side(const struct oj_node *node, const struct oj_edge *e)
            (fabs(node->x) + fabs(node->y) + fabs(e->ax) + fabs(e->ay));
     if (fabs(det) > UNITS * size + (fabs(dx) + fabs(dy)) * node->error)
         return sign_of(det);
-    return exact_side(node->cross[0], node->cross[1], e);
+    return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
 /* The sign of the node's y, or x, less v. */
@@ -385,7 +390,7 @@ static int compare_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
     if (node->cross[0] != NULL && !(fabs(node->y - v) > node->error))
-        return exact_side(node->cross[0], node->cross[1], &level);
+        return exact_side_of_crossing(node->cross[0], node->cross[1], &level);
     return (node->y > v) - (node->y < v);
 }
 
@@ -393,7 +398,8 @@ static int compare_x(const struct oj_node *node, double v)
 {
     const struct oj_edge upright = {v, 0.0, v, 1.0, 0, OJ_EDGE_LINE};
     if (node->cross[0] != NULL && !(fabs(node->x - v) > node->error))
-        return -exact_side(node->cross[0], node->cross[1], &upright);
+        return -exact_side_of_crossing(node->cross[0], node->cross[1],
+                                       &upright);
     return (node->x > v) - (node->x < v);
 }
 
@@ -594,7 +600,7 @@ struct node_round
     int is_covered;           /* all sectors are interior so far */
 };
 
-static void mark_group(struct node_round *r, int32_t group)
+static void count_ring_edge(struct node_round *r, int32_t group)
 {
     r->n_rings++;
     if (r->f->mark[group] == 0)
@@ -606,9 +612,9 @@ static void mark_group(struct node_round *r, int32_t group)
 
 /* Groups that hold all of the surroundings are those that hold the node; the
  * others with rings at the node are marked. */
-static void start_round(struct node_round *r, struct oj_figure *f, int figure,
-                        const struct oj_node *node,
-                        const struct oj_node_scratch *s)
+static void start_turn_around_node(struct node_round *r, struct oj_figure *f,
+                                   int figure, const struct oj_node *node,
+                                   const struct oj_node_scratch *s)
 {
     memset(r, 0, sizeof *r);
     r->f = f;
@@ -619,12 +625,12 @@ static void start_round(struct node_round *r, struct oj_figure *f, int figure,
             continue;
         r->n_lines += e->kind == OJ_EDGE_LINE;
         if (e->kind == OJ_EDGE_RING)
-            mark_group(r, e->group);
+            count_ring_edge(r, e->group);
     }
     for (int64_t i = 0; i < f->n_dots && node->cross[0] == NULL; i++)
     {
         if (f->dot[i].at.x == node->x && f->dot[i].at.y == node->y)
-            mark_group(r, f->dot[i].group);
+            count_ring_edge(r, f->dot[i].group);
     }
     for (int32_t g = 0; g < f->n_groups; g++)
     {
@@ -637,10 +643,10 @@ static void start_round(struct node_round *r, struct oj_figure *f, int figure,
 /* The place of the rays first .. end, which have one direction, in a figure;
  * what follows them is the sector at hand afterwards.  number is that of the
  * direction, from 1 on. */
-static enum oj_matrix_place take_direction(struct node_round *r, int figure,
-                                           const struct oj_node_scratch *s,
-                                           int64_t first, int64_t end,
-                                           int32_t number)
+static enum oj_matrix_place place_of_direction(struct node_round *r, int figure,
+                                               const struct oj_node_scratch *s,
+                                               int64_t first, int64_t end,
+                                               int32_t number)
 {
     struct oj_figure *f = r->f;
     int32_t n_own = 0, n_before = 0, before = r->n_on;
@@ -676,7 +682,7 @@ static enum oj_matrix_place take_direction(struct node_round *r, int figure,
     return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-static enum oj_matrix_place sector_of(struct node_round *r)
+static enum oj_matrix_place place_of_sector(struct node_round *r)
 {
     if (r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -705,15 +711,16 @@ static enum oj_matrix_place place_of_node(const struct node_round *r,
     return OJ_PLACE_EXTERIOR;
 }
 
-static void go_round(struct oj_figure *a, struct oj_figure *b,
-                     const struct oj_node *node,
-                     const struct oj_node_scratch *s, struct oj_matrix *matrix)
+static void relate_around_node(struct oj_figure *a, struct oj_figure *b,
+                               const struct oj_node *node,
+                               const struct oj_node_scratch *s,
+                               struct oj_matrix *matrix)
 {
     struct node_round of_a, of_b;
     int64_t end;
     int32_t number = 0;
-    start_round(&of_a, a, 0, node, s);
-    start_round(&of_b, b, 1, node, s);
+    start_turn_around_node(&of_a, a, 0, node, s);
+    start_turn_around_node(&of_b, b, 1, node, s);
     for (int64_t first = 0; first < s->n_rays; first = end)
     {
         enum oj_matrix_place place;
@@ -722,11 +729,11 @@ static void go_round(struct oj_figure *a, struct oj_figure *b,
                compare_rays(&s->ray[first], &s->ray[end]) == 0)
             end++;
         number++;
-        place = take_direction(&of_a, 0, s, first, end, number);
+        place = place_of_direction(&of_a, 0, s, first, end, number);
         oj_matrix_add(matrix, place,
-                      take_direction(&of_b, 1, s, first, end, number), 1);
-        place = sector_of(&of_a);
-        oj_matrix_add(matrix, place, sector_of(&of_b), 2);
+                      place_of_direction(&of_b, 1, s, first, end, number), 1);
+        place = place_of_sector(&of_a);
+        oj_matrix_add(matrix, place, place_of_sector(&of_b), 2);
     }
     oj_matrix_add(matrix, place_of_node(&of_a, node),
                   place_of_node(&of_b, node), 0);
@@ -744,16 +751,17 @@ oj_status oj_node_relate(struct oj_figure *a, struct oj_figure *b,
     if (*is_vertex && node->cross[0] != NULL)
         return OJ_OK;
     sort_rays(s);
-    go_round(a, b, node, s, matrix);
+    relate_around_node(a, b, node, s, matrix);
     return OJ_OK;
 }
 
 /* Goes around a point of one figure.  *depth: the most groups that hold one
  * sector around it; for a group >= 0, 1 where that one holds a sector by
  * even-odd. */
-static oj_status look_around(struct oj_figure *f, double x, double y,
-                             int32_t group, struct oj_node_scratch *s,
-                             int32_t *depth, struct oj_error *err)
+static oj_status count_depth_around_point(struct oj_figure *f, double x,
+                                          double y, int32_t group,
+                                          struct oj_node_scratch *s,
+                                          int32_t *depth, struct oj_error *err)
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
     int32_t n_on = 0;
@@ -796,7 +804,8 @@ static int lines_have_length(const struct oj_shape *shape)
 
 /* 1 when two edges, whose boxes meet, have at most an end of one of them in
  * common. */
-static int are_apart(const struct oj_edge *e, const struct oj_edge *f)
+static int share_at_most_an_end(const struct oj_edge *e,
+                                const struct oj_edge *f)
 {
     int c = oj_orientation(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
     int d = oj_orientation(e->ax, e->ay, e->bx, e->by, f->bx, f->by);
@@ -822,7 +831,7 @@ static oj_status is_in_one_part(struct oj_figure *f, double x, double y,
                                 struct oj_error *err)
 {
     int32_t depth = 0;
-    OJ_TRY(look_around(f, x, y, -1, scratch, &depth, err));
+    OJ_TRY(count_depth_around_point(f, x, y, -1, scratch, &depth, err));
     *is = depth < 2;
     return OJ_OK;
 }
@@ -846,9 +855,9 @@ static oj_status edges_touch_without_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-static oj_status band_is_fine(struct oj_figure *f, int32_t band,
-                              struct oj_node_scratch *scratch, int *is_fine,
-                              struct oj_error *err)
+static oj_status check_band_edges_apart(struct oj_figure *f, int32_t band,
+                                        struct oj_node_scratch *scratch,
+                                        int *is_fine, struct oj_error *err)
 {
     int64_t n = oj_band_size(f, band);
     *is_fine = 1;
@@ -861,7 +870,7 @@ static oj_status band_is_fine(struct oj_figure *f, int32_t band,
             if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
                                        other->ay, other->bx, other->by))
                 continue;
-            *is_fine = are_apart(e, other);
+            *is_fine = share_at_most_an_end(e, other);
             if (*is_fine && e->group != other->group)
                 OJ_TRY(edges_touch_without_overlap(f, e, other, scratch,
                                                    is_fine, err));
@@ -889,7 +898,8 @@ static oj_status parts_are_apart(struct oj_figure *f,
 
 /* Of rings that do not cross: 1 when an odd number of the other rings of its
  * part are around ring. 0 also when all its vertices are on others. */
-static int is_in_others(const struct oj_flat *flat, int64_t part, int64_t ring)
+static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
+                                 int64_t ring)
 {
     for (int64_t v = flat->vertex_offset[ring];
          v < flat->vertex_offset[ring + 1]; v++)
@@ -924,7 +934,7 @@ static int holes_are_in_shells(const struct oj_shape *shape)
         for (int64_t hole = flat->ring_offset[part] + 1;
              hole < flat->ring_offset[part + 1]; hole++)
         {
-            if (!is_in_others(flat, part, hole))
+            if (!is_inside_other_rings(flat, part, hole))
                 return 0;
         }
     }
@@ -940,13 +950,13 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
                (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
     if (shape->kinds != OJ_PART_POLYGON)
         return OJ_OK;
-    OJ_TRY(lay_out(figure, shape, 0, err));
+    OJ_TRY(list_figure_edges_and_bands(figure, shape, 0, err));
     if (figure->n_dots > 0)
         return OJ_OK;
     for (int32_t band = 0; band < figure->bands.n; band++)
     {
         int is_fine;
-        OJ_TRY(band_is_fine(figure, band, scratch, &is_fine, err));
+        OJ_TRY(check_band_edges_apart(figure, band, scratch, &is_fine, err));
         if (!is_fine)
             return OJ_OK;
     }
@@ -994,8 +1004,8 @@ static oj_status find_flat_groups(struct oj_figure *f,
             end++;
         is_line = are_on_one_line(f, first, end);
         for (int64_t i = first; i < end && !encloses && !is_line; i++)
-            OJ_TRY(look_around(f, f->edge[i].ax, f->edge[i].ay, group, scratch,
-                               &encloses, err));
+            OJ_TRY(count_depth_around_point(f, f->edge[i].ax, f->edge[i].ay,
+                                            group, scratch, &encloses, err));
         for (int64_t i = first; i < end && !encloses; i++)
             f->edge[i].kind = OJ_EDGE_FLAT;
         f->has_flat |= !encloses;
@@ -1012,10 +1022,10 @@ oj_status oj_figure_make(struct oj_figure *f, const struct oj_shape *shape,
     if (f->flat == shape->flat && f->feature == shape->feature &&
         f->is_nice == is_nice)
         return OJ_OK;
-    OJ_TRY(lay_out(f, shape, is_nice, err));
+    OJ_TRY(list_figure_edges_and_bands(f, shape, is_nice, err));
     if (!is_nice)
         OJ_TRY(find_flat_groups(f, scratch, err));
-    OJ_TRY(settle_spots(f, err));
+    OJ_TRY(turn_empty_dots_into_spots(f, err));
     f->is_simple = is_nice && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;
     f->feature = shape->feature;

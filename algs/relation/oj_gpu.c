@@ -33,8 +33,8 @@ static struct oj_error why_not;
 static const char *const places[] = {"", "../", OJ_FOLDER_FROM_COMMAND "/"};
 
 /* The file in such a place; 0: it is not there. */
-static int is_near(const char *folder, size_t n, const char *place,
-                   char path[PATH_SIZE])
+static int find_module_in(const char *folder, size_t n, const char *place,
+                          char path[PATH_SIZE])
 {
     return snprintf(path, PATH_SIZE, "%.*s%s" MODULE_FILE, (int)n, folder,
                     place) < PATH_SIZE &&
@@ -78,7 +78,7 @@ static void find_module(char path[PATH_SIZE])
     n = find_own_folder(folder);
     for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++)
     {
-        if (is_near(folder, n, places[i], path))
+        if (find_module_in(folder, n, places[i], path))
             return;
     }
     snprintf(path, PATH_SIZE, "%s/" MODULE_FILE, OJ_MODULE_FOLDER);
@@ -98,7 +98,7 @@ static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
 
 /* The parts of the file that its headers name are in it: dlopen() maps them
  * without looking, and a page that is not there is a SIGBUS. */
-static int is_whole(int file, uint64_t size)
+static int is_file_complete(int file, uint64_t size)
 {
     ElfW(Ehdr) header;
     ElfW(Phdr) segment[MAX_SEGMENTS];
@@ -127,7 +127,7 @@ static oj_status check_file(const char *path, struct oj_error *err)
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC), is_good;
     is_good = file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
-              is_whole(file, (uint64_t)info.st_size);
+              is_file_complete(file, (uint64_t)info.st_size);
     if (file >= 0)
         close(file);
     /* What may not be read is dlopen()'s to tell. */

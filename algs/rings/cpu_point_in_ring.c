@@ -53,7 +53,7 @@ OJ_CLONES uint64_t oj_ring_near_way(const struct oj_ring_way *borrowed,
     return bits;
 }
 
-static uint64_t plain_at_height(double py, const double *y, int n)
+static uint64_t find_edges_at_height(double py, const double *y, int n)
 {
     uint64_t bits = 0;
     for (int i = 0; i < n; i++)
@@ -65,7 +65,7 @@ static uint64_t plain_at_height(double py, const double *y, int n)
     return bits;
 }
 
-const struct oj_ring_kernel oj_ring_plain = {NULL, plain_at_height, NULL};
+const struct oj_ring_kernel oj_ring_plain = {NULL, find_edges_at_height, NULL};
 
 const struct oj_ring_kernel *oj_ring_kernel(void)
 {

@@ -62,8 +62,8 @@ static int n_pieces_of(const struct segments_build *b, double dx, double dy)
 }
 
 /* Visits the segments of the features of a task: counts, or fills items. */
-static int64_t visit_features(struct segments_build *b, int64_t task,
-                              int64_t at, int fill)
+static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
+                                     int64_t at, int fill)
 {
     const struct oj_flat *flat = b->flat;
     int64_t end = (task + 1) * FEATURES_PER_TASK;
@@ -109,18 +109,18 @@ static int64_t visit_features(struct segments_build *b, int64_t task,
     return at;
 }
 
-static void count_features(int64_t task, int thread, void *user)
+static void count_task_segments(int64_t task, int thread, void *user)
 {
     struct segments_build *b = user;
     (void)thread;
-    b->first_item[task + 1] = visit_features(b, task, 0, 0);
+    b->first_item[task + 1] = list_segments_of_task(b, task, 0, 0);
 }
 
-static void fill_features(int64_t task, int thread, void *user)
+static void fill_task_segments(int64_t task, int thread, void *user)
 {
     struct segments_build *b = user;
     (void)thread;
-    visit_features(b, task, b->first_item[task], 1);
+    list_segments_of_task(b, task, b->first_item[task], 1);
 }
 
 static int64_t scan_counts(int64_t n, int64_t *counts)
@@ -133,15 +133,15 @@ static int64_t scan_counts(int64_t n, int64_t *counts)
 /* Two counts: the first finds the mean length, the second knows how long
  * segments are cut. Pieces are at most a quarter more than segments, because
  * the threshold is four times the mean. */
-static oj_status list_items(struct segments_build *b, int n_threads,
-                            struct oj_error *err)
+static oj_status list_segment_pieces(struct segments_build *b, int n_threads,
+                                     struct oj_error *err)
 {
     int64_t n_tasks =
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     double length = 0.0;
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
     OJ_NEW_ZEROED(b->length, n_tasks, err);
-    oj_parallel_for(n_threads, n_tasks, count_features, b);
+    oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
     b->segments->n_segments = scan_counts(n_tasks, b->first_item);
     if (b->segments->n_segments > INT32_MAX ||
         b->flat->n_vertices > (int64_t)UINT32_MAX)
@@ -154,12 +154,12 @@ static oj_status list_items(struct segments_build *b, int n_threads,
     if (b->segments->n_segments > 0)
         b->fat = 4.0 * length / (double)b->segments->n_segments;
     memset(b->first_item, 0, (size_t)(n_tasks + 1) * sizeof *b->first_item);
-    oj_parallel_for(n_threads, n_tasks, count_features, b);
+    oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
     b->n_items = scan_counts(n_tasks, b->first_item);
     OJ_NEW(b->item, b->n_items, err);
     OJ_NEW(b->x, b->n_items, err);
     OJ_NEW(b->y, b->n_items, err);
-    oj_parallel_for(n_threads, n_tasks, fill_features, b);
+    oj_parallel_for(n_threads, n_tasks, fill_task_segments, b);
     return OJ_OK;
 }
 
@@ -223,8 +223,8 @@ static int64_t drop_repetitions(const struct segments_build *b, int64_t n,
     return n_kept;
 }
 
-static oj_status list_bucket(int64_t bucket, int thread, void *user,
-                             struct oj_error *err)
+static oj_status list_bucket_segments(int64_t bucket, int thread, void *user,
+                                      struct oj_error *err)
 {
     struct segments_build *b = user;
     int64_t first = b->order.bucket_offset[bucket];
@@ -304,7 +304,8 @@ static void fill_bundles(int64_t first, int64_t end, void *user)
 }
 
 /* From the bundles up to the root. */
-static oj_status label_nodes(struct oj_segments *segments, struct oj_error *err)
+static oj_status label_single_feature_nodes(struct oj_segments *segments,
+                                            struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     OJ_NEW(segments->only_feature, tree->n_nodes, err);
@@ -345,11 +346,12 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
     OJ_TRY(oj_tree_build(&segments->tree, n_threads, n, b->box, err));
-    return b->k_distinct > 1 ? label_nodes(segments, err) : OJ_OK;
+    return b->k_distinct > 1 ? label_single_feature_nodes(segments, err)
+                             : OJ_OK;
 }
 
-static oj_status sort_items(struct segments_build *b, int n_threads,
-                            struct oj_error *err)
+static oj_status sort_segment_pieces(struct segments_build *b, int n_threads,
+                                     struct oj_error *err)
 {
     OJ_TRY(oj_order_build(&b->order, n_threads, b->n_items, b->x, b->y, err));
     oj_free(b->x);
@@ -357,7 +359,7 @@ static oj_status sort_items(struct segments_build *b, int n_threads,
     b->x = b->y = NULL;
     OJ_NEW(b->sorted, b->n_items, err);
     OJ_NEW_ZEROED(b->kept, b->order.n_buckets + 1, err);
-    OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket, b, err));
+    OJ_TRY(oj_order_sort(&b->order, n_threads, list_bucket_segments, b, err));
     close_gaps(b);
     return OJ_OK;
 }
@@ -375,9 +377,9 @@ oj_status oj_segments_build(struct oj_segments *segments,
     b.flat = flat;
     b.tie_rank = tie_rank;
     b.k_distinct = k_distinct;
-    status = list_items(&b, n_threads, err);
+    status = list_segment_pieces(&b, n_threads, err);
     if (status == OJ_OK)
-        status = sort_items(&b, n_threads, err);
+        status = sort_segment_pieces(&b, n_threads, err);
     oj_order_free(&b.order);
     if (status == OJ_OK)
         status = make_bundles(&b, n_threads, err);

@@ -55,8 +55,8 @@ static int choose_cells(struct oj_edge_grid *g, const struct oj_edge_extent *e,
 
 /* From cells to their numbers among those with edges, and how many runs each
  * has. */
-static OJ_CLONES void rank_runs(const struct oj_edge_grid *g, int64_t n,
-                                struct oj_cell_run *made)
+static OJ_CLONES void number_run_cells(const struct oj_edge_grid *g, int64_t n,
+                                       struct oj_cell_run *made)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -76,7 +76,7 @@ static oj_status sort_runs(struct oj_edge_grid *g,
     OJ_NEW(g->run, g->n_runs + (g->n_first + 1) / 2, err);
     g->first_run = (uint32_t *)(void *)(g->run + g->n_runs);
     memset(g->first_run, 0, (size_t)g->n_first * sizeof *g->first_run);
-    rank_runs(g, r->n_runs, r->run);
+    number_run_cells(g, r->n_runs, r->run);
     for (int64_t i = 0; i <= n_cells; i++)
         g->first_run[i] = end += g->first_run[i];
     for (int64_t i = r->n_runs - 1; i >= 0; i--)

@@ -28,9 +28,9 @@ static inline int32_t column_of(place p)
     return (int32_t)(p & 0xffff);
 }
 
-static OJ_CLONES void place_vertices(const struct oj_edge_frame *borrowed,
-                                     const double *x, const double *y,
-                                     int64_t n, place *places)
+static OJ_CLONES void locate_vertex_cells(const struct oj_edge_frame *borrowed,
+                                          const double *x, const double *y,
+                                          int64_t n, place *places)
 {
     const struct oj_edge_frame f = *borrowed;
     for (int64_t i = 0; i < n; i++)
@@ -95,8 +95,9 @@ static oj_status add_long(const struct drawing *d, int64_t e, place pa,
 /* How many reference points of the row lie left of an edge that crosses their
  * height.  Where one lies on the edge, its cell gets a run of no edges, which
  * says so. */
-static oj_status count_left(const struct drawing *d, int64_t e, int32_t row,
-                            double crossing, int64_t *out, struct oj_error *err)
+static oj_status count_references_left(const struct drawing *d, int64_t e,
+                                       int32_t row, double crossing,
+                                       int64_t *out, struct oj_error *err)
 {
     struct oj_edge_raster *r = d->r;
     const struct oj_edge_frame *f = r->frame;
@@ -132,8 +133,9 @@ static oj_status count_left(const struct drawing *d, int64_t e, int32_t row,
  * exact signs decide. */
 #define SURE 0.01
 
-static oj_status flip_rows(const struct drawing *d, int64_t e, int32_t row,
-                           int32_t last, struct oj_error *err)
+static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
+                                           int32_t row, int32_t last,
+                                           struct oj_error *err)
 {
     struct oj_edge_raster *r = d->r;
     const struct oj_edge_frame *f = r->frame;
@@ -153,7 +155,7 @@ static oj_status flip_rows(const struct drawing *d, int64_t e, int32_t row,
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
         if (column == 0 || past < SURE || past > 1.0 - SURE)
-            OJ_TRY(count_left(d, e, row, crossing, &column, err));
+            OJ_TRY(count_references_left(d, e, row, crossing, &column, err));
         if (column < 64 * r->n_words)
         {
             int64_t cell = cell_at(r, row, (int32_t)column);
@@ -198,7 +200,7 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         struct listed leaving, far, across;
         leaving.n = far.n = across.n = 0;
         OJ_TRY(reserve_runs(r, 0, err));
-        place_vertices(r->frame, d->x + e, d->y + e, n + 1, places);
+        locate_vertex_cells(r->frame, d->x + e, d->y + e, n + 1, places);
         for (int32_t i = 0; i < n; i++)
             list_if(&leaving, i, places[i] != places[i + 1]);
         for (int32_t k = 0; k < leaving.n; k++)
@@ -219,8 +221,8 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         for (int32_t k = 0; r->has_inside && k < across.n; k++)
         {
             int32_t i = across.edge[k];
-            OJ_TRY(flip_rows(d, e + i, row_of_place(places[i]),
-                             row_of_place(places[i + 1]), err));
+            OJ_TRY(flip_inside_state_of_rows(d, e + i, row_of_place(places[i]),
+                                             row_of_place(places[i + 1]), err));
         }
         last = places[n];
     }

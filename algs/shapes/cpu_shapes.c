@@ -112,7 +112,7 @@ static double middle_of(double a, double b)
     return 0.5 * a + 0.5 * b;
 }
 
-static void measure_features(int64_t first, int64_t end, void *user)
+static void compute_boxes_and_middles(int64_t first, int64_t end, void *user)
 {
     struct shapes_build *b = user;
     for (int64_t f = first; f < end; f++)
@@ -124,8 +124,8 @@ static void measure_features(int64_t first, int64_t end, void *user)
     }
 }
 
-static oj_status place_bucket(int64_t bucket, int thread, void *user,
-                              struct oj_error *err)
+static oj_status fill_bucket_shapes(int64_t bucket, int thread, void *user,
+                                    struct oj_error *err)
 {
     struct shapes_build *b = user;
     const struct oj_flat *flat = b->side->flat;
@@ -162,9 +162,9 @@ static void box_runs(int64_t first, int64_t end, void *user)
 }
 
 /* The points of b->x, b->y in order, with their shapes where there are any. */
-static oj_status order_places(struct shapes_build *b, int n_threads,
-                              const double *x, const double *y,
-                              struct oj_error *err)
+static oj_status sort_features_by_place(struct shapes_build *b, int n_threads,
+                                        const double *x, const double *y,
+                                        struct oj_error *err)
 {
     OJ_TRY(oj_order_build(b->order, n_threads, b->side->flat->n_features, x, y,
                           err));
@@ -172,17 +172,18 @@ static oj_status order_places(struct shapes_build *b, int n_threads,
     b->order->keys = NULL;
     b->order->cap_keys = 0;
     OJ_TRY(oj_order_sort(b->order, n_threads,
-                         b->side->shape != NULL ? place_bucket : NULL, b, err));
+                         b->side->shape != NULL ? fill_bucket_shapes : NULL, b,
+                         err));
     b->side->n = b->order->n_points; /* from now on shapes are there */
     return OJ_OK;
 }
 
-static oj_status build_points(struct shapes_build *b, int n_threads,
-                              struct oj_error *err)
+static oj_status build_point_tree(struct shapes_build *b, int n_threads,
+                                  struct oj_error *err)
 {
     const struct oj_flat *flat = b->side->flat;
     int64_t n;
-    OJ_TRY(order_places(b, n_threads, flat->x, flat->y, err));
+    OJ_TRY(sort_features_by_place(b, n_threads, flat->x, flat->y, err));
     n = (b->side->n + OJ_RUN_POINTS - 1) / OJ_RUN_POINTS;
     OJ_NEW(b->tree_box, n, err);
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, box_runs, b);
@@ -214,8 +215,8 @@ static oj_status build_parts_of_mixed(struct oj_shape_side *side,
     return OJ_OK;
 }
 
-static oj_status build_shapes(struct shapes_build *b, int n_threads,
-                              struct oj_error *err)
+static oj_status build_shape_tree(struct shapes_build *b, int n_threads,
+                                  struct oj_error *err)
 {
     struct oj_shape_side *side = b->side;
     int64_t n = side->flat->n_features;
@@ -224,8 +225,9 @@ static oj_status build_shapes(struct shapes_build *b, int n_threads,
     OJ_NEW(b->tree_box, n, err);
     OJ_NEW(b->x, n, err);
     OJ_NEW(b->y, n, err);
-    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, measure_features, b);
-    OJ_TRY(order_places(b, n_threads, b->x, b->y, err));
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
+                       compute_boxes_and_middles, b);
+    OJ_TRY(sort_features_by_place(b, n_threads, b->x, b->y, err));
     OJ_TRY(build_parts_of_mixed(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
@@ -239,8 +241,8 @@ oj_status oj_side_build(struct oj_shape_side *side, const struct oj_flat *flat,
                              .order = is_points ? &side->points : &order};
     oj_status status;
     *side = (struct oj_shape_side){.flat = flat};
-    status = is_points ? build_points(&b, n_threads, err)
-                       : build_shapes(&b, n_threads, err);
+    status = is_points ? build_point_tree(&b, n_threads, err)
+                       : build_shape_tree(&b, n_threads, err);
     oj_order_free(&order);
     oj_free(b.box);
     oj_free(b.tree_box);
@@ -286,7 +288,7 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     return oj_edge_grid_build(cells, &chains, &extent, &fineness, err);
 }
 
-static oj_status give_cells(struct oj_shape *shape, struct oj_error *err)
+static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
 {
     struct oj_edge_grid *cells = oj_calloc(1, sizeof *cells), *none = NULL;
     oj_status status;
@@ -317,7 +319,7 @@ oj_status oj_side_want_cells(struct oj_shape_side *side, int64_t at,
                               memory_order_relaxed);
         return OJ_OK;
     }
-    return give_cells(shape, err);
+    return attach_edge_cells(shape, err);
 }
 
 int64_t oj_side_bytes(const struct oj_shape_side *side)
@@ -411,9 +413,10 @@ static int box_passes(enum oj_box_test test, const struct oj_box *found,
 }
 
 /* Points: to meet a box is to be contained in it. */
-static void take_points(const struct oj_shape_side *side, enum oj_box_test test,
-                        const struct oj_box *asked, int64_t run,
-                        struct oj_found *found)
+static void find_points_in_run(const struct oj_shape_side *side,
+                               enum oj_box_test test,
+                               const struct oj_box *asked, int64_t run,
+                               struct oj_found *found)
 {
     int64_t i = run * OJ_RUN_POINTS;
     int64_t end = i + OJ_RUN_POINTS < side->n ? i + OJ_RUN_POINTS : side->n;
@@ -499,7 +502,7 @@ OJ_CLONES oj_status oj_side_find(const struct oj_shape_side *side,
         {
             int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);
             if (side->shape == NULL)
-                take_points(side, test, box, entry, found);
+                find_points_in_run(side, test, box, entry, found);
             else
             {
                 found->at[found->n] = (int32_t)entry;
@@ -535,7 +538,7 @@ static int is_on_edges(double px, double py, const double *x, const double *y,
 }
 
 /* Lines and points. */
-static int is_on_shape(const struct oj_shape *shape, double px, double py)
+static int is_on_lines(const struct oj_shape *shape, double px, double py)
 {
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
@@ -547,7 +550,8 @@ static int is_on_shape(const struct oj_shape *shape, double px, double py)
     return 0;
 }
 
-static int is_on_cell(const struct oj_edge_grid *g, double px, double py)
+static int is_on_edge_of_cell(const struct oj_edge_grid *g, double px,
+                              double py)
 {
     int32_t column = oj_frame_column(&g->frame, px);
     const struct oj_edge_run *run,
@@ -571,8 +575,8 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
     if (shape->kinds == OJ_PART_POLYGON)
         return cells != NULL ? oj_edge_grid_locate(cells, px, py)
                              : locate_in_rings(shape, px, py);
-    return (cells != NULL ? is_on_cell(cells, px, py)
-                          : is_on_shape(shape, px, py))
+    return (cells != NULL ? is_on_edge_of_cell(cells, px, py)
+                          : is_on_lines(shape, px, py))
                ? OJ_ON_BOUNDARY
                : OJ_OUTSIDE;
 }
@@ -759,8 +763,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 /* --- points --------------------------------------------------------------- */
 
 /* Points of many parts that have cells: only those of cells near other. */
-static int near_points_meet(const struct oj_edge_grid *g,
-                            const struct oj_shape *other)
+static int points_of_cells_meet(const struct oj_edge_grid *g,
+                                const struct oj_shape *other)
 {
     const struct oj_box *o = &other->box;
     struct oj_edge_window w =
@@ -787,7 +791,7 @@ static int points_meet(const struct oj_shape *points,
     const double *x = points->flat->x + points->first_vertex;
     const double *y = points->flat->y + points->first_vertex;
     if (cells != NULL)
-        return near_points_meet(cells, other);
+        return points_of_cells_meet(cells, other);
     for (int64_t i = 0; i < points->n_vertices; i++)
     {
         if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)

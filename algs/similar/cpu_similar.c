@@ -35,7 +35,7 @@ static void free_batches(struct oj_index *wrapped)
 }
 
 /* Tokens that some row has, by the greatest number. */
-static int64_t count_tokens(const struct oj_token_sets *sets)
+static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
 {
     int64_t n = 0;
     for (int64_t row = 0; row < sets->n_rows; row++)
@@ -62,7 +62,7 @@ static oj_status build_similar_index(struct oj_index *wrapped,
         return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
     OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
     OJ_TRY(oj_similar_side_list(side, args->relation.similar,
-                                count_tokens(side->sets), err));
+                                find_end_of_token_numbers(side->sets), err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
@@ -247,8 +247,9 @@ static int are_same(const struct oj_token_sets *a,
 }
 
 /* 0: there are too many sizes. */
-static oj_status make_all_needs(struct similar_batch *b, int *is_possible,
-                                struct oj_error *err)
+static oj_status compute_needs_of_classes(struct similar_batch *b,
+                                          int *is_possible,
+                                          struct oj_error *err)
 {
     const struct oj_text_condition *own = b->self->args.relation.similar;
     int64_t n = b->input->n_classes;
@@ -306,7 +307,8 @@ static oj_status bitmaps_pay(const struct similar_batch *b, int *pay,
     return OJ_OK;
 }
 
-static oj_status join_by_work(struct similar_batch *b, struct oj_error *err)
+static oj_status join_by_lists_or_bitmaps(struct similar_batch *b,
+                                          struct oj_error *err)
 {
     int pay = b->way == OJ_BY_BITMAPS;
     if (!pay && !b->is_self)
@@ -321,10 +323,10 @@ static oj_status join_by_work(struct similar_batch *b, struct oj_error *err)
 static oj_status join_every_pair(struct similar_batch *b, int *is_possible,
                                  struct oj_error *err)
 {
-    oj_status status = make_all_needs(b, is_possible, err);
+    oj_status status = compute_needs_of_classes(b, is_possible, err);
     b->near = oj_token_planes_kernel();
     if (status == OJ_OK && *is_possible)
-        status = join_by_work(b, err);
+        status = join_by_lists_or_bitmaps(b, err);
     for (int64_t c = 0; b->needs != NULL && c < b->input->n_classes; c++)
         oj_similar_needs_free(&b->needs[c]);
     oj_free(b->needs);
@@ -356,9 +358,11 @@ static oj_status join_rows(struct similar_batch *b, const struct oj_flat *input,
     return oj_similar_rows_answer(&b->rows, input, out, err);
 }
 
-static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
-                         const struct oj_flat *input, struct oj_matches *out,
-                         struct oj_stats *stats, struct oj_error *err)
+static oj_status join_batch_by_way(struct oj_index *wrapped,
+                                   enum similar_way way,
+                                   const struct oj_flat *input,
+                                   struct oj_matches *out,
+                                   struct oj_stats *stats, struct oj_error *err)
 {
     struct similar_batch b = {
         .self = (void *)wrapped, .way = way, .stats = stats};
@@ -383,8 +387,8 @@ static oj_status join_by(struct oj_index *wrapped, enum similar_way way,
 
 /* Entries of lists that a row looks at, where rows are as the join side: of
  * some of its features. 0: there is no memory to tell. */
-static double count_entries(const struct oj_text_condition *condition,
-                            const struct oj_token_sets *sets, int64_t n)
+static double estimate_list_entries(const struct oj_text_condition *condition,
+                                    const struct oj_token_sets *sets, int64_t n)
 {
     int64_t step = n / MOST_EXPECTED + 1, n_tried = 0;
     uint32_t n_tokens = 0, *count;
@@ -428,8 +432,8 @@ static void expect(const struct oj_relation *relation,
         condition.denominator = 10;
     }
     if (join_side->n_texts > 0)
-        entries =
-            count_entries(&condition, join_side->texts, join_side->n_features);
+        entries = estimate_list_entries(&condition, join_side->texts,
+                                        join_side->n_features);
     entries *= rows;
     *cpu_s =
         (rows + n) * 0.2e-6 +
@@ -444,7 +448,7 @@ static const struct oj_engine_cost cost = {.expect = expect};
         struct oj_index *wrapped, const struct oj_flat *input,                 \
         struct oj_matches *out, struct oj_stats *stats, struct oj_error *err)  \
     {                                                                          \
-        return join_by(wrapped, way, input, out, stats, err);                  \
+        return join_batch_by_way(wrapped, way, input, out, stats, err);        \
     }                                                                          \
     const struct oj_engine oj_cpu_##name = {text,                              \
                                             oj_similar_takes,                  \

@@ -32,7 +32,7 @@ struct bitmap_join
 };
 
 /* Enough for a bit for each token, as far as that goes. */
-static int words_of(const struct similar_side *self)
+static int choose_bitmap_words(const struct similar_side *self)
 {
     int n = 1;
     while (n < MOST_WORDS && 64 * n < self->n_tokens)
@@ -86,7 +86,7 @@ static oj_status make_planes(struct bitmap_join *t, struct oj_error *err)
 {
     const struct similar_side *self = &t->b->self->side;
     int64_t n = self->class_start[self->n_classes];
-    t->planes.n_words = words_of(self);
+    t->planes.n_words = choose_bitmap_words(self);
     t->planes.stride = n;
     t->is_exact = self->n_tokens <= 64 * (int64_t)t->planes.n_words;
     t->tile = TILE_WORDS / t->planes.n_words;
@@ -117,9 +117,9 @@ struct bitmap_row
 };
 
 /* Bits that no feature has differ always. *own: memory for limits, kept. */
-static oj_status start_row(const struct bitmap_join *t, int64_t i,
-                           struct bitmap_row *r, int32_t **own,
-                           struct oj_error *err)
+static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
+                                    struct bitmap_row *r, int32_t **own,
+                                    struct oj_error *err)
 {
     const struct similar_batch *b = t->b;
     const struct similar_side *self = &b->self->side;
@@ -186,9 +186,9 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
     return OJ_OK;
 }
 
-static oj_status join_started(const struct bitmap_join *t, int thread,
-                              const struct bitmap_row *rows, int64_t n,
-                              struct oj_error *err)
+static oj_status join_rows_by_tiles(const struct bitmap_join *t, int thread,
+                                    const struct bitmap_row *rows, int64_t n,
+                                    struct oj_error *err)
 {
     int64_t low = INT64_MAX, high = 0;
     for (int64_t i = 0; i < n; i++)
@@ -223,9 +223,9 @@ static oj_status join_rows(int64_t task, int thread, void *user,
     n = n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE;
     OJ_ROOM(w->near, 0, t->tile / OJ_PLANE_BLOCK + 1, w->cap_near, err);
     for (int64_t i = 0; i < n && status == OJ_OK; i++)
-        status = start_row(t, first + i, &rows[i], &limit[i], err);
+        status = prepare_bitmap_row(t, first + i, &rows[i], &limit[i], err);
     if (status == OJ_OK)
-        status = join_started(t, thread, rows, n, err);
+        status = join_rows_by_tiles(t, thread, rows, n, err);
     for (int64_t i = 0; i < n; i++)
         oj_free(limit[i]);
     return status;
@@ -255,9 +255,9 @@ struct sample
     double n_pairs, n_words, n_near, n_near_bits;
 };
 
-static void sample_eight(const struct bitmap_join *t,
-                         const struct bitmap_row *r, int64_t at,
-                         struct sample *sum)
+static void sample_eight_features(const struct bitmap_join *t,
+                                  const struct bitmap_row *r, int64_t at,
+                                  struct sample *sum)
 {
     const struct oj_similar_rows *rows = &t->b->rows;
     const struct similar_side *self = &t->b->self->side;
@@ -303,7 +303,7 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
     struct sample sum = {1.0, 1.0, 0.0, 0.0};
     int64_t step = b->n / SAMPLED_ROWS + 1;
     double n_pairs = 0;
-    t.planes.n_words = words_of(&b->self->side);
+    t.planes.n_words = choose_bitmap_words(&b->self->side);
     for (int64_t i = 0; i < b->n; i++)
     {
         const struct similar_needs *needs =
@@ -319,13 +319,14 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
         n_pairs += (double)(high - b->self->side.class_start[needs->first]);
         if (i % step != 0)
             continue;
-        OJ_TRY(start_row(&t, i, &r, &limit, err));
+        OJ_TRY(prepare_bitmap_row(&t, i, &r, &limit, err));
         for (uint64_t at = 0; at < 8; at++) /* places that are scattered */
-            sample_eight(&t, &r,
-                         r.low + (int64_t)(((uint64_t)i * 8 + at) *
-                                           UINT64_C(0x9e3779b97f4a7c15) %
-                                           (uint64_t)(r.high - r.low)),
-                         &sum);
+            sample_eight_features(&t, &r,
+                                  r.low +
+                                      (int64_t)(((uint64_t)i * 8 + at) *
+                                                UINT64_C(0x9e3779b97f4a7c15) %
+                                                (uint64_t)(r.high - r.low)),
+                                  &sum);
         oj_free(limit);
     }
     out->n_words = t.planes.n_words;

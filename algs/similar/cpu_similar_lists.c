@@ -27,8 +27,8 @@ struct feature_list
 
 /* ---- pairs that bits leave open ------------------------------------------ */
 
-static oj_status count_open(struct similar_batch *b, int thread,
-                            struct oj_error *err)
+static oj_status verify_open_pairs(struct similar_batch *b, int thread,
+                                   struct oj_error *err)
 {
     struct similar_worker *w = &b->worker[thread];
     const struct oj_token_sets *in = &b->rows.input, *join = &b->rows.join_side;
@@ -120,7 +120,7 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
             const struct similar_entry *e =
                 list->entry + low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
             if (w->n_open == OJ_SIMILAR_AT_ONCE)
-                OJ_TRY(count_open(b, thread, err));
+                OJ_TRY(verify_open_pairs(b, thread, err));
             w->open[w->n_open++] = (struct similar_candidate){
                 row->row, e->row, token, needs->common[e->class]};
         }
@@ -140,10 +140,11 @@ OJ_INLINE int64_t end_of(const struct similar_batch *b,
 }
 
 /* The pairs of rows, n by rising size, with the features of a list. */
-static oj_status join_list(struct similar_batch *b, int thread,
-                           const struct similar_entry *row, int64_t n,
-                           uint32_t token, const struct feature_list *list,
-                           struct oj_error *err)
+static oj_status join_rows_with_list(struct similar_batch *b, int thread,
+                                     const struct similar_entry *row, int64_t n,
+                                     uint32_t token,
+                                     const struct feature_list *list,
+                                     struct oj_error *err)
 {
     const uint32_t *class = list->planes.class;
     int64_t low = 0, own = 0;
@@ -184,9 +185,9 @@ static oj_status join_token(struct similar_batch *b, int thread, int64_t token,
         return OJ_OK;
     OJ_TRY(spread_token_bits(b, &b->worker[thread], token, &list, err));
     for (int i = 0; i < 2 && list.n > 0; i++)
-        OJ_TRY(join_list(b, thread, b->input->entry + offset[i],
-                         offset[i + 1] - offset[i], (uint32_t)token, &list,
-                         err));
+        OJ_TRY(join_rows_with_list(b, thread, b->input->entry + offset[i],
+                                   offset[i + 1] - offset[i], (uint32_t)token,
+                                   &list, err));
     return OJ_OK;
 }
 
@@ -198,7 +199,7 @@ static oj_status join_tokens(int64_t task, int thread, void *user,
     OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
     for (int64_t t = first; t < end && t < b->input->n_tokens; t++)
         OJ_TRY(join_token(b, thread, t, err));
-    return count_open(b, thread, err);
+    return verify_open_pairs(b, thread, err);
 }
 
 /* ---- a batch ------------------------------------------------------------- */

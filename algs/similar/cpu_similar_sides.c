@@ -9,9 +9,10 @@
 
 /* The rows that have tokens, by rising size; *n of them, in *order, which is
  * one of the two arrays. */
-static oj_status sort_rows(const struct oj_token_sets *sets,
-                           struct oj_keyed **first, struct oj_keyed **second,
-                           int64_t *n, struct oj_error *err)
+static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
+                                   struct oj_keyed **first,
+                                   struct oj_keyed **second, int64_t *n,
+                                   struct oj_error *err)
 {
     struct oj_keyed *sorted;
     int64_t at = 0;
@@ -33,9 +34,9 @@ static oj_status sort_rows(const struct oj_token_sets *sets,
     return OJ_OK;
 }
 
-static oj_status make_classes(struct similar_side *side,
-                              const struct oj_keyed *order, int64_t n,
-                              struct oj_error *err)
+static oj_status make_size_classes(struct similar_side *side,
+                                   const struct oj_keyed *order, int64_t n,
+                                   struct oj_error *err)
 {
     int64_t n_classes = 0;
     for (int64_t i = 0; i < n; i++)
@@ -62,9 +63,9 @@ oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
     int64_t n = 0;
     oj_status status;
     side->sets = sets;
-    status = sort_rows(sets, &order, &room, &n, err);
+    status = sort_rows_by_size(sets, &order, &room, &n, err);
     if (status == OJ_OK)
-        status = make_classes(side, order, n, err);
+        status = make_size_classes(side, order, n, err);
     oj_free(order);
     oj_free(room);
     return status;
@@ -103,8 +104,9 @@ int64_t oj_similar_prefix(const struct oj_text_condition *condition,
 
 /* Puts the first tokens of a row on their lists, or counts them. Tokens without
  * a number are the rarest, and have no list. */
-static void walk_row(struct similar_side *side, int64_t row, int64_t class,
-                     int64_t prefix, int64_t of_equals, int fills)
+static void list_row_prefix_tokens(struct similar_side *side, int64_t row,
+                                   int64_t class, int64_t prefix,
+                                   int64_t of_equals, int fills)
 {
     const struct oj_token_sets *sets = side->sets;
     const uint32_t *token = sets->token + sets->offset[row];
@@ -128,8 +130,9 @@ static void walk_row(struct similar_side *side, int64_t row, int64_t class,
     }
 }
 
-static void walk_prefixes(struct similar_side *side,
-                          const struct oj_text_condition *condition, int fills)
+static void list_all_prefix_tokens(struct similar_side *side,
+                                   const struct oj_text_condition *condition,
+                                   int fills)
 {
     for (int64_t c = 0; c < side->n_classes; c++)
     {
@@ -139,7 +142,8 @@ static void walk_prefixes(struct similar_side *side,
             size - oj_text_least_common(condition, size, size) + 1;
         for (int64_t i = side->class_start[c]; i < side->class_start[c + 1];
              i++)
-            walk_row(side, side->by_size[i], c, prefix, of_equals, fills);
+            list_row_prefix_tokens(side, side->by_size[i], c, prefix, of_equals,
+                                   fills);
     }
 }
 
@@ -150,7 +154,7 @@ oj_status oj_similar_side_list(struct similar_side *side,
     int64_t sum = 0;
     OJ_NEW_ZEROED(side->offset, 2 * n_tokens + 1, err);
     side->n_tokens = n_tokens;
-    walk_prefixes(side, condition, 0);
+    list_all_prefix_tokens(side, condition, 0);
     for (int64_t t = 0; t <= 2 * n_tokens; t++)
     {
         int64_t count = side->offset[t];
@@ -158,7 +162,7 @@ oj_status oj_similar_side_list(struct similar_side *side,
         sum += count;
     }
     OJ_NEW(side->entry, sum, err);
-    walk_prefixes(side, condition, 1);
+    list_all_prefix_tokens(side, condition, 1);
     memmove(side->offset + 1, side->offset,
             (size_t)(2 * n_tokens) * sizeof *side->offset);
     side->offset[0] = 0;

@@ -19,17 +19,18 @@
 
 /* --- blocks --------------------------------------------------------------- */
 
-static int64_t count_items(const struct oj_shape_blocks *side, int64_t first,
-                           int64_t end)
+static int64_t count_run_items(const struct oj_shape_blocks *side,
+                               int64_t first, int64_t end)
 {
     return end - first - side->of_segments;
 }
 
 /* Blocks of a run of vertices; out NULL: only counts them. */
-static int64_t put_run(const struct oj_shape_blocks *side, int64_t first,
-                       int64_t end, struct oj_shape_block *out)
+static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
+                                   int64_t first, int64_t end,
+                                   struct oj_shape_block *out)
 {
-    int64_t n = count_items(side, first, end), n_blocks = 0;
+    int64_t n = count_run_items(side, first, end), n_blocks = 0;
     for (int64_t i = 0; i == 0 || i < n; i += OJ_SHAPE_BLOCK)
     {
         int64_t from = n - i >= OJ_SHAPE_BLOCK || n < OJ_SHAPE_BLOCK
@@ -45,8 +46,8 @@ static int64_t put_run(const struct oj_shape_blocks *side, int64_t first,
 }
 
 /* 0: a vertex of them is nowhere on the sphere. */
-static int is_anywhere(const struct oj_shape_blocks *side, int64_t first,
-                       int64_t end)
+static int are_vertices_on_sphere(const struct oj_shape_blocks *side,
+                                  int64_t first, int64_t end)
 {
     int is_there = 1;
     for (int64_t v = first; v < end && side->vector != NULL; v++)
@@ -54,21 +55,22 @@ static int is_anywhere(const struct oj_shape_blocks *side, int64_t first,
     return is_there;
 }
 
-static int64_t put_blocks(const struct oj_shape_blocks *side, int64_t feature,
-                          struct oj_shape_block *out)
+static int64_t cut_feature_into_blocks(const struct oj_shape_blocks *side,
+                                       int64_t feature,
+                                       struct oj_shape_block *out)
 {
     const struct oj_flat *flat = side->flat;
     int64_t first, end, n = 0;
     oj_flat_vertices(flat, feature, &first, &end);
-    if (first == end || !is_anywhere(side, first, end))
+    if (first == end || !are_vertices_on_sphere(side, first, end))
         return 0;
     if (!side->of_segments || oj_flat_is_points(flat))
-        return put_run(side, first, end, out);
+        return cut_run_into_blocks(side, first, end, out);
     for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
          ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
-        n += put_run(side, flat->vertex_offset[ring],
-                     flat->vertex_offset[ring + 1],
-                     out != NULL ? out + n : NULL);
+        n += cut_run_into_blocks(side, flat->vertex_offset[ring],
+                                 flat->vertex_offset[ring + 1],
+                                 out != NULL ? out + n : NULL);
     return n;
 }
 
@@ -142,7 +144,7 @@ static void put_vectors(const struct oj_shape_blocks *side, int64_t feature)
     }
 }
 
-static void fill_features(int64_t first, int64_t end, void *user)
+static void fill_feature_blocks(int64_t first, int64_t end, void *user)
 {
     const struct oj_shape_blocks *side = user;
     int64_t size = 2 * (int64_t)side->n_dims;
@@ -150,7 +152,7 @@ static void fill_features(int64_t first, int64_t end, void *user)
     {
         struct oj_shape_block *block = side->block + side->block_offset[f];
         struct oj_box_levels levels = levels_of(side, f);
-        int64_t n = put_blocks(side, f, block);
+        int64_t n = cut_feature_into_blocks(side, f, block);
         if (n > 0 && side->vector != NULL)
             put_vectors(side, f);
         for (int64_t i = 0; i < n; i++)
@@ -191,7 +193,7 @@ oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
         struct oj_box_levels levels;
         side->block_offset[f] = n_blocks;
         side->node_offset[f] = n_nodes;
-        n_blocks += put_blocks(side, f, NULL);
+        n_blocks += cut_feature_into_blocks(side, f, NULL);
         oj_box_levels_make(&levels, n_blocks - side->block_offset[f], 0);
         n_nodes += oj_box_levels_count(&levels);
     }
@@ -199,7 +201,8 @@ oj_status oj_shape_blocks_build(struct oj_shape_blocks *side,
     side->node_offset[n] = n_nodes;
     OJ_NEW(side->block, n_blocks, err);
     OJ_NEW(side->node, n_nodes * 2 * side->n_dims, err);
-    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, fill_features, side);
+    oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE, fill_feature_blocks,
+                       side);
     return OJ_OK;
 }
 
@@ -481,7 +484,7 @@ static double leash2(const struct walk *a, int64_t i, const struct walk *b,
 
 /* The square of a leash that is long enough: that of always taking the step
  * after which the two are nearest. */
-static double enough_leash2(const struct walk *a, const struct walk *b)
+static double greedy_leash2(const struct walk *a, const struct walk *b)
 {
     double most = leash2(a, 0, b, 0);
     int64_t i = 0, j = 0;
@@ -571,9 +574,9 @@ OJ_CLONES static void step_sphere(struct leash_row *row, const double *p,
 }
 
 /* The table, of leashes between least2 and limit2. */
-static double least_leash2(const struct walk *a, const struct walk *b,
-                           double least2, double limit2,
-                           struct oj_shape_scratch *scratch)
+static double frechet_leash2(const struct walk *a, const struct walk *b,
+                             double least2, double limit2,
+                             struct oj_shape_scratch *scratch)
 {
     struct leash_row row = {scratch->leash, 0, 0};
     row.leash[0] = least2; /* above the first row, which begins there */
@@ -592,8 +595,8 @@ static double least_leash2(const struct walk *a, const struct walk *b,
                                                          : INFINITY;
 }
 
-static struct walk walk_along(const struct oj_shape_blocks *side,
-                              int64_t feature)
+static struct walk make_walk_of_feature(const struct oj_shape_blocks *side,
+                                        int64_t feature)
 {
     struct walk walk = {side, 0, 0};
     oj_flat_vertices(side->flat, feature, &walk.first, &walk.n);
@@ -607,20 +610,21 @@ oj_status oj_shape_frechet2(const struct oj_shape_blocks *a, int64_t feature_a,
                             struct oj_shape_scratch *scratch, double *out,
                             struct oj_error *err)
 {
-    struct walk from = walk_along(a, feature_a), to = walk_along(b, feature_b);
+    struct walk from = make_walk_of_feature(a, feature_a),
+                to = make_walk_of_feature(b, feature_b);
     double enough2;
     least2 = oj_larger(least2, leash2(&from, 0, &to, 0));
     least2 = oj_larger(least2, leash2(&from, from.n - 1, &to, to.n - 1));
     *out = INFINITY;
     if (least2 > limit2)
         return OJ_OK;
-    enough2 = enough_leash2(&from, &to);
+    enough2 = greedy_leash2(&from, &to);
     *out = enough2;
     if (enough2 <= least2)
         return OJ_OK;
     OJ_ROOM(scratch->leash, 0, to.n, scratch->cap_leash, err);
-    *out = least_leash2(&from, &to, least2, enough2 < limit2 ? enough2 : limit2,
-                        scratch);
+    *out = frechet_leash2(&from, &to, least2,
+                          enough2 < limit2 ? enough2 : limit2, scratch);
     return OJ_OK;
 }
 

@@ -18,7 +18,7 @@
  * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_box_tree.h"
-#include "../distance/cpu_distance_rows.h"
+#include "../distance/cpu_distance_join.h"
 #include "../kernels/oj_square_limit.h"
 #include "../relation/oj_engine.h"
 #include "../sphere/cpu_sphere_side.h"
@@ -98,8 +98,8 @@ static const double *box_around(const struct oj_shape_blocks *side,
 /* The sides of a feature's box, and its ends, as a box of the tree.  On the
  * sphere a side is between that of the vertices, which are measured from, and
  * that of the arcs, which are measured to. */
-static void put_sides(const struct oj_shape_blocks *side, int64_t feature,
-                      int n_dims, double *out)
+static void write_sides_as_tree_box(const struct oj_shape_blocks *side,
+                                    int64_t feature, int n_dims, double *out)
 {
     int n = side->n_dims;
     double *high = out + n_dims, size = 0.0, slack;
@@ -161,8 +161,8 @@ static oj_status build_entries(struct shape_index *self,
     {
         int64_t f = order->point[i].index;
         self->feature[i] = (int32_t)f;
-        put_sides(&self->side, f, self->n_dims,
-                  self->box + i * 2 * self->n_dims);
+        write_sides_as_tree_box(&self->side, f, self->n_dims,
+                                self->box + i * 2 * self->n_dims);
         self->most =
             oj_larger(self->most, own_limit(self, self->shared.join_side, f));
     }
@@ -230,8 +230,8 @@ static double gap_of_sides(int n_dims, const double *a, const double *b)
 }
 
 /* The least that a distance can be, as it is compared: chords by squares. */
-static double bound_of(const struct shape_index *self, const double *around,
-                       const double *box)
+static double lower_bound_of_distance(const struct shape_index *self,
+                                      const double *around, const double *box)
 {
     double bound = gap_of_sides(self->n_dims, around, box);
     return is_on_sphere(&self->shared) ? bound * bound : bound;
@@ -242,9 +242,9 @@ static oj_status push_node(const struct shape_index *self,
                            double most, struct oj_error *err)
 {
     struct oj_box_child child = {
-        bound_of(self, search->around,
-                 self->box +
-                     (self->levels.first[level] + node) * 2 * self->n_dims),
+        lower_bound_of_distance(self, search->around,
+                                self->box + (self->levels.first[level] + node) *
+                                                2 * self->n_dims),
         node, level};
     int64_t at = search->n_open;
     if (child.d2 > most)
@@ -341,7 +341,8 @@ static oj_status try_feature(struct shape_index *self,
 }
 
 /* A directed distance does not mind sides by which the other one sticks out. */
-static void open_sides(const struct shape_index *self, double *around)
+static void unbound_directed_sides(const struct shape_index *self,
+                                   double *around)
 {
     int n = self->side.n_dims;
     for (int d = 0; d < 2 * n; d++)
@@ -374,8 +375,8 @@ static oj_status search_row(struct oj_distance_index *shared,
     struct shape_index *self = shape_index_of(shared);
     struct shape_search *search = &self->search[worker->thread];
     const struct oj_box_levels *levels = &self->levels;
-    put_sides(&self->input, row, self->n_dims, search->around);
-    open_sides(self, search->around);
+    write_sides_as_tree_box(&self->input, row, self->n_dims, search->around);
+    unbound_directed_sides(self, search->around);
     search->n_open = 0;
     if (levels->n_levels > 0)
         OJ_TRY(push_node(self, search, levels->n_levels - 1, 0, INFINITY, err));

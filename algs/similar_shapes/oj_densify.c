@@ -55,8 +55,8 @@ static oj_status count_pieces(const struct dense_segment *s, double length,
 }
 
 /* Where so much of the segment lies behind. */
-static void put_between(const struct dense_segment *s, double share, double *x,
-                        double *y)
+static void interpolate_on_segment(const struct dense_segment *s, double share,
+                                   double *x, double *y)
 {
     double of_from, of_to, at[3];
     if (s->angle == 0.0)
@@ -95,8 +95,8 @@ static oj_status densify_ring(const struct oj_flat *flat, int64_t ring,
         dense->x[*n] = flat->x[v];
         dense->y[*n] = flat->y[v];
         for (int64_t i = 1; i < n_pieces; i++)
-            put_between(&s, (double)i / (double)n_pieces, &dense->x[*n + i],
-                        &dense->y[*n + i]);
+            interpolate_on_segment(&s, (double)i / (double)n_pieces,
+                                   &dense->x[*n + i], &dense->y[*n + i]);
         *n += n_pieces;
     }
     return OJ_OK;

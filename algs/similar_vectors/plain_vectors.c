@@ -19,7 +19,7 @@ static oj_status build_plain_vectors(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_nothing(struct oj_index *wrapped)
 {
     (void)wrapped;
 }
@@ -79,6 +79,6 @@ const struct oj_engine oj_plain_vectors_engine = {"all pairs of vectors",
                                                   sizeof(struct plain_index),
                                                   build_plain_vectors,
                                                   join_plain_vectors,
-                                                  free_side,
-                                                  free_side,
+                                                  free_nothing,
+                                                  free_nothing,
                                                   NULL};

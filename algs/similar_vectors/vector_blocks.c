@@ -32,7 +32,8 @@ struct block_maker
 /* ---- coordinates --------------------------------------------------------- */
 
 /* What a vector is divided by before anything else. */
-static double length_of(const struct oj_vector_blocks *b, const double *vector)
+static double normalizing_length(const struct oj_vector_blocks *b,
+                                 const double *vector)
 {
     double sum = 0.0;
     if (b->norm != OJ_NORM_COSINE)
@@ -43,10 +44,11 @@ static double length_of(const struct oj_vector_blocks *b, const double *vector)
 }
 
 /* Of the first n_places dimensions; those behind n_dimensions are 0. */
-static void put_vector(const struct oj_vector_blocks *b, const double *vector,
-                       int64_t n_places, int64_t step, float *out)
+static void transform_vector(const struct oj_vector_blocks *b,
+                             const double *vector, int64_t n_places,
+                             int64_t step, float *out)
 {
-    double length = length_of(b, vector);
+    double length = normalizing_length(b, vector);
     int64_t n = b->n_dimensions < n_places ? b->n_dimensions : n_places;
     for (int64_t p = 0; p < n; p++)
         out[p * step] = oj_vector_coordinate(vector[b->dimension[p]] / length,
@@ -58,7 +60,7 @@ static void put_vector(const struct oj_vector_blocks *b, const double *vector,
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out)
 {
-    put_vector(blocks, vector, blocks->n_padded, 1, out);
+    transform_vector(blocks, vector, blocks->n_padded, 1, out);
 }
 
 /* ---- the frame ----------------------------------------------------------- */
@@ -67,7 +69,8 @@ static void add_to_spread(const struct oj_vector_blocks *b,
                           const double *vector, const double *first,
                           struct oj_vector_spread *spread)
 {
-    double length = length_of(b, vector), of_first = length_of(b, first);
+    double length = normalizing_length(b, vector),
+           of_first = normalizing_length(b, first);
     for (int64_t i = 0; i < b->n_dimensions; i++)
     {
         double x = vector[i] / length;
@@ -78,8 +81,9 @@ static void add_to_spread(const struct oj_vector_blocks *b,
 }
 
 /* The order of dimensions, their centres, and the scale. */
-static oj_status make_frame(const struct block_maker *m, int64_t n_rows,
-                            struct oj_error *err)
+static oj_status order_and_centre_dimensions(const struct block_maker *m,
+                                             int64_t n_rows,
+                                             struct oj_error *err)
 {
     struct oj_vector_blocks *b = m->blocks;
     struct oj_vector_spread *spread;
@@ -155,8 +159,8 @@ static void sort_node(struct block_maker *m, const struct oj_vector_node *node,
     memcpy(m->row + first, m->row_room + first, (size_t)n * sizeof *m->row);
 }
 
-static oj_status split_node(int64_t i, int thread, void *user,
-                            struct oj_error *err)
+static oj_status box_and_sort_node(int64_t i, int thread, void *user,
+                                   struct oj_error *err)
 {
     struct block_maker *m = user;
     const struct oj_vector_node *node = &m->node[i];
@@ -179,7 +183,7 @@ static oj_status make_tree(struct block_maker *m, int n_threads,
     {
         struct oj_vector_node *level = m->node;
         int64_t n_next = 0;
-        OJ_TRY(oj_parallel_try(n_threads, n, 1, split_node, m, err));
+        OJ_TRY(oj_parallel_try(n_threads, n, 1, box_and_sort_node, m, err));
         for (int64_t i = 0; i < n; i++)
         {
             if (level[i].end - level[i].first == 1)
@@ -209,8 +213,8 @@ static oj_status fill_block(int64_t block, int thread, void *user,
         int64_t i = block * OJ_WIDE + c, last = b->n_rows - 1;
         int32_t row = m->row[i < last ? i : last].row; /* of none the last */
         b->row[i] = i < b->n_rows ? row : -1;
-        put_vector(b, oj_vector_at(m->vectors, row), b->n_padded, OJ_WIDE,
-                   value + c);
+        transform_vector(b, oj_vector_at(m->vectors, row), b->n_padded, OJ_WIDE,
+                         value + c);
     }
     return OJ_OK;
 }
@@ -222,7 +226,7 @@ static oj_status make_blocks(struct block_maker *m, int64_t n_rows,
     int64_t n = 0;
     OJ_NEW(b->dimension, b->n_dimensions, err);
     OJ_NEW(b->centre, b->n_dimensions, err);
-    OJ_TRY(make_frame(m, n_rows, err));
+    OJ_TRY(order_and_centre_dimensions(m, n_rows, err));
     OJ_NEW(b->value, b->n_blocks * b->n_padded * OJ_WIDE, err);
     OJ_NEW(b->row, b->n_blocks * OJ_WIDE, err);
     OJ_NEW(b->box, 2 * b->n_blocks - 1, err);
@@ -236,8 +240,8 @@ static oj_status make_blocks(struct block_maker *m, int64_t n_rows,
     {
         if (!oj_vector_is_there(m->vectors, row))
             continue;
-        put_vector(b, oj_vector_at(m->vectors, row), OJ_BOX_DIMENSIONS, 1,
-                   m->row[n].at);
+        transform_vector(b, oj_vector_at(m->vectors, row), OJ_BOX_DIMENSIONS, 1,
+                         m->row[n].at);
         m->row[n++].row = (int32_t)row;
     }
     OJ_TRY(make_tree(m, n_threads, err));

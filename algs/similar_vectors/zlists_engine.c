@@ -64,9 +64,10 @@ static int is_by_vectors(const struct oj_relation *relation)
     return relation->op == OJ_OP_SIMILAR;
 }
 
-static oj_status open_side(struct z_side *side, const struct oj_flat *flat,
-                           const struct oj_relation *relation,
-                           struct oj_error *err)
+static oj_status view_side_as_vectors(struct z_side *side,
+                                      const struct oj_flat *flat,
+                                      const struct oj_relation *relation,
+                                      struct oj_error *err)
 {
     side->vectors = flat->vectors;
     if (is_by_vectors(relation) || flat->n_features == 0)
@@ -151,13 +152,14 @@ static oj_status make_lists(struct zlists_index *self, struct z_item *item,
     return OJ_OK;
 }
 
-static oj_status make_side(struct zlists_index *self, struct oj_error *err)
+static oj_status build_join_side_lists(struct zlists_index *self,
+                                       struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     struct z_item *item;
     int64_t d;
     oj_status status;
-    OJ_TRY(open_side(&self->side, flat, &self->args.relation, err));
+    OJ_TRY(view_side_as_vectors(&self->side, flat, &self->args.relation, err));
     if (self->side.vectors.value == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
     d = self->side.vectors.n_dimensions;
@@ -184,7 +186,7 @@ static oj_status build(struct oj_index *wrapped,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the papers' Z-lists know l2, l1 and linf");
     if (args->join_side->n_features > 0)
-        OJ_TRY(make_side(self, err));
+        OJ_TRY(build_join_side_lists(self, err));
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         4 * self->n_lists * self->n +
@@ -214,8 +216,8 @@ static oj_status try_feature(struct zlists_batch *b, int64_t row,
 
 /* Features of list l that come before a corner, or with is_end before or with
  * it. */
-static int64_t find_corner(const struct zlists_batch *b, int l, int which,
-                           int is_end)
+static int64_t find_corner_in_list(const struct zlists_batch *b, int l,
+                                   int which, int is_end)
 {
     const struct zlists_index *self = b->self;
     const int32_t *list = self->list + l * self->n;
@@ -235,7 +237,8 @@ static int64_t find_corner(const struct zlists_batch *b, int l, int which,
 }
 
 /* The corners of the box of what may be within a difference of a row. */
-static void set_corners(struct zlists_batch *b, int64_t row, double most)
+static void set_search_box_corners(struct zlists_batch *b, int64_t row,
+                                   double most)
 {
     const struct zlists_index *self = b->self;
     const double *x = oj_vector_at(&b->side.vectors, row);
@@ -252,16 +255,16 @@ static void set_corners(struct zlists_batch *b, int64_t row, double most)
 
 /* Those near the place of a row in each list, k on either side: a bound of the
  * k-th distance. */
-static oj_status try_near_places(struct zlists_batch *b, int64_t row,
-                                 double *most, struct oj_error *err)
+static oj_status bound_by_near_places(struct zlists_batch *b, int64_t row,
+                                      double *most, struct oj_error *err)
 {
     const struct zlists_index *self = b->self;
     int64_t k = self->args.relation.k;
     oj_ranking_start(&b->ranking);
-    set_corners(b, row, 0.0);
+    set_search_box_corners(b, row, 0.0);
     for (int l = 0; l < self->n_lists; l++)
     {
-        int64_t at = find_corner(b, l, 0, 0);
+        int64_t at = find_corner_in_list(b, l, 0, 0);
         int64_t first = at > k ? at - k : 0;
         int64_t end = self->n - at > k ? at + k : self->n;
         for (int64_t i = first; i < end; i++)
@@ -282,11 +285,12 @@ static oj_status join_row(struct zlists_batch *b, int64_t row,
                                           : relation->max_distance;
     int64_t first = 0, end = INT64_MAX, length = INT64_MAX;
     if (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR)
-        OJ_TRY(try_near_places(b, row, &most, err));
-    set_corners(b, row, most);
+        OJ_TRY(bound_by_near_places(b, row, &most, err));
+    set_search_box_corners(b, row, most);
     for (int l = 0; l < self->n_lists; l++)
     {
-        int64_t from = find_corner(b, l, 0, 0), to = find_corner(b, l, 1, 1);
+        int64_t from = find_corner_in_list(b, l, 0, 0),
+                to = find_corner_in_list(b, l, 1, 1);
         if (to - from >= length)
             continue;
         length = to - from;
@@ -321,7 +325,7 @@ static oj_status join_rows(struct zlists_batch *b, const struct oj_flat *input,
             args->relation.vector.max_difference;
     oj_answers_start(&b->answers, args->options.max_batch_pairs,
                      input->n_features, 1);
-    OJ_TRY(open_side(&b->side, input, &args->relation, err));
+    OJ_TRY(view_side_as_vectors(&b->side, input, &args->relation, err));
     for (int i = 0; i < 2; i++)
         OJ_NEW(b->corner[i], self->side.vectors.n_dimensions, err);
     for (int64_t row = 0; self->n > 0 && row < input->n_features; row++)

@@ -2,7 +2,7 @@
  * features under a tree of boxes in space, walked for every input feature,
  * nearest first.  Squared chords decide; metres are made at the very end. */
 #include "../../flatten/base/oj_array.h"
-#include "../distance/cpu_distance_rows.h"
+#include "../distance/cpu_distance_join.h"
 #include "../relation/oj_engine.h"
 #include "cpu_sphere_side.h"
 
@@ -46,7 +46,8 @@ static void free_side(struct oj_index *wrapped)
 }
 
 /* Longitude and latitude of its first vertex. */
-static int middle_of(const void *user, int64_t feature, double *x, double *y)
+static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
+                                   double *y)
 {
     const struct oj_sphere_side *side = user;
     int64_t v, end;
@@ -63,7 +64,7 @@ static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
     struct oj_order order = {0};
     struct oj_box3 *box = NULL;
     oj_status status =
-        oj_distance_order(self->side.flat, &self->side, middle_of,
+        oj_distance_order(self->side.flat, &self->side, first_vertex_in_degrees,
                           self->shared.options.n_threads, &order, err);
     if (status == OJ_OK)
     {
@@ -195,8 +196,9 @@ static oj_status start_batch(struct oj_distance_index *shared,
     int n_threads = shared->options.n_threads;
     OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0, n_threads,
                                 err));
-    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
-                             &shared->order, err);
+    return oj_distance_order(shared->input, &self->input,
+                             first_vertex_in_degrees, n_threads, &shared->order,
+                             err);
 }
 
 static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)

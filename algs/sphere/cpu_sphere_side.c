@@ -341,8 +341,8 @@ int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side)
 
 /* --- nearest edge --------------------------------------------------------- */
 
-static void try_place(double chord2, int64_t vertex,
-                      struct oj_sphere_place *best)
+static void keep_nearer_place(double chord2, int64_t vertex,
+                              struct oj_sphere_place *best)
 {
     if (chord2 > best->chord2 ||
         (chord2 == best->chord2 && vertex >= best->vertex))
@@ -351,17 +351,20 @@ static void try_place(double chord2, int64_t vertex,
     best->vertex = vertex;
 }
 
-static void try_edges(const struct oj_sphere_side *side, int64_t first,
-                      int64_t last, struct oj_vec3 p,
-                      struct oj_sphere_place *best)
+static void find_nearest_edge(const struct oj_sphere_side *side, int64_t first,
+                              int64_t last, struct oj_vec3 p,
+                              struct oj_sphere_place *best)
 {
     for (int64_t v = first; v < last; v++)
-        try_place(oj_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
+        keep_nearer_place(oj_arc_chord2(p, side->at[v], side->at[v + 1]), v,
+                          best);
 }
 
-static void try_tree(const struct oj_sphere_side *side,
-                     const struct oj_tree3 *tree, int64_t first, int64_t last,
-                     struct oj_vec3 p, struct oj_sphere_place *best)
+static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
+                                      const struct oj_tree3 *tree,
+                                      int64_t first, int64_t last,
+                                      struct oj_vec3 p,
+                                      struct oj_sphere_place *best)
 {
     struct oj_box3 box = oj_box3_of(p);
     struct oj_box_child stack[OJ_BOX_STACK];
@@ -377,31 +380,34 @@ static void try_tree(const struct oj_sphere_side *side,
         if (at.level > 0)
             depth = oj_tree3_push(tree, at, &box, best->chord2, stack, depth);
         else
-            try_edges(side, v, end < last ? end : last, p, best);
+            find_nearest_edge(side, v, end < last ? end : last, p, best);
     }
 }
 
-static void try_ring(const struct oj_sphere_side *side, int64_t ring,
-                     struct oj_vec3 p, struct oj_sphere_place *best)
+static void find_nearest_in_ring(const struct oj_sphere_side *side,
+                                 int64_t ring, struct oj_vec3 p,
+                                 struct oj_sphere_place *best)
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 box = oj_box3_of(p);
     if (first == last) /* a point, or a line of one vertex */
-        try_place(oj_chord2(p, side->at[first]), first, best);
+        keep_nearer_place(oj_chord2(p, side->at[first]), first, best);
     else if (oj_box3_distance2(&box, &side->ring_box[ring]) > best->chord2)
         return;
     else if (side->tree_of[ring] < 0)
-        try_edges(side, first, last, p, best);
+        find_nearest_edge(side, first, last, p, best);
     else
-        try_tree(side, &side->tree[side->tree_of[ring]], first, last, p, best);
+        find_nearest_in_ring_tree(side, &side->tree[side->tree_of[ring]], first,
+                                  last, p, best);
 }
 
 /* --- inside --------------------------------------------------------------- */
 
-static int edges_crossed(const struct oj_sphere_side *side, int64_t first,
-                         int64_t last, struct oj_vec3 p, struct oj_vec3 r,
-                         struct oj_vec3 m)
+static int parity_of_edges_crossed(const struct oj_sphere_side *side,
+                                   int64_t first, int64_t last,
+                                   struct oj_vec3 p, struct oj_vec3 r,
+                                   struct oj_vec3 m)
 {
     int odd = 0;
     for (int64_t v = first; v < last; v++)
@@ -410,7 +416,7 @@ static int edges_crossed(const struct oj_sphere_side *side, int64_t first,
 }
 
 /* 1 when the box may have vertices on both sides of the plane m. */
-static int is_cut(const struct oj_box3 *box, struct oj_vec3 m)
+static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
 {
     const double of[3] = {m.x, m.y, m.z};
     double middle = 0.0, half = PLANE_SLACK;
@@ -422,10 +428,10 @@ static int is_cut(const struct oj_box3 *box, struct oj_vec3 m)
     return fabs(middle) <= half;
 }
 
-static int tree_crossed(const struct oj_sphere_side *side,
-                        const struct oj_tree3 *tree, int64_t first,
-                        int64_t last, struct oj_vec3 p, struct oj_vec3 r,
-                        struct oj_vec3 m)
+static int parity_of_tree_crossed(const struct oj_sphere_side *side,
+                                  const struct oj_tree3 *tree, int64_t first,
+                                  int64_t last, struct oj_vec3 p,
+                                  struct oj_vec3 r, struct oj_vec3 m)
 {
     struct oj_box_child stack[OJ_BOX_STACK];
     int depth = 0, odd = 0;
@@ -435,11 +441,13 @@ static int tree_crossed(const struct oj_sphere_side *side,
         struct oj_box_child at = stack[--depth];
         int64_t v = first + at.node * OJ_BOX_FANOUT;
         int64_t end = v + OJ_BOX_FANOUT, n;
-        if (!is_cut(&tree->node[tree->levels.first[at.level] + at.node], m))
+        if (!may_plane_cut_box(
+                &tree->node[tree->levels.first[at.level] + at.node], m))
             continue;
         if (at.level == 0)
         {
-            odd ^= edges_crossed(side, v, end < last ? end : last, p, r, m);
+            odd ^= parity_of_edges_crossed(side, v, end < last ? end : last, p,
+                                           r, m);
             continue;
         }
         n = tree->levels.first[at.level] - tree->levels.first[at.level - 1];
@@ -451,16 +459,17 @@ static int tree_crossed(const struct oj_sphere_side *side,
 }
 
 /* 1 when the way from p to r crosses the ring an odd number of times. */
-static int is_across(const struct oj_sphere_side *side, int64_t ring,
-                     struct oj_vec3 p, struct oj_vec3 r)
+static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
+                                     int64_t ring, struct oj_vec3 p,
+                                     struct oj_vec3 r)
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_vec3 m = oj_vec3_cross(p, r);
     if (side->tree_of[ring] < 0)
-        return edges_crossed(side, first, last, p, r, m);
-    return tree_crossed(side, &side->tree[side->tree_of[ring]], first, last, p,
-                        r, m);
+        return parity_of_edges_crossed(side, first, last, p, r, m);
+    return parity_of_tree_crossed(side, &side->tree[side->tree_of[ring]], first,
+                                  last, p, r, m);
 }
 
 /* A point some degrees from p. */
@@ -489,11 +498,11 @@ static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
     if (oj_chord2(p, cap->centre) > cap->chord2)
         return 0;
     if (cap->chord2 < 4.0 || oj_chord2(p, cap->centre) > NO_DIRECTION)
-        return is_across(side, ring, p, cap->reference);
+        return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
     /* opposite to the point outside: every way there is as short */
     by = point_beside(p);
-    return is_across(side, ring, p, by) ^
-           is_across(side, ring, by, cap->reference);
+    return does_arc_cross_ring_oddly(side, ring, p, by) ^
+           does_arc_cross_ring_oddly(side, ring, by, cap->reference);
 }
 
 static int part_holds(const struct oj_sphere_side *side, int64_t part,
@@ -524,7 +533,7 @@ struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
             return (struct oj_sphere_place){0.0, -1};
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)
-            try_ring(side, r, p, &best);
+            find_nearest_in_ring(side, r, p, &best);
     }
     if (best.vertex == INT64_MAX)
         best.chord2 = INFINITY;

@@ -13,8 +13,9 @@ static double longitude_like(double x, double x0, double x1)
 }
 
 /* The point of b's feature at place, nearest to p. */
-static void point_at(const struct oj_sphere_side *b, int64_t feature,
-                     int64_t vertex, struct oj_vec3 p, double *x, double *y)
+static void nearest_point_in_degrees(const struct oj_sphere_side *b,
+                                     int64_t feature, int64_t vertex,
+                                     struct oj_vec3 p, double *x, double *y)
 {
     const struct oj_flat *flat = b->flat;
     struct oj_vec3 foot;
@@ -63,8 +64,9 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
     out.ax = out.bx = flat->x[at];
     out.ay = out.by = flat->y[at];
     if (best.vertex >= 0)
-        point_at(b, feature, best.vertex, oj_sphere_vector(out.ax, out.ay),
-                 &out.bx, &out.by);
+        nearest_point_in_degrees(b, feature, best.vertex,
+                                 oj_sphere_vector(out.ax, out.ay), &out.bx,
+                                 &out.by);
     return out;
 }
 

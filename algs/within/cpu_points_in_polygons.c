@@ -127,8 +127,8 @@ struct point_worker
  * UNKNOWN where p is so near an edge that the sign of its side is not
  * sure. Nine vertices are read, whatever n; those past the ring count for
  * nothing. */
-static OJ_CLONES int locate_in_few(double px, double py, const double *x,
-                                   const double *y, int64_t n)
+static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
+                                          const double *y, int64_t n)
 {
     double crossings[OJ_LANES], unsure[OJ_LANES];
     double n_crossings = 0.0, n_unsure = 0.0;
@@ -251,8 +251,8 @@ static oj_status add_on_boundary(const struct point_query *q,
 /* Puts together where a point is in the rings of one feature, state[0] and
  * those after it, by part: inside of an odd number of the rings of a part is
  * inside. Returns how many rings these are. */
-static int64_t join_states(const struct point_state *state, int64_t n,
-                           int *is_inside, int *n_on)
+static int64_t combine_ring_locations(const struct point_state *state,
+                                      int64_t n, int *is_inside, int *n_on)
 {
     int64_t i = 0;
     *is_inside = *n_on = 0;
@@ -295,7 +295,7 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
         int32_t feature = (int32_t)(state[i].key >> 32);
         int32_t point = candidate->point;
         int is_inside, n_on;
-        i += join_states(state + i, n_in - i, &is_inside, &n_on);
+        i += combine_ring_locations(state + i, n_in - i, &is_inside, &n_on);
         if (!is_inside && n_on > 0)
             OJ_TRY(add_on_boundary(q, w, first_row, point, feature, n_on, err));
         else if (q->accepted >> is_inside & 1)
@@ -305,8 +305,8 @@ static oj_status add_pairs(const struct point_query *q, struct point_worker *w,
 }
 
 /* The candidates that may count, whatever their geometries say. */
-static int64_t take_counting(const struct point_query *q, int64_t first_row,
-                             int64_t n, struct point_candidate *candidate)
+static int64_t filter_candidates(const struct point_query *q, int64_t first_row,
+                                 int64_t n, struct point_candidate *candidate)
 {
     int64_t n_left = 0;
     for (int64_t i = 0; i < n; i++)
@@ -358,7 +358,8 @@ static oj_status find_cells(struct oj_ring_cells *cells, int64_t n,
 /* Leaves out the candidates whose cells have no edges and are outside: how
  * many are left.  w->open: those among them whose edges have to be looked at.
  */
-static OJ_CLONES int64_t take_known_cells(struct point_worker *w, int64_t n)
+static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
+                                                 int64_t n)
 {
     struct point_candidate *candidate = w->candidate;
     int64_t n_left = 0, n_open = 0;
@@ -417,7 +418,7 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
     if (ring->n_vertices <= OJ_LANES + 1 &&
         ring->first_vertex + OJ_LANES < cells->flat->n_vertices)
     {
-        int few = locate_in_few(px, py, x, y, ring->n_vertices);
+        int few = locate_in_small_ring(px, py, x, y, ring->n_vertices);
         if (few != UNKNOWN)
             return (enum oj_location)few;
     }
@@ -438,9 +439,9 @@ static oj_status refine_candidates(const struct point_query *q,
     w->n_candidates = 0;
     OJ_ROOM(w->open, 0, n, w->cap_open, err);
     if (q->filter->is_needed)
-        n = take_counting(q, first_row, n, c);
+        n = filter_candidates(q, first_row, n, c);
     OJ_TRY(find_cells(cells, n, c, x, y, err));
-    n = take_known_cells(w, n);
+    n = drop_outside_candidates(w, n);
     fetch_edges(w);
     for (int64_t i = 0; i < w->n_open; i++)
     {
@@ -590,8 +591,8 @@ static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
 
 /* Of the points of a block, those in spots of which not all is known become
  * survivors: how many.  The others' answers are left in w->answer. */
-static OJ_CLONES int64_t take_unknown(const struct oj_ring_layer *layer,
-                                      struct point_worker *w, int64_t n)
+static OJ_CLONES int64_t select_unanswered_points(
+    const struct oj_ring_layer *layer, struct point_worker *w, int64_t n)
 {
     const uint16_t *answer = oj_ring_layer_answers(layer);
     int64_t n_left = 0;
@@ -616,8 +617,8 @@ static OJ_CLONES int64_t take_unknown(const struct oj_ring_layer *layer,
 }
 
 /* Looks at a spot that a point is in. */
-static void look_at_spot(const struct point_query *q,
-                         const struct point_survivor *s)
+static void compute_spot_answer(const struct point_query *q,
+                                const struct point_survivor *s)
 {
     const struct oj_ring_layer *layer = &q->set->layer[0];
     int spot = spot_of(s->probe);
@@ -630,8 +631,9 @@ static void look_at_spot(const struct point_query *q,
 }
 
 /* Pairs of points first .. end - 1 that are in known spots. */
-static inline int32_t *put_known(const struct point_worker *w, int64_t first,
-                                 int64_t end, int32_t *feature)
+static inline int32_t *write_known_pairs(const struct point_worker *w,
+                                         int64_t first, int64_t end,
+                                         int32_t *feature)
 {
     for (int64_t i = first; i < end; i++)
     {
@@ -643,8 +645,9 @@ static inline int32_t *put_known(const struct point_worker *w, int64_t first,
 
 /* Brings the pairs of points in known spots among those of the n_left others,
  * which begin at first_pair. */
-static oj_status merge_known(struct point_worker *w, int64_t first_pair,
-                             int64_t n_left, int64_t n, struct oj_error *err)
+static oj_status merge_known_pairs(struct point_worker *w, int64_t first_pair,
+                                   int64_t n_left, int64_t n,
+                                   struct oj_error *err)
 {
     int64_t n_late = w->n_pairs - first_pair, n_known = 0, next = 0;
     const int32_t *late;
@@ -661,12 +664,12 @@ static oj_status merge_known(struct point_worker *w, int64_t first_pair,
     for (int64_t k = 0; k < n_left; k++)
     {
         int64_t point = w->left[k];
-        feature = put_known(w, next, point, feature);
+        feature = write_known_pairs(w, next, point, feature);
         for (uint32_t i = 0; i < w->n_pairs_of[point]; i++)
             *feature++ = *late++;
         next = point + 1;
     }
-    put_known(w, next, n, feature);
+    write_known_pairs(w, next, n, feature);
     for (int64_t i = 0; i < n; i++)
         w->n_pairs_of[i] += w->answer[i] >= OJ_SPOT_FEATURE;
     w->n_pairs += n_known;
@@ -689,10 +692,10 @@ static oj_status flush_candidates(const struct point_query *q,
 }
 
 /* Candidates of the points of n ranges, by many entries at a time. */
-static oj_status add_held(const struct oj_ring_cells *cells,
-                          struct point_worker *w,
-                          const struct oj_ring_layer *layer, int64_t n,
-                          struct oj_error *err)
+static oj_status add_candidates_of_ranges(const struct oj_ring_cells *cells,
+                                          struct point_worker *w,
+                                          const struct oj_ring_layer *layer,
+                                          int64_t n, struct oj_error *err)
 {
     int64_t n_held = cells->kernel->holding(layer->entry, w->range, n,
                                             w->held_point, w->held_ring);
@@ -713,8 +716,9 @@ static oj_status add_held(const struct oj_ring_cells *cells,
 
 /* The ranges of survivors from first on, up to one that has a set in place of
  * its entries or whose entries find no room: how many. */
-static int64_t take_ranges(const struct oj_ring_layer *borrowed,
-                           struct point_worker *w, int64_t first, int64_t n)
+static int64_t collect_survivor_ranges(const struct oj_ring_layer *borrowed,
+                                       struct point_worker *w, int64_t first,
+                                       int64_t n)
 {
     const struct oj_ring_layer layer_copy = *borrowed, *layer = &layer_copy;
     int64_t n_entries = 0, n_ranges = 0;
@@ -736,10 +740,11 @@ static int64_t take_ranges(const struct oj_ring_layer *borrowed,
 }
 
 /* Candidates of one survivor. */
-static oj_status add_survivor(const struct point_query *q,
-                              struct point_worker *w,
-                              const struct point_survivor *s, int64_t first_row,
-                              struct oj_error *err)
+static oj_status add_survivor_candidates(const struct point_query *q,
+                                         struct point_worker *w,
+                                         const struct point_survivor *s,
+                                         int64_t first_row,
+                                         struct oj_error *err)
 {
     const struct oj_ring_layer *layer = &q->set->layer[s->layer];
     if (layer->child == NULL || layer->child[s->cell] < 0)
@@ -769,19 +774,21 @@ static oj_status join_survivors(const struct point_query *q,
     }
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t n_ranges = is_wide ? take_ranges(&set->layer[0], w, i, n) : 0;
+        int64_t n_ranges =
+            is_wide ? collect_survivor_ranges(&set->layer[0], w, i, n) : 0;
         if (n_ranges > 0)
-            OJ_TRY(add_held(q->cells, w, &set->layer[0], n_ranges, err));
+            OJ_TRY(add_candidates_of_ranges(q->cells, w, &set->layer[0],
+                                            n_ranges, err));
         i += n_ranges;
         if (i == n)
             break;
         if (w->n_candidates >= CANDIDATES &&
             survivor[i].point != survivor[i - 1].point)
             OJ_TRY(flush_candidates(q, w, first_row, err));
-        OJ_TRY(add_survivor(q, w, &survivor[i], first_row, err));
+        OJ_TRY(add_survivor_candidates(q, w, &survivor[i], first_row, err));
     }
     for (int64_t i = 0; has_answers && i < n; i++)
-        look_at_spot(q, &survivor[i]);
+        compute_spot_answer(q, &survivor[i]);
     return OJ_OK;
 }
 
@@ -806,14 +813,14 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
             __builtin_prefetch(&layer->mask[w->cell[l][i]]);
     }
     if (has_answers)
-        n_survivors = take_unknown(&set->layer[0], w, n);
+        n_survivors = select_unanswered_points(&set->layer[0], w, n);
     else if (set->n_layers == 1)
         n_survivors = take_survivors(set, w, n, 1);
     else
         n_survivors = take_survivors(set, w, n, set->n_layers);
     OJ_TRY(join_survivors(q, w, n_survivors, first_row, has_answers, err));
     OJ_TRY(flush_candidates(q, w, first_row, err));
-    return has_answers ? merge_known(w, first_pair, n_survivors, n, err)
+    return has_answers ? merge_known_pairs(w, first_pair, n_survivors, n, err)
                        : OJ_OK;
 }
 
@@ -931,7 +938,7 @@ static void free_side(struct oj_index *wrapped)
 }
 
 /* 1 when inside and on the boundary come to the same. */
-static int accepts_alike(unsigned accepted)
+static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
 }
@@ -952,7 +959,7 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->accepted = oj_point_locations(args->relation.op);
     OJ_TRY(
         oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
-    if (!accepts_alike(self->accepted))
+    if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
     stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);
@@ -962,10 +969,11 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
 /* --- rows ----------------------------------------------------------------- */
 
 /* Offsets of a block's rows, and their order. */
-static oj_status finish_rows(const struct points_in_polygons_index *self,
-                             struct point_worker *w, int64_t n, int64_t before,
-                             int64_t first_pair, int64_t *offset,
-                             struct task *task, struct oj_error *err)
+static oj_status
+set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
+                          struct point_worker *w, int64_t n, int64_t before,
+                          int64_t first_pair, int64_t *offset,
+                          struct task *task, struct oj_error *err)
 {
     int32_t *feature = w->feature != NULL ? w->feature + first_pair : NULL;
     int64_t total = 0, n_matched = 0;
@@ -984,8 +992,8 @@ static oj_status finish_rows(const struct points_in_polygons_index *self,
     return OJ_OK;
 }
 
-static oj_status check_bound(struct points_in_polygons_batch *b, int64_t n_more,
-                             struct oj_error *err)
+static oj_status check_batch_pair_limit(struct points_in_polygons_batch *b,
+                                        int64_t n_more, struct oj_error *err)
 {
     int64_t most = b->self->options.max_batch_pairs;
     if (most <= 0 || b->input->n_features < 2 ||
@@ -1005,9 +1013,10 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
         int64_t n = end - row < POINT_BLOCK ? end - row : POINT_BLOCK;
         int64_t first = w->n_pairs;
         OJ_TRY(join_block(&b->query, w, row, n, err));
-        OJ_TRY(finish_rows(b->self, w, n, task->assumed + first - task->first,
-                           first, b->out->offset + row + 1, task, err));
-        OJ_TRY(check_bound(b, w->n_pairs - first, err));
+        OJ_TRY(set_offsets_and_sort_rows(
+            b->self, w, n, task->assumed + first - task->first, first,
+            b->out->offset + row + 1, task, err));
+        OJ_TRY(check_batch_pair_limit(b, w->n_pairs - first, err));
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
@@ -1040,7 +1049,7 @@ static oj_status join_task(int64_t i, int thread, void *user,
 }
 
 /* Brings a task's pairs to their place. */
-static void place_task(int64_t i, int thread, void *user)
+static void move_task_pairs(int64_t i, int thread, void *user)
 {
     struct points_in_polygons_batch *b = user;
     const struct task *task = &b->self->task[i];
@@ -1111,7 +1120,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
     }
     /* the offsets keep their memory: there is room for them */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
-    oj_parallel_for(n_threads, n_tasks, place_task, b);
+    oj_parallel_for(n_threads, n_tasks, move_task_pairs, b);
     out->n_pairs = n_pairs;
     out->n_matched = n_matched;
     return OJ_OK;

@@ -66,7 +66,7 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
 #define AXES_SIZE 1e100  /* of coordinates, so that nothing overflows */
 
 /* Product of width and height, summed over a sample of small rings. */
-static double sum_areas(const struct oj_ring_cells *cells)
+static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < AXES_SAMPLES; i++)
@@ -127,7 +127,7 @@ static void choose_axes(struct oj_ring_cells *cells)
     direction = main_direction(cells);
     if (!(direction == direction) || middle->n_vertices < 1)
         return;
-    plain = sum_areas(cells);
+    plain = sum_sampled_box_areas(cells);
     turned.x0 = cells->flat->x[middle->first_vertex];
     turned.y0 = cells->flat->y[middle->first_vertex];
     turned.cos = cos(direction);
@@ -135,7 +135,7 @@ static void choose_axes(struct oj_ring_cells *cells)
     if (!(fabs(turned.x0) + fabs(turned.y0) < AXES_SIZE))
         return;
     cells->axes = turned;
-    if (!(sum_areas(cells) < 0.75 * plain))
+    if (!(sum_sampled_box_areas(cells) < 0.75 * plain))
         cells->axes.is_turned = 0;
 }
 
@@ -169,8 +169,8 @@ struct ring_sample
 /* Shortens the extent of the sampled rings along an axis where a few lie so far
  * away that the others would share a cell.  Steps are clamped to the frame, so
  * none is lost. */
-static void leave_out_far(int64_t n, double *low, double *high, double *first,
-                          double *last)
+static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
+                                       double *first, double *last)
 {
     double length = *last - *first, sum = 0.0, sum_squares = 0.0, mean;
     int64_t n_far = 1 + n / FAR_OF;
@@ -197,9 +197,9 @@ static void leave_out_far(int64_t n, double *low, double *high, double *first,
 }
 
 /* Rings at even distances, what of them is in clip. */
-static void take_sample(const struct oj_ring_cells *cells, const int32_t *ring,
-                        int64_t n_rings, const struct oj_box *clip,
-                        struct ring_sample *s)
+static void sample_ring_boxes(const struct oj_ring_cells *cells,
+                              const int32_t *ring, int64_t n_rings,
+                              const struct oj_box *clip, struct ring_sample *s)
 {
     int64_t n = n_rings < N_SAMPLES ? n_rings : N_SAMPLES, n_taken = 0;
     s->all = oj_box_empty();
@@ -229,8 +229,10 @@ static void take_sample(const struct oj_ring_cells *cells, const int32_t *ring,
     }
     if (n_taken == 0)
         memset(&s->all, 0, sizeof s->all);
-    leave_out_far(n_taken, s->low[0], s->high[0], &s->all.x0, &s->all.x1);
-    leave_out_far(n_taken, s->low[1], s->high[1], &s->all.y0, &s->all.y1);
+    trim_far_rings_from_extent(n_taken, s->low[0], s->high[0], &s->all.x0,
+                               &s->all.x1);
+    trim_far_rings_from_extent(n_taken, s->low[1], s->high[1], &s->all.y0,
+                               &s->all.y1);
 }
 
 static double clamp_between(double v, double least, double most)
@@ -247,7 +249,7 @@ static int32_t count_along(double length, double cell, double most)
     return (int32_t)clamp_between(ceil(length / cell), 1.0, most);
 }
 
-static double scale_of(double length, int32_t n)
+static double steps_per_unit(double length, int32_t n)
 {
     double scale = (double)n * OJ_CELL_STEPS / length;
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
@@ -265,7 +267,7 @@ static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
     double target = n < FEW_RINGS ? n * CELLS_PER_RING_OF_FEW + 64.0
                                   : fmax(n * CELLS_PER_RING, 4.0 * FEW_RINGS);
     double width, height, shape, side;
-    take_sample(cells, ring, n_rings, clip, &s);
+    sample_ring_boxes(cells, ring, n_rings, clip, &s);
     width = s.all.x1 - s.all.x0;
     height = s.all.y1 - s.all.y0;
     shape = sqrt(s.width / s.height);
@@ -280,8 +282,8 @@ static void choose_frame(const struct oj_ring_cells *cells, const int32_t *ring,
     layer->nx = count_along(width, fmax(side * shape, s.width / 4.0), most);
     layer->ny = count_along(height, fmax(side / shape, s.height / 4.0),
                             clamp_between(2.0 * target / layer->nx, 1.0, most));
-    layer->scale_x = scale_of(width, layer->nx);
-    layer->scale_y = scale_of(height, layer->ny);
+    layer->scale_x = steps_per_unit(width, layer->nx);
+    layer->scale_y = steps_per_unit(height, layer->ny);
     layer->last_x = (double)layer->nx * OJ_CELL_STEPS - 1.0;
     layer->last_y = (double)layer->ny * OJ_CELL_STEPS - 1.0;
 }
@@ -330,8 +332,8 @@ struct ring_layer_build
 /* --- counting and filling ------------------------------------------------- */
 
 /* The next place of a cell, or one more of its entries. */
-static inline uint32_t take_place(const struct ring_layer_build *b,
-                                  int64_t cell)
+static inline uint32_t reserve_cell_entry(const struct ring_layer_build *b,
+                                          int64_t cell)
 {
     uint32_t *place = &b->layer->first[cell];
     if (b->n_threads > 1)
@@ -347,7 +349,7 @@ static void count_in_cells(const struct ring_layer_build *b,
     for (int32_t row = s->y0 / OJ_CELL_STEPS; row <= last_row; row++)
     {
         for (int32_t c = s->x0 / OJ_CELL_STEPS; c <= last_column; c++)
-            take_place(b, (int64_t)row * b->layer->nx + c);
+            reserve_cell_entry(b, (int64_t)row * b->layer->nx + c);
     }
 }
 
@@ -357,7 +359,7 @@ static int64_t count_covered_cells(const struct steps *s)
            (s->y1 / OJ_CELL_STEPS - s->y0 / OJ_CELL_STEPS + 1);
 }
 
-static void measure_rings(int64_t first, int64_t end, void *user)
+static void count_ring_entries(int64_t first, int64_t end, void *user)
 {
     struct ring_layer_build *b = user;
     const struct oj_ring_layer *layer = b->layer;
@@ -390,7 +392,7 @@ static void measure_rings(int64_t first, int64_t end, void *user)
 }
 
 /* Takes the large rings into the layer after all. */
-static void take_rest(struct ring_layer_build *b)
+static void keep_large_rings_in_layer(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
     {
@@ -432,7 +434,7 @@ static void fill_cell(const struct ring_layer_build *b, const struct steps *s,
     int32_t x0 = larger_step(s->x0 - left, 0), y0 = larger_step(s->y0 - low, 0);
     int32_t x1 = smaller_step(s->x1 - left, OJ_CELL_STEPS - 1);
     int32_t y1 = smaller_step(s->y1 - low, OJ_CELL_STEPS - 1);
-    struct oj_ring_entry *entry = &layer->entry[take_place(b, cell)];
+    struct oj_ring_entry *entry = &layer->entry[reserve_cell_entry(b, cell)];
     uint64_t mask = spots_between(x0, y0, x1, y1);
     entry->steps = (uint32_t)x0 | (uint32_t)y0 << 8 |
                    (uint32_t)(OJ_CELL_STEPS - 1 - x1) << 16 |
@@ -477,10 +479,11 @@ static oj_status fill_layer(struct ring_layer_build *b,
     OJ_NEW_ZEROED(layer->first, n_cells + 1, err);
     OJ_NEW(b->steps, b->n, err);
     OJ_NEW(b->rest, b->n, err);
-    oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, measure_rings, b);
+    oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE, count_ring_entries,
+                       b);
     if (n_cells <= FEW_CELLS &&
         atomic_load(&b->rest_span) <= FEW_ENTRIES * n_cells)
-        take_rest(b);
+        keep_large_rings_in_layer(b);
     for (int64_t cell = 0; cell <= n_cells; cell++)
     {
         int64_t n = layer->first[cell];
@@ -661,8 +664,8 @@ static void measure_large(int64_t first, int64_t end, void *user)
     }
 }
 
-static oj_status list_grids(struct oj_ring_cells *cells, int n_threads,
-                            struct oj_error *err)
+static oj_status number_large_ring_grids(struct oj_ring_cells *cells,
+                                         int n_threads, struct oj_error *err)
 {
     int64_t n = 0;
     for (int64_t r = 0; r < cells->n_rings; r++)
@@ -686,8 +689,8 @@ static oj_status list_grids(struct oj_ring_cells *cells, int n_threads,
 }
 
 /* How often a ring is walked before it gets a grid. */
-static int walks_before(const struct oj_ring_cells *cells,
-                        const struct oj_located_ring *ring)
+static int walks_before_grid(const struct oj_ring_cells *cells,
+                             const struct oj_located_ring *ring)
 {
     return ring->n_vertices >= LARGE &&
                    cells->n_points / MANY_POINTS >= cells->n_rings
@@ -717,7 +720,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         *out = &late->grid;
         return OJ_OK;
     }
-    if (n_asked < walks_before(cells, ring) ||
+    if (n_asked < walks_before_grid(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
     status = oj_edge_grid_of_ring(
@@ -790,7 +793,7 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     oj_parallel_slices(n_threads, flat->n_features, RINGS_AT_ONCE, list_rings,
                        cells);
     choose_axes(cells);
-    status = list_grids(cells, n_threads, err);
+    status = number_large_ring_grids(cells, n_threads, err);
     if (status == OJ_OK)
         status = build_set(cells, NULL, cells->n_rings, &everywhere, 0,
                            n_threads, &set, err);
@@ -840,7 +843,7 @@ void oj_ring_cells_free(struct oj_ring_cells *cells)
 #define POINTS_PER_CELL 128
 #define MOST_CELLS_WITH_SPOTS 32768
 
-static int has_answers(const struct oj_ring_cells *cells)
+static int may_spots_have_answers(const struct oj_ring_cells *cells)
 {
     const struct oj_ring_set *set;
     if (cells->n_sets == 0 || cells->n_grids == 0 || cells->axes.is_turned ||
@@ -858,7 +861,7 @@ oj_status oj_ring_cells_expect(struct oj_ring_cells *cells, int64_t n_points,
     uint16_t *answer, *none = NULL;
     int64_t n_cells;
     cells->n_points += n_points;
-    if (!has_answers(cells))
+    if (!may_spots_have_answers(cells))
         return OJ_OK;
     layer = &cells->set[cells->n_sets - 1].layer[0];
     n_cells = (int64_t)layer->nx * layer->ny;
@@ -882,8 +885,8 @@ oj_status oj_ring_cells_expect(struct oj_ring_cells *cells, int64_t n_points,
 /* An interval that holds every coordinate whose step is first .. first +
  * OJ_SPOT_STEPS - 1; 0: rounding allows of none.  Steps never decrease with the
  * coordinate, so two coordinates beyond them prove it. */
-static int bound_steps(double origin, double scale, double last, int32_t first,
-                       double *low, double *high)
+static int bound_spot_coordinates(double origin, double scale, double last,
+                                  int32_t first, double *low, double *high)
 {
     double end = (double)first + OJ_SPOT_STEPS;
     *low = -INFINITY;
@@ -924,10 +927,10 @@ uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
     int32_t part = -1, feature = -1;
     struct oj_box box;
     if ((layer->child != NULL && layer->child[cell] >= 0) ||
-        !bound_steps(layer->x0, layer->scale_x, layer->last_x, column + x,
-                     &box.x0, &box.x1) ||
-        !bound_steps(layer->y0, layer->scale_y, layer->last_y, row + y, &box.y0,
-                     &box.y1))
+        !bound_spot_coordinates(layer->x0, layer->scale_x, layer->last_x,
+                                column + x, &box.x0, &box.x1) ||
+        !bound_spot_coordinates(layer->y0, layer->scale_y, layer->last_y,
+                                row + y, &box.y0, &box.y1))
         return OJ_SPOT_MIXED;
     for (uint32_t i = layer->first[cell]; i < layer->first[cell + 1]; i++)
     {

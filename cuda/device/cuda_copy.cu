@@ -65,7 +65,7 @@ static oj_status copy_pieces(struct copying *c, char *stage, cudaEvent_t done,
     }
 }
 
-static oj_status copy_some(struct copying *c, struct oj_error *err)
+static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
 {
     struct oj_cuda_stage stage = {NULL, 0};
     cudaEvent_t done;
@@ -94,7 +94,8 @@ static int count_threads(const struct copying *c)
 }
 
 /* As CUDA copies from ordinary memory. */
-static oj_status copy_plainly(const struct copying *c, struct oj_error *err)
+static oj_status copy_without_staging(const struct copying *c,
+                                      struct oj_error *err)
 {
     if (c->bytes == 0)
         return OJ_OK;
@@ -119,12 +120,14 @@ static oj_status copy_bytes(const struct oj_cuda_device *device,
     oj_status status;
     if (bytes < least_bytes || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
-        return copy_plainly(&c, err);
+        return copy_without_staging(&c, err);
     status = oj_cuda_try_side_by_side(
-        n, [&](int, struct oj_error *error) { return copy_some(&c, error); },
+        n,
+        [&](int, struct oj_error *error)
+        { return copy_pieces_of_thread(&c, error); },
         err);
     /* without pinned memory */
-    return status == OJ_ERR_NOMEM ? copy_plainly(&c, err) : status;
+    return status == OJ_ERR_NOMEM ? copy_without_staging(&c, err) : status;
 }
 
 oj_status oj_cuda_copy_in(const struct oj_cuda_device *device,

@@ -89,8 +89,8 @@ static oj_status make_pool(int ordinal, struct shared_device *device,
     return OJ_OK;
 }
 
-static oj_status take_part(int ordinal, cudaMemPool_t *pool,
-                           struct oj_error *err)
+static oj_status acquire_pool(int ordinal, cudaMemPool_t *pool,
+                              struct oj_error *err)
 {
     struct shared_device *device = &shared[ordinal];
     oj_status status = OJ_OK;
@@ -107,7 +107,7 @@ static oj_status take_part(int ordinal, cudaMemPool_t *pool,
     return status;
 }
 
-static void let_go(int ordinal)
+static void release_pool(int ordinal)
 {
     struct shared_device *device = &shared[ordinal];
     pthread_mutex_lock(&lock);
@@ -126,11 +126,11 @@ static oj_status open_device(struct oj_cuda_device *device,
                                        cudaDevAttrMultiProcessorCount,
                                        device->ordinal),
                 "asking the device", err);
-    OJ_TRY(take_part(device->ordinal, &device->pool, err));
+    OJ_TRY(acquire_pool(device->ordinal, &device->pool, err));
     error = cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
         return OJ_OK;
-    let_go(device->ordinal);
+    release_pool(device->ordinal);
     return oj_cuda_fail(err, error, "making a stream");
 }
 
@@ -164,7 +164,7 @@ void oj_cuda_close(struct oj_cuda_device *device)
     (void)cudaSetDevice(device->ordinal);
     (void)cudaStreamSynchronize(device->stream);
     (void)cudaStreamDestroy(device->stream);
-    let_go(device->ordinal);
+    release_pool(device->ordinal);
     memset(device, 0, sizeof *device);
 }
 
@@ -178,8 +178,9 @@ cudaError_t oj_cuda_wait(cudaStream_t stream)
 
 /* Memory freed on another stream comes back only when that stream has got
  * there: so wait for all once, before giving up. */
-static cudaError_t take_memory(struct oj_cuda_device *device,
-                               cudaStream_t stream, size_t bytes, void **out)
+static cudaError_t allocate_from_pool(struct oj_cuda_device *device,
+                                      cudaStream_t stream, size_t bytes,
+                                      void **out)
 {
     cudaError_t error;
     if (device->pool == NULL)
@@ -196,7 +197,7 @@ static cudaError_t take_memory(struct oj_cuda_device *device,
     return error;
 }
 
-static int64_t *used_of(struct oj_cuda_device *device)
+static int64_t *used_bytes_counter(struct oj_cuda_device *device)
 {
     return device->counts_for != NULL ? &device->counts_for->used
                                       : &device->used;
@@ -217,20 +218,20 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
         *out = NULL;
         return OJ_OK;
     }
-    if (__atomic_add_fetch(used_of(device), bytes, __ATOMIC_RELAXED) >
-            device->limit &&
+    if (__atomic_add_fetch(used_bytes_counter(device), bytes,
+                           __ATOMIC_RELAXED) > device->limit &&
         device->limit > 0)
     {
-        __atomic_sub_fetch(used_of(device), bytes, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(used_bytes_counter(device), bytes, __ATOMIC_RELAXED);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the %.1f MB of GPU %d that may be used are not "
                        "enough; -gpu_memory allows more",
                        (double)device->limit / 1048576.0, device->ordinal);
     }
-    error = take_memory(device, stream, (size_t)bytes, out);
+    error = allocate_from_pool(device, stream, (size_t)bytes, out);
     if (error != cudaSuccess)
     {
-        __atomic_sub_fetch(used_of(device), bytes, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(used_bytes_counter(device), bytes, __ATOMIC_RELAXED);
         return oj_cuda_fail(err, error, "taking memory of the device");
     }
     return OJ_OK;
@@ -247,7 +248,8 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
     else
         (void)cudaFree(memory);
     (void)cudaGetLastError();
-    __atomic_sub_fetch(used_of(device), n * (int64_t)size, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(used_bytes_counter(device), n * (int64_t)size,
+                       __ATOMIC_RELAXED);
 }
 
 oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,

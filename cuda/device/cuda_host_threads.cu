@@ -15,27 +15,27 @@ struct one_of_many
     pthread_t thread;
 };
 
-static void *run_one(void *user)
+static void *run_body_on_thread(void *user)
 {
     const struct one_of_many *one = (const struct one_of_many *)user;
     one->body(one->i, one->user);
     return NULL;
 }
 
-static void run_some(int first, int n, void (*body)(int i, void *user),
-                     void *user)
+static void run_bodies_on_threads(int first, int n,
+                                  void (*body)(int i, void *user), void *user)
 {
     struct one_of_many one[MOST_THREADS];
     for (int i = 0; i < n; i++)
     {
         one[i] = {body, user, first + i, 0, {}};
-        one[i].runs =
-            pthread_create(&one[i].thread, NULL, run_one, &one[i]) == 0;
+        one[i].runs = pthread_create(&one[i].thread, NULL, run_body_on_thread,
+                                     &one[i]) == 0;
     }
     for (int i = 0; i < n; i++)
     {
         if (!one[i].runs)
-            run_one(&one[i]);
+            run_body_on_thread(&one[i]);
     }
     for (int i = 0; i < n; i++)
     {
@@ -46,7 +46,7 @@ static void run_some(int first, int n, void (*body)(int i, void *user),
 
 void oj_cuda_run_aside(void (*body)(int none, void *user), void *user)
 {
-    run_some(0, 1, body, user);
+    run_bodies_on_threads(0, 1, body, user);
 }
 
 void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user)
@@ -54,14 +54,15 @@ void oj_cuda_side_by_side(int n, void (*body)(int i, void *user), void *user)
     if (n == 1)
         body(0, user);
     for (int first = 0; n > 1 && first < n; first += MOST_THREADS)
-        run_some(first, n - first < MOST_THREADS ? n - first : MOST_THREADS,
-                 body, user);
+        run_bodies_on_threads(
+            first, n - first < MOST_THREADS ? n - first : MOST_THREADS, body,
+            user);
 }
 
 /* Part 0 takes the device's own stream. */
-static oj_status build_on(struct oj_cuda_device *device, int part,
-                          oj_cuda_part_builder *build, void *user,
-                          struct oj_error *err)
+static oj_status build_part_on_device(struct oj_cuda_device *device, int part,
+                                      oj_cuda_part_builder *build, void *user,
+                                      struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
     if (part > 0)
@@ -82,7 +83,7 @@ static oj_status build_part(struct oj_cuda_device *device, int part,
     own.counts_for = device;
     if (part > 0)
         own.stream = NULL;
-    status = build_on(&own, part, build, user, err);
+    status = build_part_on_device(&own, part, build, user, err);
     if (part > 0 && own.stream != NULL)
     {
         (void)cudaStreamSynchronize(own.stream);

@@ -75,8 +75,9 @@ static oj_status upload_array(struct oj_cuda_work *work, const T *host,
                            n * (int64_t)sizeof(T), work->err);
 }
 
-static oj_status upload_all(struct layer_build *m, const uint8_t *left_out,
-                            const int32_t *tie_rank)
+static oj_status upload_flat_arrays(struct layer_build *m,
+                                    const uint8_t *left_out,
+                                    const int32_t *tie_rank)
 {
     const struct oj_flat *flat = m->flat;
     int is_points = oj_flat_is_points(flat);
@@ -105,7 +106,7 @@ static oj_status upload_all(struct layer_build *m, const uint8_t *left_out,
     return OJ_OK;
 }
 
-static oj_status order_features(struct layer_build *m)
+static oj_status invert_tie_ranks(struct layer_build *m)
 {
     const int32_t *rank = m->raw.tie_rank;
     int32_t *ordinal;
@@ -118,7 +119,7 @@ static oj_status order_features(struct layer_build *m)
 }
 
 /* Numbers of parts become offsets. */
-static oj_status count_parts(struct layer_build *m)
+static oj_status make_part_offsets(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     const struct layer_raw raw = m->raw;
@@ -148,7 +149,7 @@ static oj_status make_parts(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     int64_t n;
-    OJ_TRY(count_parts(m));
+    OJ_TRY(make_part_offsets(m));
     n = layer->n_parts;
     OJ_TRY(m->keep->make(n, &layer->part_kind, &layer->part_feature));
     OJ_TRY(m->keep->make(n + 1, &layer->ring_offset));
@@ -264,7 +265,7 @@ static oj_status make_segments(struct layer_build *m)
         });
 }
 
-static oj_status measure_layer(struct layer_build *m)
+static oj_status compute_layer_extent(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
     struct oj_box e = oj_box_empty();
@@ -283,7 +284,7 @@ static oj_status measure_layer(struct layer_build *m)
 }
 
 /* 1 when every feature of a layer of points has one. */
-static int all_there(const struct oj_flat *flat)
+static int all_points_finite(const struct oj_flat *flat)
 {
     for (int64_t i = 0; i < flat->n_features; i++)
     {
@@ -305,8 +306,8 @@ int oj_cuda_asks_columns(const struct oj_relation *relation,
 
 /* A column by rank; host NULL: none. */
 template <typename T>
-static oj_status make_column(struct layer_build *m, const T *host,
-                             const T **out)
+static oj_status upload_column_by_rank(struct layer_build *m, const T *host,
+                                       const T **out)
 {
     const int32_t *ordinal_of = m->layer->ordinal_of.data;
     int64_t n = m->layer->n_features;
@@ -317,8 +318,8 @@ static oj_status make_column(struct layer_build *m, const T *host,
     return m->keep->gather(n, raw, ordinal_of, out);
 }
 
-static oj_status make_columns(struct layer_build *m,
-                              const struct oj_relation *relation)
+static oj_status upload_columns(struct layer_build *m,
+                                const struct oj_relation *relation)
 {
     struct oj_cuda_work work(m->keep);
     struct oj_cuda_columns *columns = &m->layer->columns;
@@ -326,9 +327,10 @@ static oj_status make_columns(struct layer_build *m,
     m->work = &work;
     work.doing = "copying columns of the join layer";
     if (relation->exclude_self || relation->unordered_pairs != 0)
-        OJ_TRY(make_column(m, flat->fid, &columns->fid));
-    OJ_TRY(make_column(m, flat->on_class, &columns->on_class));
-    OJ_TRY(make_column(m, flat->exclude_class, &columns->exclude_class));
+        OJ_TRY(upload_column_by_rank(m, flat->fid, &columns->fid));
+    OJ_TRY(upload_column_by_rank(m, flat->on_class, &columns->on_class));
+    OJ_TRY(
+        upload_column_by_rank(m, flat->exclude_class, &columns->exclude_class));
     return work.wait();
 }
 
@@ -342,9 +344,9 @@ static oj_status make_layer(struct layer_build *m, const uint8_t *left_out,
     struct oj_cuda_layer *layer = m->layer;
     m->work = &work;
     work.doing = "copying the join layer";
-    OJ_TRY(upload_all(m, left_out, tie_rank));
+    OJ_TRY(upload_flat_arrays(m, left_out, tie_rank));
     OJ_TRY(watch.start(work.stream, work.err));
-    OJ_TRY(order_features(m));
+    OJ_TRY(invert_tie_ranks(m));
     if (layer->short_points)
         layer->n_parts = layer->n_rings = layer->n_segments = layer->n_features;
     else
@@ -353,7 +355,7 @@ static oj_status make_layer(struct layer_build *m, const uint8_t *left_out,
         OJ_TRY(make_rings(m));
     }
     OJ_TRY(make_segments(m));
-    OJ_TRY(measure_layer(m));
+    OJ_TRY(compute_layer_extent(m));
     return watch.stop(work.stream, &layer->make_s, work.err);
 }
 
@@ -368,11 +370,11 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     oj_status status;
     layer.n_features = flat->n_features;
     layer.only_points = oj_flat_is_points(flat);
-    layer.short_points = layer.only_points && all_there(flat);
+    layer.short_points = layer.only_points && all_points_finite(flat);
     status = make_layer(&m, left_out, tie_rank);
     if (status == OJ_OK && relation != NULL &&
         oj_cuda_asks_columns(relation, flat))
-        status = make_columns(&m, relation);
+        status = upload_columns(&m, relation);
     /* The host's arrays are read by copies that may still run. */
     if (status != OJ_OK)
         (void)cudaStreamSynchronize(keep->stream);

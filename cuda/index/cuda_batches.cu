@@ -133,14 +133,14 @@ static oj_status wait_for_slot(struct oj_cuda_slot *slot, struct oj_error *err)
     return OJ_OK;
 }
 
-static int64_t stage_room(const struct oj_cuda_slot *slot)
+static int64_t usable_stage_bytes(const struct oj_cuda_slot *slot)
 {
     return slot->stage.bytes - COUNTER_BYTES;
 }
 
-static oj_status enqueue_out(struct oj_cuda_slot *slot, void *to,
-                             const void *from, int64_t bytes,
-                             struct oj_error *err)
+static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
+                                      const void *from, int64_t bytes,
+                                      struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost,
                                 slot->stream),
@@ -283,8 +283,9 @@ static oj_status move_pairs_to_part(struct oj_cuda_slot *slot, int64_t n_rows,
     return OJ_OK;
 }
 
-static oj_status to_host(struct oj_cuda_slot *slot, struct pairs_part *part,
-                         struct oj_error *err)
+static oj_status copy_pairs_to_host(struct oj_cuda_slot *slot,
+                                    struct pairs_part *part,
+                                    struct oj_error *err)
 {
     int has_measure = part->found.measure.n > 0;
     part->row = (int32_t *)oj_malloc(part->n, sizeof *part->row);
@@ -303,10 +304,10 @@ static oj_status to_host(struct oj_cuda_slot *slot, struct pairs_part *part,
     return OJ_OK;
 }
 
-static oj_status chunk_take(struct chunk_pairs *chunk,
-                            struct oj_cuda_slot *slot, int64_t n_rows,
-                            struct oj_cuda_pairs *found, int keeps,
-                            struct oj_error *err)
+static oj_status add_part_to_chunk(struct chunk_pairs *chunk,
+                                   struct oj_cuda_slot *slot, int64_t n_rows,
+                                   struct oj_cuda_pairs *found, int keeps,
+                                   struct oj_error *err)
 {
     struct pairs_part part;
     oj_status status;
@@ -315,7 +316,7 @@ static oj_status chunk_take(struct chunk_pairs *chunk,
     memset(&part, 0, sizeof part);
     status = move_pairs_to_part(slot, n_rows, found, &part, err);
     if (status == OJ_OK && !keeps)
-        status = to_host(slot, &part, err);
+        status = copy_pairs_to_host(slot, &part, err);
     if (status != OJ_OK)
     {
         drop_part(slot->device, slot->stream, &part);
@@ -329,7 +330,7 @@ static oj_status chunk_take(struct chunk_pairs *chunk,
 }
 
 template <typename Count>
-static void put_ends(struct pairs_place *to, int64_t n, const Count *count)
+static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
 {
     int64_t *end = to->end;
     int64_t at = to->at, n_matched = to->n_matched;
@@ -367,17 +368,18 @@ static void put_pairs(struct pairs_place *to, int64_t n, const int32_t *row,
 static void put_part_ends(struct pairs_place *to, const struct pairs_part *part)
 {
     if (part->count != NULL)
-        put_ends(to, part->n_rows, part->count);
+        put_list_ends(to, part->n_rows, part->count);
     else
-        put_ends(to, part->n_rows, part->small_count);
+        put_list_ends(to, part->n_rows, part->small_count);
 }
 
 /* Ends are put while the first pairs are on their way. */
-static oj_status move_part(struct oj_cuda_slot *slot,
-                           const struct pairs_part *part,
-                           struct pairs_place *to, struct oj_error *err)
+static oj_status copy_part_to_result(struct oj_cuda_slot *slot,
+                                     const struct pairs_part *part,
+                                     struct pairs_place *to,
+                                     struct oj_error *err)
 {
-    int64_t step = stage_room(slot) / PAIR_BYTES;
+    int64_t step = usable_stage_bytes(slot) / PAIR_BYTES;
     double *measure = (double *)(void *)slot->stage.data;
     int32_t *row = (int32_t *)(void *)(measure + step);
     const double *from = part->found.measure.data;
@@ -385,11 +387,11 @@ static oj_status move_part(struct oj_cuda_slot *slot,
     {
         int64_t n = part->n - at < step ? part->n - at : step;
         if (n > 0)
-            OJ_TRY(enqueue_out(slot, row, part->found.row.data + at,
-                               n * (int64_t)sizeof *row, err));
+            OJ_TRY(enqueue_copy_to_host(slot, row, part->found.row.data + at,
+                                        n * (int64_t)sizeof *row, err));
         if (n > 0 && from != NULL)
-            OJ_TRY(enqueue_out(slot, measure, from + at,
-                               n * (int64_t)sizeof *measure, err));
+            OJ_TRY(enqueue_copy_to_host(slot, measure, from + at,
+                                        n * (int64_t)sizeof *measure, err));
         if (at == 0)
             put_part_ends(to, part);
         OJ_TRY(wait_for_slot(slot, err));
@@ -398,9 +400,10 @@ static oj_status move_part(struct oj_cuda_slot *slot,
     return OJ_OK;
 }
 
-static oj_status chunk_move(struct chunk_pairs *chunk,
-                            struct oj_cuda_slot *slot, struct pairs_place *to,
-                            struct oj_error *err)
+static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
+                                      struct oj_cuda_slot *slot,
+                                      struct pairs_place *to,
+                                      struct oj_error *err)
 {
     for (int64_t i = 0; i < chunk->n_parts; i++)
     {
@@ -411,7 +414,7 @@ static oj_status chunk_move(struct chunk_pairs *chunk,
             put_pairs(to, part->n, part->row, part->measure);
         }
         else
-            OJ_TRY(move_part(slot, part, to, err));
+            OJ_TRY(copy_part_to_result(slot, part, to, err));
         drop_part(slot->device, slot->stream, part);
     }
     return OJ_OK;
@@ -484,8 +487,9 @@ struct cuda_batch_worker
     struct oj_error error;
 };
 
-static const struct oj_cuda_index *index_at(const struct cuda_join_batch *b,
-                                            const struct oj_cuda_place *place)
+static const struct oj_cuda_index *
+index_on_device(const struct cuda_join_batch *b,
+                const struct oj_cuda_place *place)
 {
     return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
 }
@@ -535,7 +539,7 @@ int64_t oj_cuda_room_on(const struct oj_cuda_device *device)
     return room;
 }
 
-static int64_t least_room(const struct oj_gpu_index *index)
+static int64_t least_free_memory(const struct oj_gpu_index *index)
 {
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
@@ -565,8 +569,8 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
 }
 
 /* Small batches, too, are cut, so that copies and kernels overlap. */
-static int64_t rows_wanted(const struct oj_gpu_index *index, int64_t n_rows,
-                           int64_t n_workers, int direct)
+static int64_t chunk_rows_wanted(const struct oj_gpu_index *index,
+                                 int64_t n_rows, int64_t n_workers, int direct)
 {
     int64_t n = direct ? pinned_rows : staged_rows;
     int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
@@ -579,12 +583,12 @@ static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
                                        int64_t n_rows, int direct)
 {
     const struct oj_gpu_index *index = b->index;
-    const struct oj_cuda_index *of = index_at(b, &index->place[0]);
+    const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
     int64_t n_places = index->n_places;
     int64_t n_workers = count_workers(index, direct);
-    int64_t n = rows_wanted(index, n_rows, n_workers, direct);
+    int64_t n = chunk_rows_wanted(index, n_rows, n_workers, direct);
     int64_t on_each = (n_workers + n_places - 1) / n_places;
-    int64_t all = least_room(index);
+    int64_t all = least_free_memory(index);
     int64_t room = (int64_t)((double)all * slots_share);
     struct batch_sizes sizes;
     room = oj_least(room, most_slot_bytes);
@@ -640,8 +644,8 @@ static oj_status copy_in(struct cuda_batch_worker *w, int64_t first, int64_t n)
 
 /* Copies the points of a chunk in. Nothing waits for them, but where the pace
  * is asked for next: it is that of kernels. */
-static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
-                             int64_t n)
+static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
+                               int64_t n)
 {
     const struct oj_relation *relation = &w->batch->index->relation;
     memset(&w->points, 0, sizeof w->points);
@@ -659,8 +663,8 @@ static oj_status take_points(struct cuda_batch_worker *w, int64_t first,
     return wait_for_slot(w->slot, &w->error);
 }
 
-static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
-                                     int64_t at, int64_t n)
+static struct oj_cuda_points slice_points(const struct oj_cuda_points *all,
+                                          int64_t at, int64_t n)
 {
     const auto behind = [at](auto *column)
     { return column != NULL ? column + at : NULL; };
@@ -675,14 +679,14 @@ static struct oj_cuda_points part_of(const struct oj_cuda_points *all,
     return part;
 }
 
-static oj_status enqueue_answers(struct cuda_batch_worker *w,
-                                 const struct oj_cuda_points *points)
+static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
+                                     const struct oj_cuda_points *points)
 {
     struct oj_cuda_slot *slot = w->slot;
     const struct cuda_join_batch *b = w->batch;
     struct oj_cuda_work work(slot->device, slot->stream, "joining", &w->error);
     OJ_TRY(work.clear(slot->d_matched, 1));
-    OJ_TRY(b->family->join_one(index_at(b, w->place), &work, points,
+    OJ_TRY(b->family->join_one(index_on_device(b, w->place), &work, points,
                                slot->d_row, slot->d_measure));
     return work.run(points->n, count_matched, points->n, slot->d_row,
                     slot->d_matched);
@@ -690,9 +694,10 @@ static oj_status enqueue_answers(struct cuda_batch_worker *w,
 
 /* Adds the tied ones of n rows from first on. Ties are few, as a rule: blocks
  * of rows are looked at first. */
-static oj_status add_tied(struct tied_points *tied, const struct oj_flat *input,
-                          int64_t first, int64_t n, const int32_t *row,
-                          const double *measure, struct oj_error *err)
+static oj_status collect_tied_rows(struct tied_points *tied,
+                                   const struct oj_flat *input, int64_t first,
+                                   int64_t n, const int32_t *row,
+                                   const double *measure, struct oj_error *err)
 {
     int64_t known = tied->n;
     for (int64_t at = 0, end; at < n; at = end)
@@ -741,13 +746,13 @@ static oj_status join_one(struct cuda_batch_worker *w,
         to_measure = (double *)(void *)slot->stage.data;
         to_row = (int32_t *)(void *)(to_measure + n);
     }
-    OJ_TRY(enqueue_answers(w, points));
-    OJ_TRY(enqueue_out(slot, slot->matched, slot->d_matched,
-                       sizeof *slot->matched, &w->error));
-    OJ_TRY(enqueue_out(slot, to_row, slot->d_row, n * (int64_t)sizeof *to_row,
-                       &w->error));
-    OJ_TRY(enqueue_out(slot, to_measure, slot->d_measure,
-                       n * (int64_t)sizeof *to_measure, &w->error));
+    OJ_TRY(enqueue_join_kernel(w, points));
+    OJ_TRY(enqueue_copy_to_host(slot, slot->matched, slot->d_matched,
+                                sizeof *slot->matched, &w->error));
+    OJ_TRY(enqueue_copy_to_host(slot, to_row, slot->d_row,
+                                n * (int64_t)sizeof *to_row, &w->error));
+    OJ_TRY(enqueue_copy_to_host(slot, to_measure, slot->d_measure,
+                                n * (int64_t)sizeof *to_measure, &w->error));
     OJ_TRY(wait_for_slot(slot, &w->error));
     if (!b->out_pinned)
     {
@@ -756,29 +761,30 @@ static oj_status join_one(struct cuda_batch_worker *w,
                           size * sizeof *to_measure);
     }
     if (tied != NULL)
-        OJ_TRY(
-            add_tied(tied, b->input, first, n, to_row, to_measure, &w->error));
+        OJ_TRY(collect_tied_rows(tied, b->input, first, n, to_row, to_measure,
+                                 &w->error));
     __atomic_add_fetch(&b->n_matched, (int64_t)*slot->matched,
                        __ATOMIC_RELAXED);
     return OJ_OK;
 }
 
-static oj_status take_pairs(struct cuda_batch_worker *w,
-                            struct chunk_pairs *pairs, int64_t n,
-                            struct oj_cuda_pairs *found)
+static oj_status store_found_pairs(struct cuda_batch_worker *w,
+                                   struct chunk_pairs *pairs, int64_t n,
+                                   struct oj_cuda_pairs *found)
 {
     struct cuda_join_batch *b = w->batch;
     int64_t n_found = found->n_pairs;
     int64_t n_kept = __atomic_add_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     int keeps = n_kept <= b->most_kept;
-    oj_status status = chunk_take(pairs, w->slot, n, found, keeps, &w->error);
+    oj_status status =
+        add_part_to_chunk(pairs, w->slot, n, found, keeps, &w->error);
     if (!keeps || status != OJ_OK)
         __atomic_sub_fetch(&b->n_kept, n_found, __ATOMIC_RELAXED);
     return status;
 }
 
-static oj_status check_pairs(const struct cuda_join_batch *b, int64_t n_pairs,
-                             struct oj_error *err)
+static oj_status check_pair_limit(const struct cuda_join_batch *b,
+                                  int64_t n_pairs, struct oj_error *err)
 {
     if (b->most_pairs > 0 && n_pairs > b->most_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
@@ -799,24 +805,25 @@ static oj_status join_lists(struct cuda_batch_worker *w,
     if (b->most_pairs > 0)
         left = oj_most(
             b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
-    status = oj_cuda_list_pairs(index_at(b, w->place), slot->stream, points,
-                                left, &found, &w->error);
+    status = oj_cuda_list_pairs(index_on_device(b, w->place), slot->stream,
+                                points, left, &found, &w->error);
     if (status != OJ_OK)
         return status;
     n_found = found.n_pairs;
-    status = check_pairs(
+    status = check_pair_limit(
         b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED),
         &w->error);
     if (status == OJ_OK)
-        status = take_pairs(w, pairs, points->n, &found);
+        status = store_found_pairs(w, pairs, points->n, &found);
     if (status == OJ_ERR_NOMEM) /* they are counted again */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     oj_cuda_pairs_drop(slot->device, slot->stream, &found);
     return status;
 }
 
-static oj_status give_rows(struct cuda_batch_worker *w,
-                           const struct oj_cuda_points *points, int64_t first)
+static oj_status pass_rows_to_consumer(struct cuda_batch_worker *w,
+                                       const struct oj_cuda_points *points,
+                                       int64_t first)
 {
     const struct oj_cuda_taker *taker = w->batch->taker;
     OJ_TRY(taker->take(taker->user, (int)(w->place - w->batch->index->place),
@@ -827,7 +834,7 @@ static oj_status give_rows(struct cuda_batch_worker *w,
 /* ---- the places of pairs ------------------------------------------------- */
 
 /* Pairs of all rows, as those counted so far suggest, and a little more. */
-static int64_t expected_pairs(const struct cuda_join_batch *b)
+static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;
     double n_counted = (double)(b->n_counted * b->chunk_rows);
@@ -840,10 +847,10 @@ static int64_t expected_pairs(const struct cuda_join_batch *b)
 
 /* The first chunks that are counted tell how much room all will need.  Without
  * memory for that, pairs wait until all are counted. */
-static void make_room(struct cuda_join_batch *b)
+static void reserve_result_pairs(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
-    int64_t n = expected_pairs(b);
+    int64_t n = estimate_all_pairs(b);
     if (b->room > 0 ||
         (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
         return;
@@ -856,7 +863,7 @@ static void make_room(struct cuda_join_batch *b)
 
 /* The pairs of a chunk are counted: gives those their first place that it can
  * be known of.  1 when all are: what is left is placed by all workers. */
-static int note_counted(struct cuda_join_batch *b, int64_t chunk)
+static int record_counted_chunk(struct cuda_join_batch *b, int64_t chunk)
 {
     int all;
     pthread_mutex_lock(&b->lock);
@@ -867,7 +874,7 @@ static int note_counted(struct cuda_join_batch *b, int64_t chunk)
         pairs->first = b->n_counted_pairs;
         b->n_counted_pairs += pairs->n;
     }
-    make_room(b);
+    reserve_result_pairs(b);
     all = b->n_counted == b->n_chunks;
     pthread_mutex_unlock(&b->lock);
     return all;
@@ -881,9 +888,9 @@ struct placing
 };
 
 /* Whether there are pairs that can be placed from device: the caller does. */
-static int next_to_place(struct cuda_join_batch *b,
-                         const struct oj_cuda_device *device,
-                         struct placing *next)
+static int next_chunk_to_place(struct cuda_join_batch *b,
+                               const struct oj_cuda_device *device,
+                               struct placing *next)
 {
     struct oj_matches *out = b->out;
     next->pairs = NULL;
@@ -910,15 +917,16 @@ static int next_to_place(struct cuda_join_batch *b,
 }
 
 /* All that can be placed now. */
-static oj_status place_pairs(struct cuda_join_batch *b,
-                             struct oj_cuda_slot *slot, struct oj_error *err)
+static oj_status place_counted_chunks(struct cuda_join_batch *b,
+                                      struct oj_cuda_slot *slot,
+                                      struct oj_error *err)
 {
     struct placing next;
     while (!oj_cuda_workers_stopped(&b->workers) &&
-           next_to_place(b, slot->device, &next))
+           next_chunk_to_place(b, slot->device, &next))
     {
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
-        OJ_TRY(chunk_move(next.pairs, slot, &next.place, err));
+        OJ_TRY(copy_chunk_to_result(next.pairs, slot, &next.place, err));
         __atomic_add_fetch(&b->n_matched, next.place.n_matched,
                            __ATOMIC_RELAXED);
         __atomic_sub_fetch(&b->n_kept, next.pairs->n_kept, __ATOMIC_RELAXED);
@@ -934,7 +942,7 @@ static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
                            int64_t at, int64_t n)
 {
     struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_points points = part_of(&w->points, at, n);
+    struct oj_cuda_points points = slice_points(&w->points, at, n);
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
@@ -942,7 +950,7 @@ static oj_status join_rows(struct cuda_batch_worker *w, int64_t chunk,
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->index->options.cancel, &w->error));
     if (b->taker != NULL)
-        status = give_rows(w, &points, first);
+        status = pass_rows_to_consumer(w, &points, first);
     else
         status = b->lists ? join_lists(w, &b->pairs[chunk], &points)
                           : join_one(w, &points, first,
@@ -965,7 +973,7 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
     struct oj_cuda_pace *pace = &w->slot->pace[b->is_tied];
     int64_t first = chunk * b->chunk_rows, left = b->input->n_features - first;
     int64_t n_rows = left < b->chunk_rows ? left : b->chunk_rows;
-    OJ_TRY(take_points(w, first, n_rows));
+    OJ_TRY(upload_points(w, first, n_rows));
     for (int64_t at = 0, n; at < n_rows; at += n)
     {
         double start = oj_clock_seconds();
@@ -975,9 +983,9 @@ static oj_status join_chunk(struct cuda_batch_worker *w, int64_t chunk)
     }
     if (!b->lists || b->taker != NULL)
         return OJ_OK;
-    if (note_counted(b, chunk))
+    if (record_counted_chunk(b, chunk))
         return OJ_OK;
-    return place_pairs(b, w->slot, &w->error);
+    return place_counted_chunks(b, w->slot, &w->error);
 }
 
 static oj_status work(struct cuda_batch_worker *w)
@@ -994,7 +1002,7 @@ static oj_status work(struct cuda_batch_worker *w)
 }
 
 /* A worker without a slot leaves the chunks to the others. */
-static int take_slot(struct cuda_batch_worker *w)
+static int acquire_slot(struct cuda_batch_worker *w)
 {
     struct cuda_join_batch *b = w->batch;
     int staged = !b->in_pinned || !b->out_pinned || b->lists;
@@ -1026,7 +1034,7 @@ static void run_worker(int i, void *user)
     error = cudaSetDevice(w.place->device.ordinal);
     if (error != cudaSuccess)
         status = oj_cuda_fail(&w.error, error, "choosing a device");
-    else if (!take_slot(&w))
+    else if (!acquire_slot(&w))
         return;
     else
         status = work(&w);
@@ -1061,14 +1069,15 @@ static void run_placer(int i, void *user)
     if (set != cudaSuccess)
         status = oj_cuda_fail(&error, set, "choosing a device");
     else
-        status = place_pairs(b, slot, &error);
+        status = place_counted_chunks(b, slot, &error);
     oj_cuda_workers_told(&b->workers, status, &error);
     (void)cudaStreamSynchronize(slot->stream);
     (void)cudaGetLastError();
 }
 
 /* All chunks are counted: what has no place yet gets it. */
-static oj_status place_chunks(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status place_remaining_chunks(struct cuda_join_batch *b,
+                                        struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n = b->n_counted_pairs;
@@ -1101,8 +1110,8 @@ static void free_chunks(struct cuda_join_batch *b)
 
 /* One of each chunk, all zero. */
 template <typename T>
-static oj_status make_of_chunks(const struct cuda_join_batch *b, T **out,
-                                struct oj_error *err)
+static oj_status allocate_per_chunk(const struct cuda_join_batch *b, T **out,
+                                    struct oj_error *err)
 {
     *out = (T *)oj_calloc(b->n_chunks, sizeof(T));
     return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
@@ -1119,26 +1128,28 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
     b->most_kept = sizes.spare_bytes / PAIR_BYTES;
     if (b->lists)
-        OJ_TRY(make_of_chunks(b, &b->pairs, err));
+        OJ_TRY(allocate_per_chunk(b, &b->pairs, err));
     if (b->leaves_ties)
-        OJ_TRY(make_of_chunks(b, &b->tied, err));
+        OJ_TRY(allocate_per_chunk(b, &b->tied, err));
     return run_all(b, run_worker, err);
 }
 
 /* The pairs of all rows, list by list, from entry n_before of out on. */
-static oj_status list_rows(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status list_pairs_of_rows(struct cuda_join_batch *b,
+                                    struct oj_error *err)
 {
     b->offset[0] = b->n_before;
     if (b->input->n_features > 0)
         OJ_TRY(run_chunks(b, err));
-    return place_chunks(b, err);
+    return place_remaining_chunks(b, err);
 }
 
 /* All rows are answered but ties: makes room for those and returns them as a
  * layer of points, whose arrays are buf's. */
-static oj_status take_tied(const struct cuda_join_batch *b, int64_t n,
-                           struct tied_points *buf, struct oj_flat *points,
-                           struct oj_error *err)
+static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
+                                    struct tied_points *buf,
+                                    struct oj_flat *points,
+                                    struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     const struct oj_cuda_index *asked = b->index->place[0].of[b->number]->asked;
@@ -1183,7 +1194,7 @@ static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
     int64_t n = 0;
     for (int64_t c = 0; c < b->n_chunks; c++)
         n += b->tied[c].n;
-    OJ_TRY(check_pairs(b, b->n_matched, err));
+    OJ_TRY(check_pair_limit(b, b->n_matched, err));
     if (n == 0)
         return OJ_OK;
     if (n > INT32_MAX + (int64_t)OJ_TIED_ROW)
@@ -1199,12 +1210,12 @@ static oj_status list_tied(struct cuda_join_batch *b, struct oj_error *err)
     its.n_pairs = b->n_matched;
     its.n_before = b->out->n_rows;
     its.streams = b->streams;
-    status = take_tied(b, n, &buf, &points, err);
+    status = gather_tied_points(b, n, &buf, &points, err);
     if (status == OJ_OK)
     {
         its.offset = b->out->tied_offset;
         pthread_mutex_init(&its.lock, NULL);
-        status = list_rows(&its, err);
+        status = list_pairs_of_rows(&its, err);
         pthread_mutex_destroy(&its.lock);
         free_chunks(&its);
     }
@@ -1253,7 +1264,7 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
     {
         OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
         b->offset = out->offset;
-        OJ_TRY(list_rows(b, err));
+        OJ_TRY(list_pairs_of_rows(b, err));
     }
     else
         OJ_TRY(answer_rows(b, err));
@@ -1263,8 +1274,9 @@ static oj_status join_batch(struct cuda_join_batch *b, struct oj_error *err)
 }
 
 /* On threads of their own, whose current device is nobody's. */
-static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
-                           struct oj_error *err)
+static oj_status run_on_own_threads(struct cuda_join_batch *b,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     double start = oj_clock_seconds();
     oj_status status = oj_cuda_try_all(
@@ -1281,8 +1293,8 @@ static oj_status run_aside(struct cuda_join_batch *b, struct oj_stats *stats,
 }
 
 /* Of a family that takes batches. */
-static oj_status join_as_it_is(const struct cuda_join_batch *b,
-                               struct oj_stats *stats, struct oj_error *err)
+static oj_status join_whole_batch(const struct cuda_join_batch *b,
+                                  struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
     oj_status status = oj_cuda_try_all(
@@ -1310,14 +1322,14 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
     if (batch.family->join_batch != NULL)
-        return join_as_it_is(&batch, stats, err);
+        return join_whole_batch(&batch, stats, err);
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
     if (input->n_features > 1)
         batch.most_pairs = index->options.max_batch_pairs;
     pthread_mutex_init(&batch.lock, NULL);
-    status = run_aside(&batch, stats, err);
+    status = run_on_own_threads(&batch, stats, err);
     pthread_mutex_destroy(&batch.lock);
     return status;
 }
@@ -1333,5 +1345,5 @@ oj_status oj_cuda_give_chunks(struct oj_gpu_index *index, int family,
     batch.number = family;
     batch.input = input;
     batch.taker = taker;
-    return run_aside(&batch, stats, err);
+    return run_on_own_threads(&batch, stats, err);
 }

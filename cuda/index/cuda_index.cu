@@ -5,7 +5,8 @@
 #include "../../flatten/base/oj_array.h"
 
 /* What every family of points wants. */
-static int are_points(const struct oj_relation *r, const struct oj_flat *input)
+static int is_plain_point_join(const struct oj_relation *r,
+                               const struct oj_flat *input)
 {
     return r->metric == OJ_METRIC_PLANAR &&
            !oj_relation_compares_attributes(r) &&
@@ -15,9 +16,9 @@ static int are_points(const struct oj_relation *r, const struct oj_flat *input)
 
 /* 1 when the join looks at columns of its sides: FIDs that are missing there
  * are the caller's mistake. */
-static int asks_columns(const struct oj_relation *r,
-                        const struct oj_flat *join_side,
-                        const struct oj_flat *input)
+static int needs_columns(const struct oj_relation *r,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
 {
     return oj_cuda_asks_columns(r, join_side) ||
            join_side->max_distance != NULL ||
@@ -31,8 +32,8 @@ int oj_cuda_choose(const struct oj_relation *relation,
                    unsigned refused)
 {
     const struct oj_cuda_family *family;
-    int columns = asks_columns(relation, join_side, input);
-    int points = are_points(relation, input);
+    int columns = needs_columns(relation, join_side, input);
+    int points = is_plain_point_join(relation, input);
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
         if ((refused >> i & 1u) == 0 &&
@@ -68,9 +69,9 @@ oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-static oj_status open_place(const struct oj_gpu_index *index,
-                            struct oj_cuda_place *place, int ordinal,
-                            struct oj_error *err)
+static oj_status open_index_device(const struct oj_gpu_index *index,
+                                   struct oj_cuda_place *place, int ordinal,
+                                   struct oj_error *err)
 {
     const struct oj_options *options = &index->options;
     OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
@@ -119,12 +120,14 @@ static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
     }
     return oj_cuda_try_all(
         index->n_places,
-        [&](int i, struct oj_error *error)
-        { return open_place(index, &index->place[i], ordinal[i], error); },
+        [&](int i, struct oj_error *error) {
+            return open_index_device(index, &index->place[i], ordinal[i],
+                                     error);
+        },
         err);
 }
 
-static void drop_family(const struct oj_gpu_index *index)
+static void free_refused_families(const struct oj_gpu_index *index)
 {
     for (int p = 0; p < index->n_places; p++)
     {
@@ -147,7 +150,7 @@ static void refuse_family(struct oj_gpu_index *index, int family,
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
         index->why_refused = *why;
-    oj_cuda_aside([=]() { drop_family(index); });
+    oj_cuda_aside([=]() { free_refused_families(index); });
 }
 
 oj_status oj_cuda_family_for(struct oj_gpu_index *index,
@@ -244,7 +247,7 @@ oj_status oj_cuda_index_make_of_papers(
                                       relation, options, out, stats, err);
 }
 
-static void free_place(struct oj_cuda_place *place)
+static void free_index_device(struct oj_cuda_place *place)
 {
     if (place->device.stream == NULL)
         return;
@@ -260,7 +263,7 @@ static void free_all(struct oj_gpu_index *index)
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
         oj_cuda_slot_free(&index->slot[i]);
     for (int i = 0; i < index->n_places; i++)
-        free_place(&index->place[i]);
+        free_index_device(&index->place[i]);
 }
 
 void oj_cuda_index_free(struct oj_gpu_index *index)

@@ -69,8 +69,8 @@ static __device__ int32_t ordinal_at(const struct row_lists &rows, int32_t rank)
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    order_short(const __grid_constant__ struct row_lists rows,
-                const __grid_constant__ struct long_rows too_long)
+    sort_short_rows(const __grid_constant__ struct row_lists rows,
+                    const __grid_constant__ struct long_rows too_long)
 {
     __shared__ int64_t offset[BLOCK + 1];
     __shared__ int32_t rank[MOST_PAIRS];
@@ -127,9 +127,9 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* A block for each long row, whose pairs are in order elsewhere. */
 static __global__ void __launch_bounds__(BLOCK)
-    put_long(const __grid_constant__ struct row_lists rows,
-             const __grid_constant__ struct long_rows too_long,
-             const int32_t *rank, const double *measure)
+    copy_back_long_rows(const __grid_constant__ struct row_lists rows,
+                        const __grid_constant__ struct long_rows too_long,
+                        const int32_t *rank, const double *measure)
 {
     int64_t end = too_long.end[blockIdx.x];
     for (int64_t i = too_long.first[blockIdx.x] + threadIdx.x; i < end;
@@ -142,9 +142,9 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 /* The pairs of n long rows, by way of sorted copies. */
-static oj_status order_long(struct oj_cuda_work *work,
-                            const struct row_lists &rows, int64_t n_pairs,
-                            const struct long_rows &too_long, int n)
+static oj_status sort_long_rows(struct oj_cuda_work *work,
+                                const struct row_lists &rows, int64_t n_pairs,
+                                const struct long_rows &too_long, int n)
 {
     int32_t *rank;
     double *measure = NULL;
@@ -169,8 +169,8 @@ static oj_status order_long(struct oj_cuda_work *work,
                 memory, bytes, from, rank, from_measure, measure, (int)n_pairs,
                 n, first, end, work->stream);
         }));
-    return work->run_blocks<BLOCK>((unsigned)n, put_long, rows, too_long, rank,
-                                   measure);
+    return work->run_blocks<BLOCK>((unsigned)n, copy_back_long_rows, rows,
+                                   too_long, rank, measure);
 }
 
 oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
@@ -187,9 +187,9 @@ oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
         return OJ_OK;
     OJ_TRY(work.make(most_long, &too_long.first, &too_long.end));
     OJ_TRY(work.make_zeros(1, &too_long.n));
-    OJ_TRY(work.run<BLOCK>(rows.n, order_short, rows, too_long));
+    OJ_TRY(work.run<BLOCK>(rows.n, sort_short_rows, rows, too_long));
     if (most_long > 0)
         OJ_TRY(work.read(too_long.n, &n));
-    return n > 0 ? order_long(&work, rows, pairs->n_pairs, too_long, (int)n)
+    return n > 0 ? sort_long_rows(&work, rows, pairs->n_pairs, too_long, (int)n)
                  : OJ_OK;
 }

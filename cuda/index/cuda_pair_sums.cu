@@ -60,7 +60,8 @@ struct counting
     int64_t *host;   /* [n_words of all devices] */
 };
 
-static oj_status make_words(struct counting *c, int p, struct oj_error *err)
+static oj_status allocate_sum_words(struct counting *c, int p,
+                                    struct oj_error *err)
 {
     struct oj_cuda_place *place = &c->index->place[p];
     struct oj_cuda_work work(&place->device, place->device.stream,
@@ -74,7 +75,8 @@ static oj_status make_words(struct counting *c, int p, struct oj_error *err)
 }
 
 /* The chunks have been waited for. */
-static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
+static oj_status fetch_sum_words(struct counting *c, int p,
+                                 struct oj_error *err)
 {
     struct oj_cuda_device *device = &c->index->place[p].device;
     struct oj_cuda_work work(device, device->stream, "counting pairs", err);
@@ -88,7 +90,7 @@ static oj_status fetch_words(struct counting *c, int p, struct oj_error *err)
 }
 
 /* Runs aside. */
-static void drop_all(const struct counting *c)
+static void release_sum_memory(const struct counting *c)
 {
     for (int p = 0; p < c->index->n_places; p++)
     {
@@ -101,7 +103,8 @@ static void drop_all(const struct counting *c)
 
 /* --- values of points ----------------------------------------------------- */
 
-static int64_t stage_bytes(const struct oj_sum_request *request, int64_t n)
+static int64_t value_stage_bytes(const struct oj_sum_request *request,
+                                 int64_t n)
 {
     int64_t bytes = 0;
     for (int c = 0; c < request->n_columns; c++)
@@ -144,7 +147,7 @@ static oj_status load_values(struct oj_cuda_work *work,
         return work->check(cudaMemcpyAsync(
             to, from, bytes, cudaMemcpyHostToDevice, work->stream));
     };
-    OJ_TRY(oj_cuda_stage_want(stage, stage_bytes(request, n), work->err));
+    OJ_TRY(oj_cuda_stage_want(stage, value_stage_bytes(request, n), work->err));
     free = stage->data;
     *out = *request;
     for (int c = 0; n > 0 && c < request->n_columns; c++)
@@ -159,9 +162,10 @@ static oj_status load_values(struct oj_cuda_work *work,
 /* --- batches -------------------------------------------------------------- */
 
 /* A chunk's points; runs on many threads. */
-static oj_status take_chunk(void *user, int place, struct oj_cuda_slot *slot,
-                            int64_t first, const struct oj_cuda_points *points,
-                            struct oj_error *err)
+static oj_status sum_pairs_of_chunk(void *user, int place,
+                                    struct oj_cuda_slot *slot, int64_t first,
+                                    const struct oj_cuda_points *points,
+                                    struct oj_error *err)
 {
     const struct counting *c = (const struct counting *)user;
     const struct oj_cuda_index *index = c->index->place[place].of[c->number];
@@ -172,18 +176,22 @@ static oj_status take_chunk(void *user, int place, struct oj_cuda_slot *slot,
     return index->family->add(index, &work, points, &tally);
 }
 
-static oj_status count_batch(struct counting *c, const struct oj_flat *input,
-                             struct oj_stats *stats, struct oj_error *err)
+static oj_status sum_pairs_of_batch(struct counting *c,
+                                    const struct oj_flat *input,
+                                    struct oj_stats *stats,
+                                    struct oj_error *err)
 {
-    const struct oj_cuda_taker taker = {take_chunk, c};
+    const struct oj_cuda_taker taker = {sum_pairs_of_chunk, c};
     OJ_TRY(oj_cuda_try_all(
         c->index->n_places,
-        [&](int p, struct oj_error *error) { return make_words(c, p, error); },
+        [&](int p, struct oj_error *error)
+        { return allocate_sum_words(c, p, error); },
         err));
     OJ_TRY(oj_cuda_give_chunks(c->index, c->number, input, &taker, stats, err));
     return oj_cuda_try_all(
         c->index->n_places,
-        [&](int p, struct oj_error *error) { return fetch_words(c, p, error); },
+        [&](int p, struct oj_error *error)
+        { return fetch_sum_words(c, p, error); },
         err);
 }
 
@@ -214,8 +222,8 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     c.host = (int64_t *)oj_malloc(n_all, sizeof *c.host);
     if (c.host == NULL)
         return oj_fail_nomem(err, n_all, sizeof *c.host);
-    status = count_batch(&c, input, stats, err);
-    oj_cuda_aside([&]() { drop_all(&c); });
+    status = sum_pairs_of_batch(&c, input, stats, err);
+    oj_cuda_aside([&]() { release_sum_memory(&c); });
     for (int64_t p = 0; status == OJ_OK && p < index->n_places; p++)
     {
         const int64_t *host = c.host + p * c.n_words;

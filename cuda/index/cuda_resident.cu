@@ -107,11 +107,11 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
 /* --- joins -----------------------------------------------------------------
  */
 
-static oj_status give_lists(const struct oj_gpu_index *index,
-                            const struct oj_cuda_index *of,
-                            struct oj_cuda_work *work,
-                            const struct oj_cuda_points *points,
-                            struct oj_gpu_pairs *out)
+static oj_status list_pairs_on_device(const struct oj_gpu_index *index,
+                                      const struct oj_cuda_index *of,
+                                      struct oj_cuda_work *work,
+                                      const struct oj_cuda_points *points,
+                                      struct oj_gpu_pairs *out)
 {
     struct oj_cuda_pairs found = {};
     OJ_TRY(oj_cuda_list_pairs(of, work->stream, points,
@@ -124,10 +124,10 @@ static oj_status give_lists(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-static oj_status give_one_each(const struct oj_cuda_index *of,
-                               struct oj_cuda_work *work,
-                               const struct oj_cuda_points *points,
-                               struct oj_gpu_pairs *out)
+static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
+                                         struct oj_cuda_work *work,
+                                         const struct oj_cuda_points *points,
+                                         struct oj_gpu_pairs *out)
 {
     struct oj_cuda_array<int32_t> row =
     {
@@ -173,8 +173,8 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
     pairs.n_points = points->n;
     OJ_TRY(oj_relation_gives_lists(&index->relation)
-               ? give_lists(index, of, &work, &here, &pairs)
-               : give_one_each(of, &work, &here, &pairs));
+               ? list_pairs_on_device(index, of, &work, &here, &pairs)
+               : join_one_each_on_device(of, &work, &here, &pairs));
     *out = pairs;
     return OJ_OK;
 }

@@ -86,7 +86,7 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 /* --- pairs on the device -------------------------------------------------- */
 
 /* In the order of the numbers. */
-static __device__ unsigned long long key_of(double measure)
+static __device__ unsigned long long sortable_double_bits(double measure)
 {
     unsigned long long bits = (unsigned long long)__double_as_longlong(measure);
     return bits >> 63 != 0 ? ~bits : bits | 1ull << 63;
@@ -118,8 +118,9 @@ static oj_status order_pairs(struct oj_cuda_work *work, int64_t n_rows,
     {
         OJ_TRY(work->make(n, &key));
         unsigned long long *to = key;
-        OJ_TRY(work->each(n, [=] __device__(int64_t i)
-                          { to[i] = key_of(found.measure[at[i]]); }));
+        OJ_TRY(work->each(
+            n, [=] __device__(int64_t i)
+            { to[i] = sortable_double_bits(found.measure[at[i]]); }));
         OJ_TRY(work->sort(n, 64, &key, &place));
         work->drop(key);
         at = place;
@@ -226,9 +227,10 @@ oj_status oj_cuda_part_add(struct oj_cuda_work *work, int64_t n_rows,
 /* --- rows of a batch ------------------------------------------------------ */
 
 /* All rows of a part, by runs that fit into memory. */
-static oj_status find_part(const struct parts_batch *b,
-                           const struct oj_cuda_index *index, int64_t number,
-                           struct oj_stats *stats, struct oj_error *err)
+static oj_status find_pairs_of_part(const struct parts_batch *b,
+                                    const struct oj_cuda_index *index,
+                                    int64_t number, struct oj_stats *stats,
+                                    struct oj_error *err)
 {
     int64_t first = number * b->part_rows, n = b->input->n_features;
     int64_t end = n - first < b->part_rows ? n : first + b->part_rows;
@@ -251,8 +253,9 @@ static oj_status find_part(const struct parts_batch *b,
     return OJ_OK;
 }
 
-static oj_status run_place(struct parts_batch *b, int place,
-                           struct oj_stats *stats, struct oj_error *err)
+static oj_status run_parts_on_device(struct parts_batch *b, int place,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
 {
     const struct oj_cuda_place *of = &b->index->place[place];
     OJ_CUDA_TRY(cudaSetDevice(of->device.ordinal), "choosing a device", err);
@@ -262,7 +265,7 @@ static oj_status run_place(struct parts_batch *b, int place,
         oj_status status;
         if (number >= b->n_parts)
             return OJ_OK;
-        status = find_part(b, of->of[b->family], number, stats, err);
+        status = find_pairs_of_part(b, of->of[b->family], number, stats, err);
         if (status == OJ_OK)
             continue;
         /* nobody goes on, and nothing on its way outlives the host's arrays */
@@ -275,7 +278,8 @@ static oj_status run_place(struct parts_batch *b, int place,
 
 /* The first part has the memory of lists of out meanwhile, so that its pairs
  * need not be copied. */
-static void change_memory(struct oj_cuda_part *part, struct oj_matches *out)
+static void swap_result_memory(struct oj_cuda_part *part,
+                               struct oj_matches *out)
 {
     std::swap(part->row, out->join_row);
     std::swap(part->cap_row, out->cap_join_row);
@@ -296,7 +300,8 @@ static void put_lists(const struct oj_cuda_part *part, struct oj_matches *out)
     }
 }
 
-static void put_ones(const struct oj_cuda_part *part, struct oj_matches *out)
+static void put_single_answers(const struct oj_cuda_part *part,
+                               struct oj_matches *out)
 {
     for (int64_t i = 0; i < part->n_rows; i++)
     {
@@ -308,7 +313,7 @@ static void put_ones(const struct oj_cuda_part *part, struct oj_matches *out)
 }
 
 /* Rows without a join side. */
-static void put_none(struct oj_matches *out)
+static void put_no_matches(struct oj_matches *out)
 {
     for (int64_t i = 0; i < out->n_rows; i++)
     {
@@ -323,8 +328,9 @@ static void put_none(struct oj_matches *out)
 }
 
 /* Room for all, where the pairs of the first part are already. */
-static oj_status make_room(const struct parts_batch *b, struct oj_matches *out,
-                           struct oj_error *err)
+static oj_status reserve_result_rows(const struct parts_batch *b,
+                                     struct oj_matches *out,
+                                     struct oj_error *err)
 {
     int64_t n = b->input->n_features;
     int lists = oj_relation_gives_lists(&b->index->relation);
@@ -349,19 +355,19 @@ static void put_part(int i, void *user)
     if (p->out->offset != NULL)
         put_lists(part, p->out);
     else
-        put_ones(part, p->out);
+        put_single_answers(part, p->out);
     for (int64_t row = 0; row < part->n_rows; row++)
         part->n_matched += part->offset[row + 1] > part->offset[row];
 }
 
-static oj_status put_together(const struct parts_batch *b,
-                              struct oj_matches *out, struct oj_error *err)
+static oj_status assemble_result(const struct parts_batch *b,
+                                 struct oj_matches *out, struct oj_error *err)
 {
     struct putting p = {b, out};
     int64_t row = 0, at = 0;
-    OJ_TRY(make_room(b, out, err));
+    OJ_TRY(reserve_result_rows(b, out, err));
     if (b->n_parts == 0)
-        put_none(out);
+        put_no_matches(out);
     for (int64_t i = 0; i < b->n_parts; i++)
     {
         b->part[i].first_row = row;
@@ -392,7 +398,7 @@ static oj_status run_parts(struct parts_batch *b, struct oj_stats *stats,
     OJ_TRY(oj_cuda_try_side_by_side(
         index->n_places,
         [&](int i, struct oj_error *error)
-        { return run_place(b, i, &of[i], error); },
+        { return run_parts_on_device(b, i, &of[i], error); },
         err));
     for (int i = 0; i < index->n_places; i++)
         stats->n_candidates += of[i].n_candidates;
@@ -433,12 +439,12 @@ oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
         return oj_fail_nomem(err, b.n_parts + 1, sizeof *b.part);
     lends = b.n_parts > 0 && oj_relation_gives_lists(&index->relation);
     if (lends)
-        change_memory(&b.part[0], out);
+        swap_result_memory(&b.part[0], out);
     status = run_parts(&b, stats, err);
     if (lends)
-        change_memory(&b.part[0], out);
+        swap_result_memory(&b.part[0], out);
     if (status == OJ_OK)
-        status = put_together(&b, out, err);
+        status = assemble_result(&b, out, err);
     for (int64_t p = 0; p < b.n_parts; p++)
     {
         oj_free(b.part[p].offset);

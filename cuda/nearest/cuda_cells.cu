@@ -32,13 +32,13 @@ struct cuda_cells_build
     struct oj_cells_plan *plan; /* of an attempt, as most of round is */
 };
 
-static unsigned long long lesser_key(unsigned long long a, unsigned long long b)
+static unsigned long long min_uint64(unsigned long long a, unsigned long long b)
 {
     return a < b ? a : b;
 }
 
 /* What a round has made is there for the next one. */
-static void turn_round(struct oj_cells_round *r)
+static void swap_round_buffers(struct oj_cells_round *r)
 {
     uint32_t *id = r->id;
     r->id = r->next_id;
@@ -57,8 +57,8 @@ static void turn_round(struct oj_cells_round *r)
  * order is kept. table has the number of a segment plus 1, and a mark where it
  * stands for other features. */
 static __global__ void
-mark_copies(const __grid_constant__ struct oj_cells_round r, uint32_t n,
-            uint32_t *table, uint32_t size)
+mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
+                        uint32_t n, uint32_t *table, uint32_t size)
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x, at;
     const int32_t *rank = r.rank;
@@ -120,7 +120,8 @@ static oj_status find_distinct(struct cuda_cells_build *b)
     OJ_TRY(b->work->make(n, &b->distinct));
     OJ_TRY(work.make_zeros(size, &table));
     OJ_TRY(work.clear(b->round.counters, 1));
-    OJ_TRY(work.run<BLOCK>(n, mark_copies, b->round, n, table, size));
+    OJ_TRY(
+        work.run<BLOCK>(n, mark_duplicate_segments, b->round, n, table, size));
     OJ_TRY(work.run<BLOCK>(size, list_distinct, size, table, b->distinct,
                            b->round.counters));
     OJ_TRY(read_counters(b));
@@ -130,21 +131,22 @@ static oj_status find_distinct(struct cuda_cells_build *b)
 
 /* --- room ----------------------------------------------------------------- */
 
-static unsigned long long room_for(double per_segment, int64_t n, int64_t least)
+static unsigned long long estimate_entries(double per_segment, int64_t n,
+                                           int64_t least)
 {
     double wanted = per_segment * (double)n + (double)least;
     double most = (double)(UINT32_MAX - 4096);
     return (unsigned long long)(wanted < most ? wanted : most);
 }
 
-static oj_status take_room(struct cuda_cells_build *b,
-                           struct oj_cuda_work *work)
+static oj_status allocate_round_buffers(struct cuda_cells_build *b,
+                                        struct oj_cuda_work *work)
 {
     struct oj_cells_round *r = &b->round;
     int64_t n = b->layer->n_segments, n_ids;
-    r->max_ids = room_for(b->room.ids, n, 1 << 18);
-    r->max_headers = room_for(b->room.headers, n, 1 << 16);
-    r->max_words = room_for(b->room.words, n, 1 << 18);
+    r->max_ids = estimate_entries(b->room.ids, n, 1 << 18);
+    r->max_headers = estimate_entries(b->room.headers, n, 1 << 16);
+    r->max_words = estimate_entries(b->room.words, n, 1 << 18);
     r->max_nodes[OJ_CELLS_OF_SHORT] = r->max_headers;
     r->max_nodes[OJ_CELLS_OF_LONG] = r->max_ids / OJ_CELLS_SHORT + 16;
     r->max_nodes[OJ_CELLS_OF_HUGE] = r->max_ids / OJ_CELLS_LONG + 16;
@@ -154,7 +156,7 @@ static oj_status take_room(struct cuda_cells_build *b,
     OJ_TRY(work->make(n_ids, &r->mask));
     OJ_TRY(work->make(n_ids, &r->id, &r->next_id));
     OJ_TRY(work->make(
-        (int64_t)lesser_key(r->max_nodes[OJ_CELLS_OF_HUGE], HUGE_NODES),
+        (int64_t)min_uint64(r->max_nodes[OJ_CELLS_OF_HUGE], HUGE_NODES),
         &b->plan));
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
         OJ_TRY(work->make((int64_t)r->max_nodes[k], &r->node[k],
@@ -164,15 +166,15 @@ static oj_status take_room(struct cuda_cells_build *b,
 
 /* --- rounds --------------------------------------------------------------- */
 
-static oj_status run_round(struct cuda_cells_build *b,
-                           const unsigned long long *n)
+static oj_status run_split_round(struct cuda_cells_build *b,
+                                 const unsigned long long *n)
 {
     const struct oj_cells_round *r = &b->round;
     cudaStream_t stream = b->work->stream;
     for (unsigned long long at = 0; at < n[OJ_CELLS_OF_HUGE]; at += HUGE_NODES)
     {
         unsigned nodes =
-            (unsigned)lesser_key(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
+            (unsigned)min_uint64(n[OJ_CELLS_OF_HUGE] - at, HUGE_NODES);
         unsigned each = HUGE_BLOCKS / nodes > 16 ? HUGE_BLOCKS / nodes : 16;
         dim3 many(each, nodes), one(1, nodes);
         struct oj_cells_plan *plan = b->plan;
@@ -194,13 +196,14 @@ static oj_status run_round(struct cuda_cells_build *b,
 }
 
 /* Zeroes what a round adds up. */
-static oj_status clear_sums(struct cuda_cells_build *b)
+static oj_status clear_round_counters(struct cuda_cells_build *b)
 {
     return b->work->clear(&b->round.counters->ids, 1 + OJ_CELLS_CLASSES);
 }
 
 /* Begins with the root. */
-static oj_status put_first(struct cuda_cells_build *b, unsigned long long *n)
+static oj_status start_from_root(struct cuda_cells_build *b,
+                                 unsigned long long *n)
 {
     struct oj_cuda_work *work = b->work;
     uint32_t n_roots = (uint32_t)b->n_roots;
@@ -261,7 +264,8 @@ start_cells_of_extent(const struct seed &s, double low, double high)
 /* Counts the segments of each cell, or lists them. */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
-    seed_lists(struct seed s, uint32_t *id, struct oj_cells_counters *counters)
+    count_or_list_cell_segments(struct seed s, uint32_t *id,
+                                struct oj_cells_counters *counters)
 {
     int64_t i = (int64_t)blockIdx.x * SEED_BLOCK + threadIdx.x;
     uint32_t lane = threadIdx.x % 32, n = 0;
@@ -301,7 +305,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
 
 /* The nodes of the cells, with room for their lists. */
 static __global__ void __launch_bounds__(SEED_BLOCK)
-    seed_nodes(struct seed s, struct oj_cells_round r)
+    make_start_nodes(struct seed s, struct oj_cells_round r)
 {
     uint32_t cell = blockIdx.x * SEED_BLOCK + threadIdx.x;
     int lane = (int)(threadIdx.x % 32);
@@ -346,8 +350,8 @@ static oj_status seed_headers(struct oj_cuda_work *work,
 }
 
 /* Begins with the cells of a lower level; *done: 0 when that does not work. */
-static oj_status seed_cells(struct cuda_cells_build *b, int level,
-                            unsigned long long *n, int *done)
+static oj_status start_from_level_cells(struct cuda_cells_build *b, int level,
+                                        unsigned long long *n, int *done)
 {
     struct oj_cuda_work work(b->work);
     struct oj_cells_round r = b->round;
@@ -362,16 +366,16 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     s.widen = oj_near_seed_widen(square, level);
     s.n = n_segments;
     s.segment = b->layer->segment.data;
-    turn_round(&r); /* it fills the first lists */
+    swap_round_buffers(&r); /* it fills the first lists */
     OJ_TRY(work.make_zeros(n_cells, &s.cursor));
     OJ_TRY(work.clear(r.counters, 1));
-    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<0>, s, (uint32_t *)NULL,
-                                r.counters));
-    OJ_TRY(work.run<SEED_BLOCK>(n_cells, seed_nodes, s, r));
+    OJ_TRY(work.run<SEED_BLOCK>(n_segments, count_or_list_cell_segments<0>, s,
+                                (uint32_t *)NULL, r.counters));
+    OJ_TRY(work.run<SEED_BLOCK>(n_cells, make_start_nodes, s, r));
     OJ_TRY(seed_headers(&work, r, level));
     OJ_TRY(read_counters(b));
     *done = !b->seen.spread.n &&
-            b->seen.ids.n <= lesser_key(r.max_ids, SEED_MEAN_CELLS *
+            b->seen.ids.n <= min_uint64(r.max_ids, SEED_MEAN_CELLS *
                                                        (unsigned long long)s.n);
     for (int k = 0; k < OJ_CELLS_CLASSES; k++)
     {
@@ -380,14 +384,14 @@ static oj_status seed_cells(struct cuda_cells_build *b, int level,
     }
     if (!*done)
         return OJ_OK;
-    OJ_TRY(work.run<SEED_BLOCK>(n_segments, seed_lists<1>, s, r.next_id,
-                                r.counters));
-    return clear_sums(b);
+    OJ_TRY(work.run<SEED_BLOCK>(n_segments, count_or_list_cell_segments<1>, s,
+                                r.next_id, r.counters));
+    return clear_round_counters(b);
 }
 
 /* To the last leaf; stops early when what it made has to be made again:
  * b->seen says why. */
-static oj_status run_rounds(struct cuda_cells_build *b)
+static oj_status run_split_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
     int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
@@ -395,13 +399,13 @@ static oj_status run_rounds(struct cuda_cells_build *b)
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
         if (oj_near_seed_above(level + 2) <= b->round.max_headers)
-            OJ_TRY(seed_cells(b, level, n, &done));
+            OJ_TRY(start_from_level_cells(b, level, n, &done));
     }
     if (!done)
-        OJ_TRY(put_first(b, n));
+        OJ_TRY(start_from_root(b, n));
     for (int i = 0; i < ROUNDS; i++)
     {
-        OJ_TRY(run_round(b, n));
+        OJ_TRY(run_split_round(b, n));
         OJ_TRY(read_counters(b));
         OJ_TRY(oj_check_cancel(b->work->device->cancel, b->work->err));
         if (b->seen.lost.n)
@@ -411,11 +415,11 @@ static oj_status run_rounds(struct cuda_cells_build *b)
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
-            n[k] = lesser_key(b->seen.nodes[k].n, b->round.max_nodes[k]);
+            n[k] = min_uint64(b->seen.nodes[k].n, b->round.max_nodes[k]);
         if (n[0] + n[1] + n[2] == 0)
             break;
-        OJ_TRY(clear_sums(b));
-        turn_round(&b->round);
+        OJ_TRY(clear_round_counters(b));
+        swap_round_buffers(&b->round);
     }
     return OJ_OK;
 }
@@ -429,7 +433,7 @@ static oj_status make_directory(struct cuda_cells_build *b,
     const struct oj_near_header *tree = cells->tree;
     struct oj_near_header *directory;
     int64_t n_headers =
-                (int64_t)lesser_key(b->seen.headers.n, b->round.max_headers),
+                (int64_t)min_uint64(b->seen.headers.n, b->round.max_headers),
             n;
     int level = 3;
     while (level < 12 && ((int64_t)1 << (2 * level)) < 4 * n_headers)
@@ -453,7 +457,7 @@ static oj_status make_directory(struct cuda_cells_build *b,
 /* --- all of it ------------------------------------------------------------ */
 
 /* Twice the room, or, when the device has no more, longer leaves. */
-static void ask_for_less(struct cuda_cells_build *b)
+static void reduce_room_estimates(struct cuda_cells_build *b)
 {
     b->room.ids *= 0.5;
     b->room.headers *= 0.5;
@@ -466,8 +470,8 @@ static oj_status attempt_build(struct cuda_cells_build *b,
                                struct oj_cuda_work *keep, int *done)
 {
     struct oj_cuda_work work(keep);
-    OJ_TRY(take_room(b, &work));
-    OJ_TRY(run_rounds(b));
+    OJ_TRY(allocate_round_buffers(b, &work));
+    OJ_TRY(run_split_rounds(b));
     *done = !b->seen.pool_full.n && !(b->seen.crowded.n && b->distinct == NULL);
     if (*done)
     {
@@ -479,8 +483,8 @@ static oj_status attempt_build(struct cuda_cells_build *b,
     return OJ_OK;
 }
 
-static oj_status try_build(struct cuda_cells_build *b,
-                           struct oj_cuda_work *keep)
+static oj_status build_with_retries(struct cuda_cells_build *b,
+                                    struct oj_cuda_work *keep)
 {
     for (int attempt = 0;; attempt++)
     {
@@ -494,7 +498,7 @@ static oj_status try_build(struct cuda_cells_build *b,
             return oj_fail(keep->err, OJ_ERR_NOMEM,
                            "the join layer needs more memory than the GPU has");
         if (status == OJ_ERR_NOMEM)
-            ask_for_less(b);
+            reduce_room_estimates(b);
         else if (b->seen.pool_full.n)
             b->room.words *= 2.0;
         else
@@ -540,7 +544,7 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;
     b.n_roots = layer->n_segments;
     OJ_TRY(work.make(1, &b.round.counters));
-    OJ_TRY(try_build(&b, keep));
+    OJ_TRY(build_with_retries(&b, keep));
     return make_directory(&b, keep);
 }
 

@@ -41,7 +41,7 @@ static int takes_nearest(const struct oj_relation *relation,
            relation->min_distance == 0.0;
 }
 
-static double mean_distance(const struct oj_cuda_layer *layer)
+static double mean_segment_spacing(const struct oj_cuda_layer *layer)
 {
     double width = layer->x1 - layer->x0, height = layer->y1 - layer->y0;
     double n = (double)layer->n_segments;
@@ -50,17 +50,18 @@ static double mean_distance(const struct oj_cuda_layer *layer)
 }
 
 /* How far the cells reach. */
-static double reach_of(const struct oj_relation *relation,
-                       const struct oj_cuda_layer *layer)
+static double cell_reach(const struct oj_relation *relation,
+                         const struct oj_cuda_layer *layer)
 {
     if (relation->max_distance < INFINITY || layer->n_segments == 0)
         return relation->max_distance;
-    return REACH_OF_MEANS * mean_distance(layer);
+    return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
 /* Of one answer each, what is open is in no polygon and far away. */
-static oj_status make_asked(struct near_index *self,
-                            struct oj_cuda_device *device, struct oj_error *err)
+static oj_status build_fallback_index(struct near_index *self,
+                                      struct oj_cuda_device *device,
+                                      struct oj_error *err)
 {
     OJ_TRY(oj_cuda_family_index(
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments, device,
@@ -94,10 +95,10 @@ static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
                              err);
     if (parts->part[i] == PART_CELLS)
         OJ_TRY(oj_cuda_cells_build(&work, self->layer,
-                                   reach_of(&self->relation, self->layer),
+                                   cell_reach(&self->relation, self->layer),
                                    self->all_ties, &self->cells));
     else if (parts->part[i] == PART_ASKED)
-        OJ_TRY(make_asked(self, device, err));
+        OJ_TRY(build_fallback_index(self, device, err));
     else
         OJ_TRY(oj_cuda_ring_cells_build(
             &work, self->layer,
@@ -108,7 +109,8 @@ static oj_status build_part(int i, struct oj_cuda_device *device, void *user,
 
 /* Side by side, and where there is not memory enough for that, one after the
  * other. */
-static oj_status make_parts(struct near_parts *parts, struct oj_error *err)
+static oj_status build_parts_side_by_side(struct near_parts *parts,
+                                          struct oj_error *err)
 {
     struct near_index *self = parts->self;
     oj_status status = OJ_ERR_NOMEM;
@@ -136,7 +138,7 @@ static oj_status build_parts(struct near_index *self, struct oj_cuda_work *work)
         parts.part[parts.n++] = PART_ASKED;
     if (self->has_rings)
         parts.part[parts.n++] = PART_RINGS;
-    status = make_parts(&parts, work->err);
+    status = build_parts_side_by_side(&parts, work->err);
     for (int i = 0; i < parts.n; i++)
         oj_cuda_hand_over(&parts.memory[i], NULL, &work->memory);
     return status;
@@ -158,7 +160,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
                        "apart");
     OJ_TRY(build_parts(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
-        OJ_TRY(make_asked(self, self->device, work->err));
+        OJ_TRY(build_fallback_index(self, self->device, work->err));
     /* How far the features of a tie are is known, unless a point may be too far
      * for the cells: all within that distance are asked for, then. */
     self->knows_distance = self->all_ties && !self->at_any_distance &&
@@ -249,8 +251,8 @@ template <int ties> struct around_settler
 
 template <int ties>
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    ask_around_chunk(const __grid_constant__ struct points_in_rings_query q,
-                     int32_t *rank)
+    find_polygons_of_chunk(
+        const __grid_constant__ struct points_in_rings_query q, int32_t *rank)
 {
     int64_t chunk = warp_of(), first = chunk * CHUNK;
     struct around_answer<ties> answer =
@@ -263,31 +265,33 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 }
 
 template <int ties>
-static oj_status ask_around(struct oj_cuda_work *work,
-                            const struct points_in_rings_query &q,
-                            int32_t *rank)
+static oj_status find_polygons_of_slice(struct oj_cuda_work *work,
+                                        const struct points_in_rings_query &q,
+                                        int32_t *rank)
 {
     OJ_TRY(work->run_blocks<BLOCK>(blocks_of_chunks(chunks_of(q.n)),
-                                   ask_around_chunk<ties>, q, rank));
+                                   find_polygons_of_chunk<ties>, q, rank));
     return settle(work, q, around_settler<ties>{rank});
 }
 
 /* rank [n]: of the first feature in tie order around each point, or
  * OJ_RING_NONE; with OJ_NEAR_TIED where there may be others, in a join with all
  * ties. */
-static oj_status find_around(const struct near_index *self,
-                             struct oj_cuda_work *work,
-                             const struct oj_cuda_points *points, int32_t *rank)
+static oj_status find_polygons_around(const struct near_index *self,
+                                      struct oj_cuda_work *work,
+                                      const struct oj_cuda_points *points,
+                                      int32_t *rank)
 {
-    return ask_slices(work,
-                      query_of(self->rings.tree,
-                               1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY, points),
-                      [&](const struct points_in_rings_query &q, int64_t first)
-                      {
-                          return self->all_ties
-                                     ? ask_around<1>(work, q, rank + first)
-                                     : ask_around<0>(work, q, rank + first);
-                      });
+    return ask_slices(
+        work,
+        query_of(self->rings.tree, 1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY,
+                 points),
+        [&](const struct points_in_rings_query &q, int64_t first)
+        {
+            return self->all_ties
+                       ? find_polygons_of_slice<1>(work, q, rank + first)
+                       : find_polygons_of_slice<0>(work, q, rank + first);
+        });
 }
 
 /* --- what the cells know ----------------------------------------------------
@@ -336,22 +340,23 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 template <int ties>
-static oj_status
-ask_cells(const struct near_index *self, struct oj_cuda_work *work,
-          const struct oj_cuda_points *points, const struct near_batch &batch)
+static oj_status find_nearest_in_cells(const struct near_index *self,
+                                       struct oj_cuda_work *work,
+                                       const struct oj_cuda_points *points,
+                                       const struct near_batch &batch)
 {
     struct oj_near_view view = oj_cuda_cells_view(&self->cells, self->layer);
     if (!self->has_rings)
         return work->run<BLOCK>(points->n, find_nearest<ties, 0>, view, batch);
-    OJ_TRY(find_around(self, work, points, batch.row));
+    OJ_TRY(find_polygons_around(self, work, points, batch.row));
     return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
 /* What the cells know of each point. */
-static oj_status find_rows(const struct near_index *self,
-                           struct oj_cuda_work *work,
-                           const struct oj_cuda_points *points, int32_t *d_row,
-                           double *d_measure)
+static oj_status find_nearest_by_cells(const struct near_index *self,
+                                       struct oj_cuda_work *work,
+                                       const struct oj_cuda_points *points,
+                                       int32_t *d_row, double *d_measure)
 {
     struct near_batch batch;
     batch.n = points->n;
@@ -363,8 +368,9 @@ static oj_status find_rows(const struct near_index *self,
     batch.keeps_open = self->asked != NULL;
     batch.none_is_open = self->at_any_distance;
     if (self->layer->n_segments > 0)
-        return self->all_ties ? ask_cells<1>(self, work, points, batch)
-                              : ask_cells<0>(self, work, points, batch);
+        return self->all_ties
+                   ? find_nearest_in_cells<1>(self, work, points, batch)
+                   : find_nearest_in_cells<0>(self, work, points, batch);
     batch.none_is_open = 0;
     return work->each(batch.n, [=] __device__(int64_t i)
                       { answer(batch, i, OJ_NEAR_NONE, NAN); });
@@ -382,8 +388,8 @@ struct open_rows
     double *x, *y;             /* [n] */
 };
 
-static __global__ void count_open(int64_t n, const int32_t *row,
-                                  unsigned long long *count)
+static __global__ void count_unresolved_rows(int64_t n, const int32_t *row,
+                                             unsigned long long *count)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int n_block = __syncthreads_count(i < n && row[i] == OJ_NEAR_OPEN);
@@ -393,8 +399,9 @@ static __global__ void count_open(int64_t n, const int32_t *row,
 
 /* Lists the open rows, in any order: each answer goes to its own row. */
 static __global__ void
-list_open(const __grid_constant__ struct oj_cuda_points points,
-          const int32_t *row, const __grid_constant__ struct open_rows open)
+list_unresolved_rows(const __grid_constant__ struct oj_cuda_points points,
+                     const int32_t *row,
+                     const __grid_constant__ struct open_rows open)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int is_open = i < points.n && row[i] == OJ_NEAR_OPEN;
@@ -412,16 +419,17 @@ list_open(const __grid_constant__ struct oj_cuda_points points,
     open.y[first] = points.y[i];
 }
 
-static oj_status find_open(struct oj_cuda_work *work,
-                           const struct oj_cuda_points *points,
-                           const int32_t *row, struct open_rows *open)
+static oj_status gather_unresolved_points(struct oj_cuda_work *work,
+                                          const struct oj_cuda_points *points,
+                                          const int32_t *row,
+                                          struct open_rows *open)
 {
     unsigned long long n = 0;
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(work->make_zeros(1, &open->count));
-    OJ_TRY(
-        work->run<BLOCK>(points->n, count_open, points->n, row, open->count));
+    OJ_TRY(work->run<BLOCK>(points->n, count_unresolved_rows, points->n, row,
+                            open->count));
     OJ_TRY(work->read(open->count, &n));
     open->n = (int64_t)n;
     if (n == 0)
@@ -429,21 +437,22 @@ static oj_status find_open(struct oj_cuda_work *work,
     OJ_TRY(work->make(open->n, &open->at));
     OJ_TRY(work->make(open->n, &open->x, &open->y));
     OJ_TRY(work->clear(open->count, 1));
-    return work->run<BLOCK>(points->n, list_open, *points, row, *open);
+    return work->run<BLOCK>(points->n, list_unresolved_rows, *points, row,
+                            *open);
 }
 
 /* Completes row and measure, which may be NULL. Waits for the stream to learn
  * how many are open. */
-static oj_status answer_open(const struct near_index *self,
-                             struct oj_cuda_work *work,
-                             const struct oj_cuda_points *points, int32_t *row,
-                             double *measure)
+static oj_status answer_unresolved_points(const struct near_index *self,
+                                          struct oj_cuda_work *work,
+                                          const struct oj_cuda_points *points,
+                                          int32_t *row, double *measure)
 {
     struct open_rows open = {};
     struct oj_cuda_points its = {};
     int32_t *its_row = NULL;
     double *its_measure = NULL;
-    OJ_TRY(find_open(work, points, row, &open));
+    OJ_TRY(gather_unresolved_points(work, points, row, &open));
     if (open.n == 0)
         return OJ_OK;
     its.n = open.n;
@@ -471,9 +480,9 @@ static oj_status join_one(const struct oj_cuda_index *index,
     const struct near_index *self = (const struct near_index *)index;
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(find_rows(self, work, points, d_row, d_measure));
+    OJ_TRY(find_nearest_by_cells(self, work, points, d_row, d_measure));
     return self->asked != NULL && !self->all_ties
-               ? answer_open(self, work, points, d_row, d_measure)
+               ? answer_unresolved_points(self, work, points, d_row, d_measure)
                : OJ_OK;
 }
 

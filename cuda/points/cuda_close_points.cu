@@ -55,10 +55,11 @@ static int takes_close_points(const struct oj_relation *relation,
 /* --- the join side -------------------------------------------------------- */
 
 /* order [n]: points by the place of their cell. */
-static oj_status order_by_place(struct oj_cuda_work *work,
-                                const struct oj_close_side side, int64_t n,
-                                const double *x, const double *y, int step,
-                                int32_t **order)
+static oj_status order_points_by_cell(struct oj_cuda_work *work,
+                                      const struct oj_close_side side,
+                                      int64_t n, const double *x,
+                                      const double *y, int step,
+                                      int32_t **order)
 {
     int bits = side.column_bits;
     for (uint32_t mask = side.row_mask; mask != 0; mask >>= 1)
@@ -124,10 +125,10 @@ static oj_status make_all_entries(struct close_index *self,
     const struct oj_cuda_layer *layer = self->layer;
     struct oj_cuda_work work(keep);
     int32_t *order = NULL;
-    OJ_TRY(order_by_place(&work, self->side, layer->n_segments,
-                          &layer->segment.data->ax, &layer->segment.data->ay,
-                          sizeof(struct oj_cuda_segment) / sizeof(double),
-                          &order));
+    OJ_TRY(order_points_by_cell(
+        &work, self->side, layer->n_segments, &layer->segment.data->ax,
+        &layer->segment.data->ay,
+        sizeof(struct oj_cuda_segment) / sizeof(double), &order));
     return make_entries(self, keep, order);
 }
 
@@ -165,9 +166,9 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* --- looking -------------------------------------------------------------- */
 
 /* The rule is one of entries. */
-static struct point_batch batch_of(const struct close_index *self,
-                                   const struct oj_cuda_points *points,
-                                   const int32_t *order)
+static struct point_batch make_point_batch(const struct close_index *self,
+                                           const struct oj_cuda_points *points,
+                                           const int32_t *order)
 {
     const struct oj_cuda_columns *columns = &self->columns;
     struct point_batch batch = point_batch_of(self, points, order);
@@ -207,17 +208,17 @@ distance_of(const struct oj_close_side &side, double x, double y, int64_t entry)
 }
 
 /* The points by the place of their cell, where they are many. */
-static oj_status order_points(const struct close_index *self,
-                              struct oj_cuda_work *work,
-                              const struct oj_cuda_points *points,
-                              int32_t **order)
+static oj_status order_batch_by_cell(const struct close_index *self,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_points *points,
+                                     int32_t **order)
 {
     *order = NULL;
     if (points->n < OJ_CUDA_FEW_POINTS || points->n > INT32_MAX ||
         self->side.n == 0)
         return OJ_OK;
-    return order_by_place(work, self->side, points->n, points->x, points->y, 1,
-                          order);
+    return order_points_by_cell(work, self->side, points->n, points->x,
+                                points->y, 1, order);
 }
 
 /* Entries at one place stand in the order of ranks. */
@@ -226,8 +227,9 @@ static oj_status list_close_points(const struct oj_cuda_index *index,
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
-    OJ_TRY(order_points(self, l, l->points, &order));
-    return list_found<0>(l, self->side, batch_of(self, l->points, order),
+    OJ_TRY(order_batch_by_cell(self, l, l->points, &order));
+    return list_found<0>(l, self->side,
+                         make_point_batch(self, l->points, order),
                          self->most_pairs, self->is_near,
                          self->relation.any_order || !self->is_near);
 }
@@ -239,8 +241,9 @@ static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
 {
     const struct close_index *self = (const struct close_index *)index;
     int32_t *order;
-    OJ_TRY(order_points(self, work, points, &order));
-    return add_found<0>(work, self->side, batch_of(self, points, order), tally);
+    OJ_TRY(order_batch_by_cell(self, work, points, &order));
+    return add_found<0>(work, self->side, make_point_batch(self, points, order),
+                        tally);
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {

@@ -23,7 +23,7 @@ struct tree_index : oj_cuda_index
 
 /* Equal points are told from others by the ends of segments: that needs join
  * features that are points all, or none. */
-static int has_some_points(const struct oj_flat *join_side)
+static int mixes_points_and_others(const struct oj_flat *join_side)
 {
     return !oj_flat_is_points(join_side) &&
            (join_side->part_kinds & OJ_PART_POINT) != 0;
@@ -39,7 +39,7 @@ static int takes_tree_joins(const struct oj_relation *relation,
     int64_t k = relation->k < join_side->n_features ? relation->k
                                                     : join_side->n_features;
     if (join_side->max_distance != NULL ||
-        (relation->exclude_same_geometry && has_some_points(join_side)))
+        (relation->exclude_same_geometry && mixes_points_and_others(join_side)))
         return 0;
     if (relation->op == OJ_OP_DWITHIN)
         return input == NULL || input->max_distance != NULL ||
@@ -82,15 +82,15 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* --- one each ------------------------------------------------------------- */
 
 /* A distance that is negative or NaN is one at which nothing counts. */
-static __device__ int point_counts(double x, double y, double most)
+static __device__ int is_joinable_point(double x, double y, double most)
 {
     return isfinite(x) && isfinite(y) && most >= 0.0;
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    find_one(const __grid_constant__ struct oj_tree_side side,
-             const __grid_constant__ struct point_batch batch, int32_t *row,
-             double *measure)
+    find_nearest_feature(const __grid_constant__ struct oj_tree_side side,
+                         const __grid_constant__ struct point_batch batch,
+                         int32_t *row, double *measure)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_best best;
@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(BLOCK)
     best.most = most_of(batch, i);
     best.distance = &distance;
     best.rank = &rank;
-    if (point_counts(x, y, best.most))
+    if (is_joinable_point(x, y, best.most))
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     answer_one(batch, i, best.n > 0 ? rank : -1, distance, row, measure);
 }
@@ -136,8 +136,8 @@ static oj_status join_one(const struct oj_cuda_index *index,
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(make_batch(work, self, points, &batch));
-    return work->run<BLOCK>(points->n, find_one, self->side, batch, d_row,
-                            d_measure);
+    return work->run<BLOCK>(points->n, find_nearest_feature, self->side, batch,
+                            d_row, d_measure);
 }
 
 /* --- rows of many candidates ---------------------------------------------- */
@@ -245,9 +245,10 @@ static oj_status sort_long(struct oj_cuda_listing *l, enum oj_tree_order order,
 /* The nearest k: place j of thread t's point is at j * n + t.  count [n + 1] or
  * reach, the distance of the last one or -1, may be NULL. */
 static __global__ void __launch_bounds__(BLOCK)
-    find_nearest(const __grid_constant__ struct oj_tree_side side,
-                 const __grid_constant__ struct point_batch batch, int32_t k,
-                 double *distance, int32_t *rank, int64_t *count, double *reach)
+    find_k_nearest(const __grid_constant__ struct oj_tree_side side,
+                   const __grid_constant__ struct point_batch batch, int32_t k,
+                   double *distance, int32_t *rank, int64_t *count,
+                   double *reach)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_best best;
@@ -266,7 +267,7 @@ static __global__ void __launch_bounds__(BLOCK)
     best.most = most_of(batch, i);
     best.distance = distance + t;
     best.rank = rank + t;
-    if (point_counts(x, y, best.most) && k > 0)
+    if (is_joinable_point(x, y, best.most) && k > 0)
         oj_tree_nearest(&side, &batch.rule, i, x, y, &best);
     if (count != NULL)
         count[i] = best.n;
@@ -312,7 +313,7 @@ static oj_status list_nearest(const struct tree_index *self,
     int32_t *rank;
     OJ_TRY(work.make(batch.n * self->k, &distance));
     OJ_TRY(work.make(batch.n * self->k, &rank));
-    OJ_TRY(work.run<BLOCK>(batch.n + 1, find_nearest, self->side, batch,
+    OJ_TRY(work.run<BLOCK>(batch.n + 1, find_k_nearest, self->side, batch,
                            self->k, distance, rank,
                            reach != NULL ? NULL : l->out.offset.data, reach));
     return reach != NULL ? OJ_OK : put_pairs(l, batch, NULL, distance, rank);
@@ -341,7 +342,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
                                       distance + first[i], rank + first[i])
                 : oj_tree_found_start(0, NULL, NULL);
     most = reach != NULL ? reach[i] : most_of(batch, i);
-    if (point_counts(x, y, most))
+    if (is_joinable_point(x, y, most))
         oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
     if (distance == NULL)
         first[i] = found.n;
@@ -349,9 +350,9 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 
 /* Each row's pairs first among its candidates, and their number in
  * l->out.offset. Long rows come in the order of ranks, and may leave in it. */
-static oj_status settle_rows(struct oj_cuda_listing *l,
-                             enum oj_tree_order order, double least,
-                             struct candidates rows)
+static oj_status reduce_row_candidates(struct oj_cuda_listing *l,
+                                       enum oj_tree_order order, double least,
+                                       struct candidates rows)
 {
     int64_t *count = l->out.offset.data, n_rows = l->points->n;
     OJ_TRY(sort_long(l, OJ_TREE_BY_RANK, rows));
@@ -395,10 +396,11 @@ static oj_status list_within(const struct tree_index *self,
     OJ_TRY(l->make(rows.n, &rows.rank));
     OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
                          rows.first, rows.distance, rows.rank));
-    OJ_TRY(settle_rows(l,
-                       self->relation.op == OJ_OP_NEAREST ? OJ_TREE_BY_DISTANCE
-                                                          : OJ_TREE_BY_RANK,
-                       batch.least, rows));
+    OJ_TRY(reduce_row_candidates(l,
+                                 self->relation.op == OJ_OP_NEAREST
+                                     ? OJ_TREE_BY_DISTANCE
+                                     : OJ_TREE_BY_RANK,
+                                 batch.least, rows));
     return put_pairs(l, batch, rows.first, rows.distance, rows.rank);
 }
 

@@ -288,8 +288,9 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
 #define N_SAMPLES 1023
 
 /* Cells of a feature; 0 when it has no box. */
-static __device__ double cells_of(const struct quadrant_cells &grid, int64_t f,
-                                  struct oj_quadrant_cells *cells)
+static __device__ double cells_of_feature(const struct quadrant_cells &grid,
+                                          int64_t f,
+                                          struct oj_quadrant_cells *cells)
 {
     struct oj_box box = grid.box[f];
     if (oj_box_is_empty(&box))
@@ -307,7 +308,7 @@ struct sum_of_cells
     __device__ double operator()(ptrdiff_t f) const
     {
         struct oj_quadrant_cells cells;
-        return cells_of(grid, f, &cells);
+        return cells_of_feature(grid, f, &cells);
     }
     __device__ double operator()(double a, double b) const
     {
@@ -334,7 +335,7 @@ list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     struct oj_quadrant_cells cells;
     int64_t n_columns;
-    if (f >= n || cells_of(grid, f, &cells) == 0.0)
+    if (f >= n || cells_of_feature(grid, f, &cells) == 0.0)
         return;
     n_columns = (int64_t)cells.column1 - cells.column0 + 1;
     for (int64_t i = threadIdx.x % WARP; i < offset[f + 1] - offset[f];
@@ -347,9 +348,9 @@ list_cells(int64_t n, const __grid_constant__ struct quadrant_cells grid,
     }
 }
 
-static oj_status follow_segments(struct oj_cuda_work *keep,
-                                 const struct oj_cuda_layer &layer,
-                                 struct quadrant_cells *grid)
+static oj_status index_feature_segments(struct oj_cuda_work *keep,
+                                        const struct oj_cuda_layer &layer,
+                                        struct quadrant_cells *grid)
 {
     int64_t n = layer.n_features;
     OJ_TRY(keep->make(n + 1, &grid->first));
@@ -383,8 +384,9 @@ static oj_status follow_segments(struct oj_cuda_work *keep,
 
 /* Twice the longer side of a typical box with its reach: such a box touches a
  * few cells. */
-static oj_status typical_size(struct oj_cuda_work *work, int64_t n,
-                              const struct quadrant_cells *grid, double *out)
+static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
+                                       const struct quadrant_cells *grid,
+                                       double *out)
 {
     struct oj_box box[N_SAMPLES];
     double side[N_SAMPLES];
@@ -407,9 +409,9 @@ static oj_status typical_size(struct oj_cuda_work *work, int64_t n,
 
 /* Chooses the cells' size so that there are at most a few entries a feature:
  * one cell has one of each at most. */
-static oj_status choose_size(struct oj_cuda_work *work,
-                             const struct oj_cuda_layer &layer,
-                             struct quadrant_cells *grid)
+static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
+                                       const struct oj_cuda_layer &layer,
+                                       struct quadrant_cells *grid)
 {
     struct oj_box all = {layer.x0, layer.y0, layer.x1, layer.y1};
     double limit = fmin(6.0 * (double)layer.n_features + 1024.0, 2147483000.0);
@@ -418,7 +420,7 @@ static oj_status choose_size(struct oj_cuda_work *work,
     extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     grid->frame.x0 = all.x0;
     grid->frame.y0 = all.y0;
-    OJ_TRY(typical_size(work, layer.n_features, grid, &size));
+    OJ_TRY(typical_box_cell_size(work, layer.n_features, grid, &size));
     size = fmax(size, extent / OJ_QUADRANT_LAST_COLUMN);
     if (!(extent < INFINITY) || !(size > 0.0))
         size = INFINITY;
@@ -446,8 +448,8 @@ static oj_status make_grid(struct oj_cuda_work *keep,
     grid->reach = reach;
     if (layer.n_segments == 0)
         return OJ_OK;
-    OJ_TRY(follow_segments(keep, layer, grid));
-    OJ_TRY(choose_size(&work, layer, grid));
+    OJ_TRY(index_feature_segments(keep, layer, grid));
+    OJ_TRY(choose_grid_cell_size(&work, layer, grid));
     OJ_TRY(work.scan_computed(n, n_cells_of{{*grid}, n}, &offset,
                               &grid->n_entries));
     OJ_TRY(keep->make(grid->n_entries, &grid->cell));
@@ -466,9 +468,9 @@ static oj_status make_grid(struct oj_cuda_work *keep,
  * each quadrant. */
 
 /* 1 when entry i of the grid stands for a pair with this window. */
-static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
-                              const struct oj_box *window,
-                              const struct oj_quadrant_cells *cells)
+static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
+                                        int64_t i, const struct oj_box *window,
+                                        const struct oj_quadrant_cells *cells)
 {
     struct oj_box box =
         oj_box_around(&grid->box[grid->feature[i]], grid->reach);
@@ -480,8 +482,8 @@ static __device__ int is_pair(const struct quadrant_cells *grid, int64_t i,
 }
 
 /* The pairs of a quadrant in the order of entries; out NULL: only counted. */
-static __device__ int64_t visit_quadrant(const struct quadrant_chunk *c,
-                                         int64_t q, int32_t *out)
+static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
+                                              int64_t q, int32_t *out)
 {
     const struct quadrant_cells *grid = &c->grid;
     struct oj_box window = c->window[q];
@@ -496,7 +498,8 @@ static __device__ int64_t visit_quadrant(const struct quadrant_chunk *c,
                               &end);
         for (int64_t i = first; i < end; i += WARP)
         {
-            int is = i + lane < end && is_pair(grid, i + lane, &window, &cells);
+            int is = i + lane < end &&
+                     is_candidate_pair(grid, i + lane, &window, &cells);
             unsigned mask = __ballot_sync(~0u, is);
             if (is && out != NULL)
                 out[n + __popc(mask & ((1u << lane) - 1))] =
@@ -514,7 +517,7 @@ count_pairs(const __grid_constant__ struct quadrant_chunk c)
     int64_t n = c.n_quadrants, n_pairs;
     if (q > n)
         return;
-    n_pairs = q < n ? visit_quadrant(&c, q, NULL) : 0;
+    n_pairs = q < n ? find_quadrant_pairs(&c, q, NULL) : 0;
     if (threadIdx.x % WARP != 0)
         return;
     c.offset[q] = n_pairs;
@@ -528,7 +531,7 @@ fill_pairs(const __grid_constant__ struct quadrant_chunk c)
     int64_t q =
         c.slice.first + ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     if (q < c.slice.end)
-        (void)visit_quadrant(
+        (void)find_quadrant_pairs(
             &c, q, c.feature.data + (offset[q] - offset[c.slice.first]));
 }
 
@@ -596,9 +599,9 @@ struct tile
     uint8_t flag[TILE];
 };
 
-static __device__ void share_pairs(const struct quadrant_chunk *c,
-                                   const int32_t *feature, int n,
-                                   struct pairs_of_block *p)
+static __device__ void load_pairs_to_shared(const struct quadrant_chunk *c,
+                                            const int32_t *feature, int n,
+                                            struct pairs_of_block *p)
 {
     const int32_t *first = c->grid.first;
     int i = (int)threadIdx.x;
@@ -696,9 +699,9 @@ static __device__ void measure_pairs_of_block(const struct quadrant_chunk *c,
 }
 
 /* Blocks of a quadrant do this one after the other. */
-static __device__ void put_together(const struct quadrant_chunk *c, int64_t q,
-                                    int alone, int64_t point,
-                                    const struct quadrant_walk *w)
+static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
+                                            int64_t q, int alone, int64_t point,
+                                            const struct quadrant_walk *w)
 {
     double *distance = &c->distance[point];
     int32_t *rank = &c->rank[point];
@@ -750,7 +753,7 @@ static __device__ void start_walk(const struct quadrant_chunk *c, int64_t point,
 
 template <int INTERIOR>
 static __global__ void __launch_bounds__(TILE)
-    refine(const __grid_constant__ struct quadrant_chunk c)
+    measure_quadrant_pairs(const __grid_constant__ struct quadrant_chunk c)
 {
     __shared__ struct pairs_of_block pairs;
     __shared__ struct tile tile;
@@ -764,14 +767,14 @@ static __global__ void __launch_bounds__(TILE)
     int n = left < TASK ? (int)left : TASK;
     int alone = task[q + 1] - task[q] == 1;
     unsigned n_met = 0;
-    share_pairs(&c, c.feature.data + (first - offset[c.slice.first]), n,
-                &pairs);
+    load_pairs_to_shared(&c, c.feature.data + (first - offset[c.slice.first]),
+                         n, &pairs);
     for (int64_t p = first_point[q]; p < first_point[q + 1]; p += TILE)
     {
         int64_t point = p + threadIdx.x;
         start_walk(&c, point, point < first_point[q + 1], &w);
         measure_pairs_of_block<INTERIOR>(&c, &pairs, n, &tile, &w);
-        put_together(&c, q, alone, point, &w);
+        merge_best_of_blocks(&c, q, alone, point, &w);
         n_met += w.n_met;
     }
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -780,8 +783,8 @@ static __global__ void __launch_bounds__(TILE)
         atomicAdd(c.n_met, (unsigned long long)n_met);
 }
 
-static oj_status make_answers(struct oj_cuda_work *work,
-                              struct quadrant_chunk *c)
+static oj_status init_best_answers(struct oj_cuda_work *work,
+                                   struct quadrant_chunk *c)
 {
     int64_t n = c->n_points;
     OJ_TRY(work->make(n, &c->distance));
@@ -798,8 +801,8 @@ static oj_status make_answers(struct oj_cuda_work *work,
                       });
 }
 
-static oj_status answer_all(struct oj_cuda_work *work,
-                            const struct quadrant_chunk &c)
+static oj_status write_best_answers(struct oj_cuda_work *work,
+                                    const struct quadrant_chunk &c)
 {
     const struct quadrant_chunk chunk = c;
     OJ_TRY(work->each(chunk.n,
@@ -870,7 +873,7 @@ static oj_status group_points(struct chunk *c)
 }
 
 /* Room for as many pairs as there is memory for, up to n. *got: how many. */
-static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
+static oj_status allocate_pair_buffer(struct chunk *c, int64_t n, int64_t *got)
 {
     for (*got = n < most_pairs ? n : most_pairs;; *got /= 2)
     {
@@ -881,7 +884,7 @@ static oj_status hold_pairs(struct chunk *c, int64_t n, int64_t *got)
 }
 
 /* One quadrant may have more pairs than are held at a time. */
-static oj_status make_room(struct chunk *c)
+static oj_status grow_pair_buffer(struct chunk *c)
 {
     struct oj_cuda_array<int32_t> *feature = &c->on.feature;
     if (c->on.slice.n_pairs <= feature->n)
@@ -894,18 +897,19 @@ static oj_status run_slice(struct chunk *c, int64_t most)
 {
     struct quadrant_chunk *on = &c->on;
     OJ_TRY(next_slice(c->work, on, most));
-    OJ_TRY(make_room(c));
+    OJ_TRY(grow_pair_buffer(c));
     OJ_TRY(c->work->run<BLOCK>((on->slice.end - on->slice.first) * WARP,
                                fill_pairs, *on));
     OJ_TRY(end_stage(c, &c->stats.filter_s));
-    OJ_TRY(c->work->run_blocks<TILE>(
-        (unsigned)on->slice.n_tasks,
-        c->self->interior && on->grid.flag != NULL ? refine<1> : refine<0>,
-        *on));
+    OJ_TRY(c->work->run_blocks<TILE>((unsigned)on->slice.n_tasks,
+                                     c->self->interior && on->grid.flag != NULL
+                                         ? measure_quadrant_pairs<1>
+                                         : measure_quadrant_pairs<0>,
+                                     *on));
     return end_stage(c, &c->stats.refine_s);
 }
 
-static oj_status pair_quadrants(struct chunk *c)
+static oj_status join_quadrants_by_slices(struct chunk *c)
 {
     struct quadrant_chunk *on = &c->on;
     int64_t most = 0;
@@ -915,7 +919,7 @@ static oj_status pair_quadrants(struct chunk *c)
     OJ_TRY(end_stage(c, &c->stats.filter_s));
     if (on->n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(hold_pairs(c, on->n_pairs, &most));
+    OJ_TRY(allocate_pair_buffer(c, on->n_pairs, &most));
     while (on->slice.end < on->n_quadrants)
         OJ_TRY(run_slice(c, most));
     return OJ_OK;
@@ -925,7 +929,7 @@ static oj_status unload_answers(struct chunk *c, int32_t *row, double *measure)
 {
     const struct quadrant_chunk *on = &c->on;
     size_t n = (size_t)on->n;
-    OJ_TRY(answer_all(c->work, *on));
+    OJ_TRY(write_best_answers(c->work, *on));
     OJ_TRY(end_stage(c, &c->stats.refine_s));
     OJ_TRY(copy_async(c, row, on->row, n * sizeof *row));
     OJ_TRY(copy_async(c, measure, on->measure, n * sizeof *measure));
@@ -938,8 +942,8 @@ static oj_status run_chunk(struct chunk *c, const double *x, const double *y,
     c->stage_start = oj_clock_seconds();
     OJ_TRY(load_points(c, x, y));
     OJ_TRY(group_points(c));
-    OJ_TRY(make_answers(c->work, &c->on));
-    OJ_TRY(pair_quadrants(c));
+    OJ_TRY(init_best_answers(c->work, &c->on));
+    OJ_TRY(join_quadrants_by_slices(c));
     return unload_answers(c, row, measure);
 }
 
@@ -1068,7 +1072,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-static void free_aside(struct oj_gpu_quadrant_index *self)
+static void free_quadrant_index(struct oj_gpu_quadrant_index *self)
 {
     if (self->device.stream == NULL)
         return;
@@ -1082,6 +1086,6 @@ void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_aside([=]() { free_aside(index); });
+    oj_cuda_aside([=]() { free_quadrant_index(index); });
     oj_free(index);
 }

@@ -60,7 +60,8 @@ static __device__ struct oj_ring_fragment load_listed(const struct view &v,
     return v.level.fragment[v.list != NULL ? v.list[k] : k];
 }
 
-static __device__ uint2 place_of(const struct view &v, uint32_t node)
+static __device__ uint2 cell_coordinates_of_node(const struct view &v,
+                                                 uint32_t node)
 {
     uint2 p = v.level.parent[node / 16];
     if (v.level.depth > 0)
@@ -80,7 +81,7 @@ static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
         p = v.level.window[node];
         return oj_ring_splitter_of_window(&v.tree.frame, p.x, p.y, v.side);
     }
-    p = place_of(v, node);
+    p = cell_coordinates_of_node(v, node);
     return oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side,
                                v.level.depth == 0);
 }
@@ -101,8 +102,9 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
 }
 
 /* said: of each fragment; NULL: they have no edges. */
-static __device__ uint64_t code_of(const struct view &v, uint32_t first,
-                                   uint32_t end, const uint32_t *said)
+static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
+                                                  uint32_t first, uint32_t end,
+                                                  const uint32_t *said)
 {
     struct oj_ring_coder coder = oj_ring_coder_make(v.tree.units);
     if (end - first > OJ_RING_CODED_RECORDS)
@@ -141,8 +143,8 @@ static __device__ struct oj_cuda_ring_sums unpack_sums(uint4 packed)
 }
 
 /* What the nodes before node i add up to. */
-static __device__ struct oj_cuda_ring_sums sums_at(const struct view &v,
-                                                   uint32_t i)
+static __device__ struct oj_cuda_ring_sums
+node_prefix_sums(const struct view &v, uint32_t i)
 {
     return v.of_block[i / BLOCK] + unpack_sums(v.of_node[i]);
 }
@@ -153,7 +155,7 @@ static __device__ uint4 operator+(uint4 a, uint4 b)
 }
 
 /* What the threads of a block before this one have, and all. */
-static __device__ uint4 sum_before(uint4 n, uint4 *all)
+static __device__ uint4 block_prefix_sum(uint4 n, uint4 *all)
 {
     __shared__ uint4 of_warp[BLOCK / 32];
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -178,13 +180,13 @@ static __device__ uint4 sum_before(uint4 n, uint4 *all)
     return make_uint4(sum.x - n.x, sum.y - n.y, sum.z - n.z, sum.w - n.w);
 }
 
-static __device__ void set_sums(const struct view &v, uint32_t i,
-                                const struct oj_cuda_ring_sums &s)
+static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
+                                         const struct oj_cuda_ring_sums &s)
 {
-    uint4 all,
-        before = sum_before(make_uint4(s.split << 16 | s.leaves,
-                                       s.split_fragments, s.records, s.edges),
-                            &all);
+    uint4 all, before = block_prefix_sum(make_uint4(s.split << 16 | s.leaves,
+                                                    s.split_fragments,
+                                                    s.records, s.edges),
+                                         &all);
     if (i < v.n_nodes)
         v.of_node[i] = before;
     if (threadIdx.x == 0)
@@ -193,10 +195,10 @@ static __device__ void set_sums(const struct view &v, uint32_t i,
 
 /* What becomes of a node, and what that adds. *says: its slot, where that says
  * it all. */
-static __device__ enum ring_node_kind judge_node(const struct view &v,
-                                                 uint32_t i,
-                                                 struct oj_cuda_ring_sums *s,
-                                                 uint32_t *says)
+static __device__ enum ring_node_kind classify_node(const struct view &v,
+                                                    uint32_t i,
+                                                    struct oj_cuda_ring_sums *s,
+                                                    uint32_t *says)
 {
     uint32_t first = v.level.node_first[i], end = v.level.node_first[i + 1],
              unused, of;
@@ -212,7 +214,7 @@ static __device__ enum ring_node_kind judge_node(const struct view &v,
     if (end == first)
         return KIND_NOTHING;
     of = n > 0 ? OJ_RING_CODE_ASK
-               : (uint32_t)(code_of(v, first, end, NULL) & 15u);
+               : (uint32_t)(leaf_code_of_fragments(v, first, end, NULL) & 15u);
     if (of == OJ_RING_CODE_ASK)
     {
         s->leaves = 1;
@@ -235,10 +237,10 @@ static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
     if (i < v.n_nodes)
     {
-        v.kind[i] = (uint8_t)judge_node(v, i, &s, &says);
+        v.kind[i] = (uint8_t)classify_node(v, i, &s, &says);
         slot[i] = says;
     }
-    set_sums(v, i, s);
+    store_prefix_sums(v, i, s);
 }
 
 /* --- fragments ------------------------------------------------------------ */
@@ -307,7 +309,8 @@ static __global__ void __launch_bounds__(BLOCK, 3)
 }
 
 /* Few, as a rule; exact signs take many registers. */
-static __global__ void settle_fragments(const __grid_constant__ struct view v)
+static __global__ void
+mark_unsure_fragments(const __grid_constant__ struct view v)
 {
     const uint32_t *doubt = v.marks.doubt;
     for (uint32_t d = at_thread(); d < doubt[0]; d += gridDim.x * BLOCK)
@@ -343,7 +346,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
     }
     if (is != KIND_NOTHING)
     {
-        struct oj_cuda_ring_sums s = sums_at(v, f.node);
+        struct oj_cuda_ring_sums s = node_prefix_sums(v, f.node);
         uint32_t first = v.level.node_first[f.node];
         if (is == KIND_SPLIT)
             v.list[s.split_fragments + k - first] = k;
@@ -351,7 +354,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
         {
             struct oj_ring_record r;
             n = f.n;
-            uint2 place = place_of(v, f.node);
+            uint2 place = cell_coordinates_of_node(v, f.node);
             oj_ring_cell_reference(&v.tree.frame, place.x, place.y, v.side,
                                    &reference_x[mine], &reference_y[mine]);
             shift[mine] =
@@ -362,7 +365,7 @@ static __global__ void __launch_bounds__(BLOCK, 5)
         }
     }
     touched[mine] = toggled[mine] = 0;
-    at = sum_before(make_uint4(n, 0, 0, 0), &n_edges).x;
+    at = block_prefix_sum(make_uint4(n, 0, 0, 0), &n_edges).x;
     from[mine] = f.first - at;
     for (uint32_t e = at; e < at + n; e++)
         owner[e] = (uint8_t)mine;
@@ -401,8 +404,8 @@ make_leaves(const __grid_constant__ struct view v,
         return;
     first = v.level.node_first[i];
     end = v.level.node_first[i + 1];
-    s = sums_at(v, i);
-    leaf.code = code_of(v, first, end, v.said);
+    s = node_prefix_sums(v, i);
+    leaf.code = leaf_code_of_fragments(v, first, end, v.said);
     leaf.first = to.first_record + s.records;
     leaf.n = 16 * (end - first) + (uint32_t)v.level.depth;
     cells.leaf.data[to.first_leaf + s.leaves] = leaf;
@@ -473,7 +476,7 @@ put_fragments(const __grid_constant__ struct view v,
         return;
     f = load_listed(v, k);
     family = child_counts_of_node(v, f.node, k);
-    split = sums_at(v, f.node).split;
+    split = node_prefix_sums(v, f.node).split;
     inside = oj_cuda_ring_inside(v.marks, k, f.unit);
     for (uint32_t left = oj_cuda_ring_there(v.marks, k, f.unit); left != 0;
          left &= left - 1)
@@ -514,14 +517,14 @@ put_nodes(const __grid_constant__ struct view v,
     f = child_counts_of_node(v, node, k);
     if (k != f.first)
         return;
-    split = sums_at(v, node).split;
+    split = node_prefix_sums(v, node).split;
     edges = n_edges_of_node(v, v.level.node_first[node],
                             v.level.node_first[node + 1], &unused);
     all = place[f.at + 16 * (uint64_t)f.n] - place[f.at];
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         next.node_first[16 * split + c] =
             (uint32_t)(place[f.at + (uint64_t)c * f.n] >> 32);
-    next.parent[split] = place_of(v, node);
+    next.parent[split] = cell_coordinates_of_node(v, node);
     next.replication[split] =
         v.level.replication[node / 16] *
         ((float)(uint32_t)all + (float)(uint32_t)(all >> 32)) /
@@ -533,9 +536,9 @@ put_nodes(const __grid_constant__ struct view v,
 
 /* --- steps ---------------------------------------------------------------- */
 
-static struct view view_of(const struct oj_cuda_ring_making *m,
-                           const struct oj_cuda_ring_level *level, int is_large,
-                           int may_split)
+static struct view make_level_view(const struct oj_cuda_ring_making *m,
+                                   const struct oj_cuda_ring_level *level,
+                                   int is_large, int may_split)
 {
     struct view v = {};
     v.tree = m->tree;
@@ -596,7 +599,8 @@ static oj_status finish_leaves(const struct oj_cuda_ring_making *m,
 }
 
 /* Marks what is listed, in stream order. */
-static oj_status mark_leaves(struct oj_cuda_work *work, struct view *v)
+static oj_status mark_listed_fragments(struct oj_cuda_work *work,
+                                       struct view *v)
 {
     struct oj_cuda_ring_marks *marks = &v->marks;
     int64_t n = v->n_listed;
@@ -613,7 +617,7 @@ static oj_status mark_leaves(struct oj_cuda_work *work, struct view *v)
     OJ_TRY(work->greatest_so_far(heads, n, marks->head));
     OJ_TRY(work->run<BLOCK>(n, mark_fragments, *v));
     return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
-                                   settle_fragments, *v);
+                                   mark_unsure_fragments, *v);
 }
 
 oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
@@ -621,8 +625,8 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                             const struct oj_cuda_ring_level *level,
                             struct oj_cuda_ring_marks *out)
 {
-    struct view v = view_of(m, level, 0, 0);
-    OJ_TRY(mark_leaves(work, &v));
+    struct view v = make_level_view(m, level, 0, 0);
+    OJ_TRY(mark_listed_fragments(work, &v));
     *out = v.marks;
     return OJ_OK;
 }
@@ -637,7 +641,7 @@ static oj_status split(const struct oj_cuda_ring_making *m,
     uint32_t first_group = (part->first_slot + part->n_slots) / 16;
     uint8_t *count;
     unsigned long long *place, all = 0;
-    OJ_TRY(mark_leaves(work, v));
+    OJ_TRY(mark_listed_fragments(work, v));
     OJ_TRY(work->make(n + 1, &count));
     OJ_TRY(work->clear(count + n, 1));
     OJ_TRY(work->run<BLOCK>(v->n_listed, put_counts, *v, count));
@@ -658,7 +662,7 @@ make_level(const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
            struct oj_cuda_ring_part *part, struct oj_cuda_ring_level *next)
 {
     struct oj_cuda_work work(below);
-    struct view v = view_of(m, level, is_large, may_split);
+    struct view v = make_level_view(m, level, is_large, may_split);
     OJ_TRY(classify_nodes(m, &work, &v, part));
     OJ_TRY(finish_leaves(m, &work, &v, part));
     return part->sums.split > 0 ? split(m, &work, below, &v, part, next)
@@ -676,11 +680,11 @@ struct parts
 
 /* The level's part of the tree, and the next level, below's. Where memory for
  * that is short, the level is the last one. */
-static oj_status go_down(const struct oj_cuda_ring_making *m,
-                         struct oj_cuda_work *below,
-                         const struct oj_cuda_ring_level *level,
-                         struct oj_cuda_ring_part *part,
-                         struct oj_cuda_ring_level *next)
+static oj_status build_level_and_next(const struct oj_cuda_ring_making *m,
+                                      struct oj_cuda_work *below,
+                                      const struct oj_cuda_ring_level *level,
+                                      struct oj_cuda_ring_part *part,
+                                      struct oj_cuda_ring_level *next)
 {
     struct oj_cuda_ring_part bases = *part;
     int64_t n = level->n_edges + level->n_fragments;
@@ -698,7 +702,7 @@ static oj_status go_down(const struct oj_cuda_ring_making *m,
 }
 
 /* Begins where the next level's things go. */
-static struct oj_cuda_ring_part *next_part(struct parts *parts)
+static struct oj_cuda_ring_part *begin_level_part(struct parts *parts)
 {
     struct oj_cuda_ring_part *part = &parts->part[parts->n];
     if (parts->n > 0)
@@ -729,7 +733,8 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
         struct oj_cuda_work *done = has;
         next = {};
         OJ_TRY(oj_check_cancel(has->device->cancel, has->err));
-        OJ_TRY(go_down(m, below, &level, next_part(parts), &next));
+        OJ_TRY(build_level_and_next(m, below, &level, begin_level_part(parts),
+                                    &next));
         done->release();
         has = below;
         below = done;
@@ -739,8 +744,8 @@ static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
 
 /* --- the whole ------------------------------------------------------------ */
 
-static oj_status end_levels(struct oj_cuda_ring_making *m,
-                            const struct parts *parts)
+static oj_status finish_cell_tree(struct oj_cuda_ring_making *m,
+                                  const struct parts *parts)
 {
     const struct oj_cuda_ring_part *last = &parts->part[parts->n - 1];
     struct oj_cuda_ring_cells *cells = m->cells;
@@ -858,7 +863,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
     OJ_TRY(make_levels(&m, &parts));
-    OJ_TRY(end_levels(&m, &parts));
+    OJ_TRY(finish_cell_tree(&m, &parts));
     if (level >= parts.top + parts.n)
         level = parts.top + parts.n - 1;
     return add_directory(work, parts.top, level, out);

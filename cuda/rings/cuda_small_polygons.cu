@@ -66,8 +66,8 @@ static __device__ int64_t first_of_unit(const struct units &u, int64_t i)
     return u.layer.segment_offset.data[u.layer.ring_offset.data[i]];
 }
 
-static __device__ struct oj_ring_windows windows_of(const struct units &u,
-                                                    int64_t i)
+static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
+                                                         int64_t i)
 {
     int64_t first = first_of_unit(u, i), end = first_of_unit(u, i + 1);
     struct oj_ring_chain chain = oj_ring_chain_make();
@@ -96,7 +96,7 @@ static __global__ void measure_units(const __grid_constant__ struct units u,
         n = 0;
     if (n > 0 && u.level > 0)
     {
-        struct oj_ring_windows w = windows_of(u, i);
+        struct oj_ring_windows w = windows_of_unit(u, i);
         times = w.nx * w.ny;
         others = times == 0;
         starts.window[i] = times > 0 ? pack_windows(w) : 0;
@@ -232,7 +232,8 @@ static oj_status fill_windows(const struct oj_cuda_ring_making *m,
 /* --- from windows to cells ------------------------------------------------ */
 
 /* The cells of its window in which fragment k is. */
-static __device__ uint32_t cells_of(const struct windows &v, uint32_t k)
+static __device__ uint32_t cells_of_fragment(const struct windows &v,
+                                             uint32_t k)
 {
     return oj_cuda_ring_there(v.marks, k, v.level.fragment[k].unit);
 }
@@ -244,7 +245,7 @@ struct items_of
     __device__ unsigned long long operator()(ptrdiff_t k) const
     {
         return k < v.level.n_fragments
-                   ? (unsigned)__popc(cells_of(v, (uint32_t)k))
+                   ? (unsigned)__popc(cells_of_fragment(v, (uint32_t)k))
                    : 0;
     }
 };
@@ -257,7 +258,7 @@ struct items_of
 #define ITEM_EDGES 56
 #define ITEM_INSIDE 60
 
-static __device__ uint32_t cell_of(unsigned long long item)
+static __device__ uint32_t cell_of_item(unsigned long long item)
 {
     return (uint32_t)(item >> ITEM_CELL) & 0xffffffu;
 }
@@ -283,7 +284,8 @@ static __global__ void put_items(const __grid_constant__ struct windows v,
         uint32_t inside =
             oj_cuda_ring_inside(v.marks, k, v.level.fragment[k].unit);
         at = (uint32_t)(place[k] - place[first]);
-        for (uint32_t left = cells_of(v, k); left != 0; left &= left - 1, at++)
+        for (uint32_t left = cells_of_fragment(v, k); left != 0;
+             left &= left - 1, at++)
         {
             uint32_t c = (uint32_t)__ffs((int)left) - 1;
             made[at] =
@@ -302,7 +304,8 @@ static __global__ void put_items(const __grid_constant__ struct windows v,
 static __device__ int is_first_of_group(const unsigned long long *item,
                                         uint32_t j)
 {
-    return j == 0 || cell_of(item[j]) / 16 != cell_of(item[j - 1]) / 16;
+    return j == 0 ||
+           cell_of_item(item[j]) / 16 != cell_of_item(item[j - 1]) / 16;
 }
 
 /* What items, by cell, add: high half groups of 16 cells, low half edges; and
@@ -333,7 +336,7 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
     if (j >= n)
         return;
     c = (uint32_t)item[j] % 16;
-    cell = cell_of(item[j]);
+    cell = cell_of_item(item[j]);
     is_first = (uint32_t)is_first_of_group(item, j);
     group = (uint32_t)(put[j] >> 32) + is_first - 1;
     node = 16 * group + cell % 16;
@@ -348,7 +351,7 @@ static __global__ void fill_cells(const __grid_constant__ struct windows v,
             level.edge[to++] = v.level.edge[e];
     }
     before = j == 0 ? UINT32_MAX
-                    : 16 * (group - is_first) + cell_of(item[j - 1]) % 16;
+                    : 16 * (group - is_first) + cell_of_item(item[j - 1]) % 16;
     for (uint32_t i = before + 1; i != node + 1; i++)
         level.node_first[i] = j;
     if (j == n - 1)
@@ -395,11 +398,12 @@ static oj_status sort_items(struct oj_cuda_work *work, const struct windows &v,
 }
 
 /* first: below's. */
-static oj_status fill_first(const struct oj_cuda_ring_making *m,
-                            struct oj_cuda_work *work,
-                            struct oj_cuda_work *below, const struct windows &v,
-                            struct oj_cuda_ring_part *above,
-                            struct oj_cuda_ring_level *first)
+static oj_status make_first_level(const struct oj_cuda_ring_making *m,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_work *below,
+                                  const struct windows &v,
+                                  struct oj_cuda_ring_part *above,
+                                  struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_array<uint32_t> *slot = &m->cells->slot;
     unsigned long long *item = NULL, *put = NULL, n = 0, all = 0;
@@ -435,8 +439,8 @@ static struct units list_units(struct oj_cuda_ring_making *m)
 }
 
 /* 1 when all units are small at the level, and not cut into too much. */
-static int is_fine(const struct oj_cuda_ring_making *m,
-                   const struct all_units *all)
+static int is_level_suitable(const struct oj_cuda_ring_making *m,
+                             const struct all_units *all)
 {
     return all->windows > 0 && all->others == 0 &&
            all->windows + all->edges <=
@@ -446,11 +450,12 @@ static int is_fine(const struct oj_cuda_ring_making *m,
 
 /* *u: at the level at which *first is, 0 where that is the root, which is not
  * made yet. */
-static oj_status start_below(const struct oj_cuda_ring_making *m,
-                             struct units *u, const struct starts *starts,
-                             struct oj_cuda_work *below,
-                             struct oj_cuda_ring_part *above,
-                             struct oj_cuda_ring_level *first)
+static oj_status choose_start_level(const struct oj_cuda_ring_making *m,
+                                    struct units *u,
+                                    const struct starts *starts,
+                                    struct oj_cuda_work *below,
+                                    struct oj_cuda_ring_part *above,
+                                    struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_work work(below);
     struct all_units all = {};
@@ -464,13 +469,13 @@ static oj_status start_below(const struct oj_cuda_ring_making *m,
     for (; u->level > 0; u->level--)
     {
         OJ_TRY(measure_all_units(&work, u, starts, &all));
-        if (is_fine(m, &all))
+        if (is_level_suitable(m, &all))
             break;
     }
     if (u->level == 0)
         return OJ_OK;
     OJ_TRY(fill_windows(m, &work, u, starts, &all, &windows));
-    return fill_first(m, &work, below, windows, above, first);
+    return make_first_level(m, &work, below, windows, above, first);
 }
 
 oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
@@ -486,7 +491,7 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     OJ_TRY(work.make(units.n + 1, &starts.fragments));
     OJ_TRY(work.make(units.n + 1, &starts.edges));
     OJ_TRY(work.make(units.n, &starts.window));
-    status = start_below(m, &units, &starts, below, above, first);
+    status = choose_start_level(m, &units, &starts, below, above, first);
     if (status != OJ_ERR_NOMEM && (status != OJ_OK || units.level > 0))
         return status;
     /* the root takes less */

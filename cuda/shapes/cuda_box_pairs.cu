@@ -33,9 +33,9 @@ load_node(const struct oj_device_tree_node *from)
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    visit(const __grid_constant__ struct box_question q,
-          const __grid_constant__ struct level level, uint8_t *mask,
-          int64_t *count)
+    test_child_boxes(const __grid_constant__ struct box_question q,
+                     const __grid_constant__ struct level level, uint8_t *mask,
+                     int64_t *count)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     const struct oj_meet_feature *row;
@@ -99,7 +99,7 @@ static oj_status step_level(struct oj_cuda_work *work,
     uint8_t *mask;
     OJ_TRY(own.make(n, &mask));
     OJ_TRY(own.make(n + 1, &offset));
-    OJ_TRY(own.run<BLOCK>(n + 1, visit, q, level, mask, offset));
+    OJ_TRY(own.run<BLOCK>(n + 1, test_child_boxes, q, level, mask, offset));
     OJ_TRY(own.scan_total(offset, n, &next.n));
     if (next.n > most)
         return oj_fail(work->err, OJ_ERR_NOMEM,

@@ -35,8 +35,8 @@ struct segment_stretch
     int32_t pair, number;
 };
 
-static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
-                                       const struct oj_meet_feature &b)
+static __device__ int64_t count_stretches(const struct oj_meet_feature &a,
+                                          const struct oj_meet_feature &b)
 {
     int64_t n_a = a.end - a.first, n_b = b.end - b.first;
     int64_t n = n_a > n_b ? n_a : n_b;
@@ -45,9 +45,10 @@ static __device__ int64_t stretches_of(const struct oj_meet_feature &a,
 
 /* Says what goes without edges, and counts the stretches of pairs of large
  * features, where stretch is NULL; else lists them. */
-static __global__ void begin_pairs(const __grid_constant__ struct meet_query q,
-                                   unsigned long long *n_stretches,
-                                   struct segment_stretch *stretch)
+static __global__ void
+init_verdicts_and_stretches(const __grid_constant__ struct meet_query q,
+                            unsigned long long *n_stretches,
+                            struct segment_stretch *stretch)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
     unsigned long long at;
@@ -59,7 +60,7 @@ static __global__ void begin_pairs(const __grid_constant__ struct meet_query q,
         q.said[i] = (uint8_t)oj_meet_begin(&a, &b);
     if (oj_meet_begin(&a, &b) == OJ_SAID_NOTHING)
         return;
-    n = stretches_of(a, b);
+    n = count_stretches(a, b);
     if (n == 0)
         return;
     at = atomicAdd(n_stretches, (unsigned long long)n);
@@ -74,10 +75,10 @@ static __global__ void begin_pairs(const __grid_constant__ struct meet_query q,
 
 /* 1 when the segment, whose image is given, meets one of segments i of the
  * lanes. */
-static __device__ int meets_these(const struct oj_cuda_meet_side &v, int64_t i,
-                                  int is_one,
-                                  const struct oj_cuda_segment &segment,
-                                  const struct oj_meet_image &image)
+static __device__ int meets_lane_segments(const struct oj_cuda_meet_side &v,
+                                          int64_t i, int is_one,
+                                          const struct oj_cuda_segment &segment,
+                                          const struct oj_meet_image &image)
 {
     int hit = is_one && oj_meet_images(&v.image[i], &image) &&
               oj_meet_edges(&segment, &v.rings.segment[i]);
@@ -95,7 +96,7 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
     {
         for (int64_t i = f.first + lane; i - lane < f.end; i += WARP)
         {
-            if (meets_these(v, i, i < f.end, segment, image))
+            if (meets_lane_segments(v, i, i < f.end, segment, image))
                 return 1;
         }
         return 0;
@@ -107,7 +108,8 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
         for (; left != 0; left &= left - 1)
         {
             int64_t i = (c - lane + __ffs((int)left) - 1) * WARP + lane;
-            if (meets_these(v, i, i >= f.first && i < f.end, segment, image))
+            if (meets_lane_segments(v, i, i >= f.first && i < f.end, segment,
+                                    image))
                 return 1;
         }
     }
@@ -154,8 +156,8 @@ struct pair_by_size
     struct oj_meet_image window; /* the box of the smaller one */
 };
 
-static __device__ struct pair_by_size sides_of(const struct meet_query &q,
-                                               int64_t pair)
+static __device__ struct pair_by_size
+order_pair_by_size(const struct meet_query &q, int64_t pair)
 {
     const struct oj_meet_feature *a = &q.rows.feature[q.row[pair]];
     const struct oj_meet_feature *b = &q.features.feature[q.feature[pair]];
@@ -183,7 +185,7 @@ static __global__ void __launch_bounds__(BLOCK)
     pair = stretch[i].pair;
     if (__any_sync(ALL, *(volatile uint8_t *)&q.said[pair] != OJ_SAID_APART))
         return;
-    struct pair_by_size s = sides_of(q, pair);
+    struct pair_by_size s = order_pair_by_size(q, pair);
     first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
     end = first + STRETCH < s.of_large->end ? first + STRETCH
                                             : (int64_t)s.of_large->end;
@@ -202,8 +204,8 @@ struct lanes
 };
 
 /* 1 when segment at of the larger feature meets the smaller one. */
-static __device__ int meets_small(const struct pair_by_size &s,
-                                  const struct lanes &l, int64_t at)
+static __device__ int segment_meets_smaller(const struct pair_by_size &s,
+                                            const struct lanes &l, int64_t at)
 {
     const struct oj_cuda_segment segment = s.large->rings.segment[at];
     const struct oj_meet_image image = s.large->image[at];
@@ -218,8 +220,8 @@ static __device__ int meets_small(const struct pair_by_size &s,
     return 0;
 }
 
-static __device__ int small_meet(const struct pair_by_size &s,
-                                 const struct lanes &l)
+static __device__ int do_small_features_meet(const struct pair_by_size &s,
+                                             const struct lanes &l)
 {
     int64_t end = s.of_large->end;
     for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
@@ -228,7 +230,7 @@ static __device__ int small_meet(const struct pair_by_size &s,
             l.mask, i < end && oj_meet_images(&s.large->image[i], &s.window));
         for (near = (near & l.mask) >> l.shift; near != 0; near &= near - 1)
         {
-            if (meets_small(s, l, i - l.lane + __ffs((int)near) - 1))
+            if (segment_meets_smaller(s, l, i - l.lane + __ffs((int)near) - 1))
                 return 1;
         }
     }
@@ -245,19 +247,19 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     l.mask = ((1u << LANES) - 1u) << l.shift;
     if (i >= q.n || q.said[i] != OJ_SAID_APART)
         return;
-    struct pair_by_size s = sides_of(q, i);
+    struct pair_by_size s = order_pair_by_size(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
         return;
     /* all lanes have read what one may now write */
     __syncwarp(l.mask);
-    if (small_meet(s, l) && l.lane == 0)
+    if (do_small_features_meet(s, l) && l.lane == 0)
         q.said[i] = OJ_SAID_MEETS;
 }
 
 /* --- one in the other ----------------------------------------------------- */
 
 static __global__ void __launch_bounds__(BLOCK)
-    look_inside(const __grid_constant__ struct meet_query q)
+    test_containment(const __grid_constant__ struct meet_query q)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= q.n || q.said[i] != OJ_SAID_APART)
@@ -277,16 +279,16 @@ static oj_status list_stretches(struct oj_cuda_work *work,
     struct segment_stretch *none = NULL;
     unsigned long long *count;
     OJ_TRY(work->make_zeros(1, &count));
-    OJ_TRY(work->run<BLOCK>(q.n, begin_pairs, q, count, none));
+    OJ_TRY(work->run<BLOCK>(q.n, init_verdicts_and_stretches, q, count, none));
     OJ_TRY(work->read(count, n));
     if (*n == 0)
         return OJ_OK;
     OJ_TRY(work->make(*n, out));
     OJ_TRY(work->clear(count, 1));
-    return work->run<BLOCK>(q.n, begin_pairs, q, count, *out);
+    return work->run<BLOCK>(q.n, init_verdicts_and_stretches, q, count, *out);
 }
 
-static oj_status wait_for(struct oj_cuda_work *work)
+static oj_status wait_unless_cancelled(struct oj_cuda_work *work)
 {
     OJ_TRY(work->wait());
     return oj_check_cancel(work->device->cancel, work->err);
@@ -306,7 +308,7 @@ static oj_status compare_large(struct oj_cuda_work *work,
         n = oj_cuda_pace_rows(&pace, n_stretches - first);
         OJ_TRY(work->run<BLOCK>(n * WARP, compare_stretches, q, n,
                                 stretch + first));
-        OJ_TRY(wait_for(work));
+        OJ_TRY(wait_unless_cancelled(work));
         oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
     }
     return OJ_OK;
@@ -325,8 +327,8 @@ oj_status oj_cuda_meet(struct oj_cuda_work *of, double x0, double y0,
     OJ_TRY(list_stretches(&work, q, &stretch, &n_stretches));
     OJ_TRY(work.run<BLOCK>(q.n * LANES, compare_small, q));
     if (n_stretches > 0)
-        OJ_TRY(wait_for(&work));
+        OJ_TRY(wait_unless_cancelled(&work));
     OJ_TRY(compare_large(&work, q, stretch, n_stretches));
-    OJ_TRY(work.run<BLOCK>(q.n, look_inside, q));
+    OJ_TRY(work.run<BLOCK>(q.n, test_containment, q));
     return work.wait();
 }

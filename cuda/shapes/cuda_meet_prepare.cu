@@ -10,9 +10,9 @@
 /* --- a warp for each feature ---------------------------------------------- */
 
 /* Looks at a ring; how many of its segments have a length. */
-static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
-                                       int64_t ring, int is_shell, int lane,
-                                       struct oj_meet_look *look)
+static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
+                                         int64_t ring, int is_shell, int lane,
+                                         struct oj_meet_look *look)
 {
     int64_t end = v.segment_offset.data[ring + 1], n = 0;
     for (int64_t s = v.segment_offset.data[ring]; s < end; s += WARP)
@@ -30,8 +30,8 @@ static __device__ int64_t look_at_ring(const struct oj_cuda_layer &v,
 }
 
 static __global__ void __launch_bounds__(BLOCK)
-    look_at_features(const __grid_constant__ struct oj_cuda_layer v,
-                     struct oj_meet_feature *out)
+    summarise_features(const __grid_constant__ struct oj_cuda_layer v,
+                       struct oj_meet_feature *out)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     int lane = (int)(threadIdx.x % WARP), odd = 0;
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(BLOCK)
         kinds |= kind;
         for (int64_t ring = shell; ring < v.ring_offset.data[p + 1]; ring++)
         {
-            int64_t n = look_at_ring(v, ring, ring == shell, lane, &look);
+            int64_t n = summarise_ring(v, ring, ring == shell, lane, &look);
             odd |= oj_meet_ring_is_odd(kind == OJ_PART_POLYGON,
                                        kind == OJ_PART_LINE, n);
         }
@@ -83,13 +83,13 @@ oj_status oj_cuda_meet_side_make(struct oj_cuda_work *work,
     int64_t n = layer->n_features;
     OJ_TRY(work->make(n, &out->feature));
     out->layer = layer;
-    return work->run<BLOCK>(n * WARP, look_at_features, *layer, out->feature);
+    return work->run<BLOCK>(n * WARP, summarise_features, *layer, out->feature);
 }
 
 /* --- edges ---------------------------------------------------------------- */
 
 static __device__ struct oj_meet_image
-image_beside(const struct oj_meet_image &image, int step)
+image_of_other_lane(const struct oj_meet_image &image, int step)
 {
     struct oj_meet_image other;
     other.x0 = __shfl_xor_sync(ALL, image.x0, step);
@@ -116,7 +116,7 @@ make_images(int64_t n, const struct oj_cuda_segment *segment, double x0,
     }
     for (int step = WARP / 2; step > 0; step /= 2)
     {
-        struct oj_meet_image other = image_beside(image, step);
+        struct oj_meet_image other = image_of_other_lane(image, step);
         oj_meet_image_add(&image, &other);
     }
     if (i < n && i % WARP == 0)

@@ -61,8 +61,8 @@ struct oj_gpu_screen
 /* --- rows as a layer of their own ------------------------------------------
  */
 
-static struct oj_flat view_rows(const struct oj_flat *input, int64_t first,
-                                int64_t n)
+static struct oj_flat slice_input_rows(const struct oj_flat *input,
+                                       int64_t first, int64_t n)
 {
     int64_t part = input->part_offset[first];
     int64_t end_part = input->part_offset[first + n];
@@ -143,10 +143,10 @@ static oj_status set_ends(struct oj_cuda_work *keep, int64_t n_rows,
 }
 
 /* The pairs less those that are surely none. */
-static oj_status keep_rest(struct oj_cuda_work *keep, struct oj_cuda_work *work,
-                           int64_t n_rows,
-                           const struct oj_cuda_box_pairs &pairs,
-                           const uint8_t *said, struct screen_found *out)
+static oj_status drop_apart_pairs(struct oj_cuda_work *keep,
+                                  struct oj_cuda_work *work, int64_t n_rows,
+                                  const struct oj_cuda_box_pairs &pairs,
+                                  const uint8_t *said, struct screen_found *out)
 {
     const int32_t *feature = pairs.feature;
     int64_t *place;
@@ -190,7 +190,8 @@ static oj_status screen_rows(const struct screen_place *place,
         OJ_TRY(work.make(pairs.n, &said));
         OJ_TRY(oj_cuda_meet(&work, tree->x0, tree->y0, &side, &place->side,
                             &pairs, said));
-        return keep_rest(keep, &work, rows->n_features, pairs, said, out);
+        return drop_apart_pairs(keep, &work, rows->n_features, pairs, said,
+                                out);
     }
     OJ_TRY(set_ends(keep, rows->n_features, pairs, NULL, out));
     work.hand_over(pairs.feature, keep);
@@ -243,7 +244,7 @@ static oj_status prepare_screen(struct oj_gpu_screen *screen,
     return OJ_OK;
 }
 
-static void free_lane(struct oj_cuda_device *lane)
+static void close_worker_device(struct oj_cuda_device *lane)
 {
     oj_cuda_close(lane);
     (void)cudaGetLastError();
@@ -252,7 +253,7 @@ static void free_lane(struct oj_cuda_device *lane)
 static void free_aside(struct oj_gpu_screen *screen)
 {
     for (int i = 0; i < MOST_LANES; i++)
-        free_lane(&screen->lane[i]);
+        close_worker_device(&screen->lane[i]);
     if (screen->place.device.stream == NULL)
         return;
     (void)cudaSetDevice(screen->place.device.ordinal);
@@ -360,27 +361,28 @@ static void fail_batch(struct cuda_screen_batch *b, oj_status status,
 
 /* --- chunks --------------------------------------------------------------- */
 
-static int64_t weight_before(const struct oj_flat *input, int64_t row)
+static int64_t cumulative_row_weight(const struct oj_flat *input, int64_t row)
 {
     return input->vertex_offset[input->ring_offset[input->part_offset[row]]] +
            ROW_WEIGHT * row;
 }
 
 /* The first row of a chunk, or of what comes after the last. */
-static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
+static int64_t first_row_of_chunk(const struct cuda_screen_batch *b,
+                                  int64_t chunk)
 {
     const struct oj_flat *input = b->input;
     int64_t low = 0, high = input->n_features, weight;
     if (b->screen->options.gpu_batch > 0)
         return oj_least(chunk * b->screen->options.gpu_batch, high);
-    weight = (int64_t)((double)weight_before(input, high) * (double)chunk /
-                       (double)b->n_chunks);
+    weight = (int64_t)((double)cumulative_row_weight(input, high) *
+                       (double)chunk / (double)b->n_chunks);
     if (chunk >= b->n_chunks)
         return high;
     while (low < high)
     {
         int64_t middle = low + (high - low) / 2;
-        if (weight_before(input, middle) < weight)
+        if (cumulative_row_weight(input, middle) < weight)
             low = middle + 1;
         else
             high = middle;
@@ -388,12 +390,12 @@ static int64_t first_row(const struct cuda_screen_batch *b, int64_t chunk)
     return low;
 }
 
-static void choose_sizes(struct cuda_screen_batch *b)
+static void choose_chunk_count(struct cuda_screen_batch *b)
 {
     const struct oj_gpu_screen *screen = b->screen;
     const struct oj_options *options = &screen->options;
     int64_t n_rows = b->input->n_features;
-    int64_t weight = weight_before(b->input, n_rows);
+    int64_t weight = cumulative_row_weight(b->input, n_rows);
     int64_t bytes = weight * VERTEX_BYTES + n_rows * ROW_BYTES;
     int64_t room = oj_cuda_room_on(&screen->place.device) / 2;
     b->n_chunks = (weight + most_chunk - 1) / most_chunk;
@@ -408,7 +410,7 @@ static void choose_sizes(struct cuda_screen_batch *b)
 /* --- the place of pairs --------------------------------------------------- */
 
 /* 0: the batch has failed. */
-static int wait_for_turn(struct cuda_screen_batch *b, int64_t row)
+static int wait_for_output_turn(struct cuda_screen_batch *b, int64_t row)
 {
     int is_stopped;
     pthread_mutex_lock(&b->lock);
@@ -419,7 +421,7 @@ static int wait_for_turn(struct cuda_screen_batch *b, int64_t row)
     return !is_stopped;
 }
 
-static void pass_turn_on(struct cuda_screen_batch *b, int64_t n)
+static void advance_output_turn(struct cuda_screen_batch *b, int64_t n)
 {
     pthread_mutex_lock(&b->lock);
     b->turn += n;
@@ -446,8 +448,8 @@ static oj_status reserve_pairs(struct cuda_screen_batch *b, int64_t before,
 
 /* Gives n pairs their place behind all before; whose turn it is has out to
  * himself, but for the pairs that others write. */
-static oj_status take_place(struct cuda_screen_batch *b, int64_t n,
-                            int64_t *before, struct oj_error *err)
+static oj_status reserve_output_place(struct cuda_screen_batch *b, int64_t n,
+                                      int64_t *before, struct oj_error *err)
 {
     struct oj_screen_pairs *out = b->out;
     int64_t all = out->n_pairs + n;
@@ -492,10 +494,10 @@ static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
     struct cuda_screen_batch *b = w->batch;
     int64_t before = 0;
     oj_status status;
-    if (!wait_for_turn(b, first))
+    if (!wait_for_output_turn(b, first))
         return OJ_OK;
-    OJ_TRY(take_place(b, found->n_pairs, &before, &w->error));
-    pass_turn_on(b, n);
+    OJ_TRY(reserve_output_place(b, found->n_pairs, &before, &w->error));
+    advance_output_turn(b, n);
     pthread_rwlock_rdlock(&b->pairs_lock);
     status = fetch_pairs(w, first, n, found, before);
     pthread_rwlock_unlock(&b->pairs_lock);
@@ -505,8 +507,8 @@ static oj_status put_pairs(struct cuda_screen_worker *w, int64_t first,
 /* --- workers -------------------------------------------------------------- */
 
 /* Without memory for so many rows their halves are tried. */
-static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
-                           int64_t n)
+static oj_status screen_row_range(struct cuda_screen_worker *w, int64_t first,
+                                  int64_t n)
 {
     struct cuda_screen_batch *b = w->batch;
     oj_status status;
@@ -517,7 +519,7 @@ static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
         struct oj_cuda_work work(w->lane, w->lane->stream, "finding candidates",
                                  &w->error);
         struct screen_found found = {};
-        struct oj_flat rows = view_rows(b->input, first, n);
+        struct oj_flat rows = slice_input_rows(b->input, first, n);
         status = screen_rows(&b->screen->place, &b->screen->rule, &rows, &work,
                              &found);
         if (status == OJ_OK)
@@ -525,8 +527,8 @@ static oj_status take_rows(struct cuda_screen_worker *w, int64_t first,
     }
     if (status != OJ_ERR_NOMEM || n < 2)
         return status;
-    OJ_TRY(take_rows(w, first, n / 2));
-    return take_rows(w, first + n / 2, n - n / 2);
+    OJ_TRY(screen_row_range(w, first, n / 2));
+    return screen_row_range(w, first + n / 2, n - n / 2);
 }
 
 static oj_status work(struct cuda_screen_worker *w)
@@ -538,16 +540,16 @@ static oj_status work(struct cuda_screen_worker *w)
         int64_t first, end;
         if (chunk >= b->n_chunks)
             break;
-        first = first_row(b, chunk);
-        end = first_row(b, chunk + 1);
+        first = first_row_of_chunk(b, chunk);
+        end = first_row_of_chunk(b, chunk + 1);
         if (first < end)
-            OJ_TRY(take_rows(w, first, end - first));
+            OJ_TRY(screen_row_range(w, first, end - first));
     }
     return OJ_OK;
 }
 
 /* What is left of the memory that may be used is for the lanes. */
-static oj_status make_lane(struct cuda_screen_worker *w)
+static oj_status open_worker_device(struct cuda_screen_worker *w)
 {
     const struct oj_cuda_device *device = &w->batch->screen->place.device;
     int64_t left = device->limit - device->used;
@@ -563,16 +565,16 @@ static oj_status make_lane(struct cuda_screen_worker *w)
 }
 
 /* A worker without a lane leaves the chunks to the others. */
-static int take_lane(struct cuda_screen_worker *w)
+static int acquire_worker_device(struct cuda_screen_worker *w)
 {
     struct cuda_screen_batch *b = w->batch;
     oj_status status;
     if (__atomic_load_n(&b->next_chunk, __ATOMIC_RELAXED) >= b->n_chunks)
         return 0;
-    status = make_lane(w);
+    status = open_worker_device(w);
     oj_cuda_workers_ready(&b->workers, status, &w->error);
     if (status != OJ_OK)
-        free_lane(w->lane);
+        close_worker_device(w->lane);
     return status == OJ_OK;
 }
 
@@ -583,7 +585,7 @@ static void run_worker(int i, void *user)
     oj_status status;
     w.batch = b;
     w.lane = &b->screen->lane[i];
-    if (!take_lane(&w))
+    if (!acquire_worker_device(&w))
         return;
     status = work(&w);
     if (status != OJ_OK)
@@ -604,7 +606,7 @@ static oj_status find_all(struct cuda_screen_batch *b, struct oj_error *err)
     out->offset[0] = 0;
     if (n == 0)
         return OJ_OK;
-    choose_sizes(b);
+    choose_chunk_count(b);
     oj_cuda_workers_start(&b->workers);
     oj_cuda_side_by_side(b->n_workers, run_worker, b);
     return oj_cuda_workers_end(&b->workers, err);

@@ -59,8 +59,8 @@ struct cuda_shape_pairs
 /* --- bounds --------------------------------------------------------------- */
 
 /* At most the distance of the two. */
-static __device__ double bound_of(const struct cuda_shape_pairs &p,
-                                  const double *a, const double *b)
+static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
+                                              const double *a, const double *b)
 {
     double most = 0.0;
     for (int d = 0; d < 4; d++)
@@ -80,14 +80,14 @@ static __device__ double bound_of(const struct cuda_shape_pairs &p,
 }
 
 /* Steps ascend with bounds; most: of the greatest. */
-static __device__ int step_of(double bound, unsigned most)
+static __device__ int step_of_bound(double bound, unsigned most)
 {
     unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
     return bits + N_STEPS > most ? (int)(bits + N_STEPS - 1 - most) : 0;
 }
 
-static __device__ double limit_of(const struct cuda_shape_pairs &p, int64_t row,
-                                  int64_t feature)
+static __device__ double pair_distance_limit(const struct cuda_shape_pairs &p,
+                                             int64_t row, int64_t feature)
 {
     double d = p.max_distance;
     if (p.rows.max_distance != NULL)
@@ -116,7 +116,7 @@ struct cuda_shape_row
     double kth; /* changed under the lock, and only falls */
 };
 
-static __device__ double load_kth(const struct cuda_shape_row &r)
+static __device__ double load_kth_distance(const struct cuda_shape_row &r)
 {
     return *(const volatile double *)&r.kth;
 }
@@ -130,10 +130,10 @@ static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
 }
 
 /* In place of the last of n. */
-static __device__ void sink(const struct cuda_shape_pairs &p,
-                            volatile double *distance,
-                            volatile int32_t *feature, int n, double d,
-                            int32_t f)
+static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
+                                      volatile double *distance,
+                                      volatile int32_t *feature, int n,
+                                      double d, int32_t f)
 {
     int at = 0;
     for (int child = 1; child < n; child = 2 * at + 1)
@@ -152,10 +152,10 @@ static __device__ void sink(const struct cuda_shape_pairs &p,
 }
 
 /* As number `at`. */
-static __device__ void rise(const struct cuda_shape_pairs &p,
-                            volatile double *distance,
-                            volatile int32_t *feature, int at, double d,
-                            int32_t f)
+static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
+                                    volatile double *distance,
+                                    volatile int32_t *feature, int at, double d,
+                                    int32_t f)
 {
     while (at > 0)
     {
@@ -184,11 +184,11 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p,
     int n = *n_nearest;
     if (n < p.k)
     {
-        rise(p, distances, features, n, distance, feature);
+        heap_sift_up(p, distances, features, n, distance, feature);
         *n_nearest = n + 1;
     }
     else if (is_before(p, distance, feature, distances[0], features[0]))
-        sink(p, distances, features, n, distance, feature);
+        heap_sift_down(p, distances, features, n, distance, feature);
     if (*n_nearest == p.k)
         *(volatile double *)&r->kth = distances[0];
     __threadfence();
@@ -197,8 +197,9 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p,
 
 /* The Frechet distance is at least the Hausdorff distance of the vertices. */
 template <int SEGMENTS>
-static __device__ double measure2(const struct cuda_shape_pairs &p, int row,
-                                  int32_t feature, double limit2)
+static __device__ double
+squared_shape_distance(const struct cuda_shape_pairs &p, int row,
+                       int32_t feature, double limit2)
 {
     double d2 = 0.0;
     if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
@@ -223,15 +224,16 @@ static __device__ void measure(const struct cuda_shape_pairs &p,
                                double bound)
 {
     int lane = threadIdx.x % WARP, counts;
-    double limit = limit_of(p, r->row, feature), distance;
+    double limit = pair_distance_limit(p, r->row, feature), distance;
     /* one lane's for all: it falls meanwhile */
-    double kth = p.k > 0 ? __shfl_sync(~0u, load_kth(*r), 0) : (double)INFINITY;
+    double kth =
+        p.k > 0 ? __shfl_sync(~0u, load_kth_distance(*r), 0) : (double)INFINITY;
     limit = kth < limit ? kth : limit;
     if (!(limit >= bound) || !oj_pair_rule_passes(&p.rule, r->row, feature, 0))
         return;
-    distance = sqrt(measure2<SEGMENTS>(p, r->row, feature,
-                                       limit < INFINITY ? oj_square_most(limit)
-                                                        : (double)INFINITY));
+    distance = sqrt(squared_shape_distance<SEGMENTS>(
+        p, r->row, feature,
+        limit < INFINITY ? oj_square_most(limit) : (double)INFINITY));
     counts =
         distance <= limit && distance < INFINITY && distance >= p.min_distance;
     if (p.k == 0)
@@ -244,8 +246,8 @@ static __device__ void measure(const struct cuda_shape_pairs &p,
 
 /* All threads: the candidates so far. */
 template <int SEGMENTS>
-static __device__ void measure_all(const struct cuda_shape_pairs &p,
-                                   struct cuda_shape_row *r)
+static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
+                                          struct cuda_shape_row *r)
 {
     __syncthreads();
     int n = r->n_candidates, lane = threadIdx.x % WARP;
@@ -267,8 +269,8 @@ static __device__ void measure_all(const struct cuda_shape_pairs &p,
 
 /* All threads: features of the steps from first to r->end_step - 1. */
 template <int SEGMENTS>
-static __device__ void run_round(const struct cuda_shape_pairs &p,
-                                 struct cuda_shape_row *r, int first)
+static __device__ void search_bound_steps(const struct cuda_shape_pairs &p,
+                                          struct cuda_shape_row *r, int first)
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     int end = r->end_step;
@@ -277,12 +279,12 @@ static __device__ void run_round(const struct cuda_shape_pairs &p,
         int64_t f = at + threadIdx.x;
         if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
         {
-            double bound =
-                bound_of(p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
-            int step = step_of(bound, r->most_step);
-            double limit = limit_of(p, r->row, f);
-            if (p.k > 0 && load_kth(*r) < limit)
-                limit = load_kth(*r);
+            double bound = distance_lower_bound(
+                p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
+            int step = step_of_bound(bound, r->most_step);
+            double limit = pair_distance_limit(p, r->row, f);
+            if (p.k > 0 && load_kth_distance(*r) < limit)
+                limit = load_kth_distance(*r);
             if (step >= first && step < end && bound <= limit)
             {
                 int place = atomicAdd(&r->n_candidates, 1);
@@ -291,14 +293,14 @@ static __device__ void run_round(const struct cuda_shape_pairs &p,
             }
         }
         if (__syncthreads_count(r->n_candidates > MOST_CANDIDATES - BLOCK) > 0)
-            measure_all<SEGMENTS>(p, r);
+            measure_candidates<SEGMENTS>(p, r);
     }
-    measure_all<SEGMENTS>(p, r);
+    measure_candidates<SEGMENTS>(p, r);
 }
 
 /* All threads: how many features there are by steps of their bounds. */
-static __device__ void count_steps(const struct cuda_shape_pairs &p,
-                                   struct cuda_shape_row *r)
+static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
+                                         struct cuda_shape_row *r)
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     const struct oj_cuda_shape_side &side = p.features.side;
@@ -308,7 +310,7 @@ static __device__ void count_steps(const struct cuda_shape_pairs &p,
     {
         if (side.n_vertices[f] > 0)
             atomicMax(&r->most_step,
-                      __float_as_uint((float)bound_of(
+                      __float_as_uint((float)distance_lower_bound(
                           p, sides, side.sides + OJ_SHAPE_SIDES * f)) >>
                           (23 - STEP_BITS));
     }
@@ -316,8 +318,9 @@ static __device__ void count_steps(const struct cuda_shape_pairs &p,
     for (int64_t f = threadIdx.x; f < side.n && p.k > 0; f += BLOCK)
     {
         if (side.n_vertices[f] > 0)
-            atomicAdd(&r->count[step_of(
-                          bound_of(p, sides, side.sides + OJ_SHAPE_SIDES * f),
+            atomicAdd(&r->count[step_of_bound(
+                          distance_lower_bound(p, sides,
+                                               side.sides + OJ_SHAPE_SIDES * f),
                           r->most_step)],
                       1u);
     }
@@ -332,7 +335,7 @@ static __device__ void search_row(const struct cuda_shape_pairs &p,
     int first = 0;
     if (p.rows.side.n_vertices[r->row] == 0)
         return;
-    count_steps(p, r);
+    count_bound_steps(p, r);
     for (; first < N_STEPS; first = r->end_step, wanted *= 4)
     {
         __syncthreads();
@@ -345,7 +348,7 @@ static __device__ void search_row(const struct cuda_shape_pairs &p,
             r->end_step = end;
         }
         __syncthreads();
-        run_round<SEGMENTS>(p, r, first);
+        search_bound_steps<SEGMENTS>(p, r, first);
     }
     if (p.k == 0 || threadIdx.x >= WARP)
         return;
@@ -409,9 +412,9 @@ static oj_status search_all(struct oj_cuda_work *work,
 }
 
 /* What all blocks of threads of a search have. */
-static oj_status make_search(struct oj_cuda_work *work,
-                             struct cuda_shape_pairs *p, unsigned n_blocks,
-                             int has_ties)
+static oj_status allocate_search(struct oj_cuda_work *work,
+                                 struct cuda_shape_pairs *p, unsigned n_blocks,
+                                 int has_ties)
 {
     struct oj_cuda_shape_side rows = p->rows.side;
     int32_t *order;
@@ -441,7 +444,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     unsigned blocks =
         (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
     blocks = n < blocks ? (unsigned)n : blocks;
-    OJ_TRY(make_search(work, p, blocks, has_ties));
+    OJ_TRY(allocate_search(work, p, blocks, has_ties));
     if (has_ties)
     {
         OJ_TRY(search_all(work, p, of_segments, blocks));

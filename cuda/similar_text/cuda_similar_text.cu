@@ -89,25 +89,25 @@ static oj_status make_bits(struct oj_cuda_work *work,
 
 /* --- which features fit a row by size ------------------------------------- */
 
-static __device__ int sizes_fit(const struct oj_text_condition &condition,
-                                int64_t a, int64_t b)
+static __device__ int may_sizes_match(const struct oj_text_condition &condition,
+                                      int64_t a, int64_t b)
 {
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
 
 /* The first feature in order that is large enough for a, or too large. */
-static __device__ int32_t find_end(const struct oj_cuda_text_side &features,
-                                   const struct oj_text_condition &condition,
-                                   int64_t a, int is_large)
+static __device__ int32_t find_size_bound(
+    const struct oj_cuda_text_side &features,
+    const struct oj_text_condition &condition, int64_t a, int is_large)
 {
     int64_t low = 0, high = features.n;
     while (low < high)
     {
         int64_t middle = (low + high) / 2;
         int64_t b = features.size[features.order[middle]];
-        int is_before = is_large
-                            ? b <= a || sizes_fit(condition, a, b)
-                            : b < a && (b == 0 || !sizes_fit(condition, a, b));
+        int is_before =
+            is_large ? b <= a || may_sizes_match(condition, a, b)
+                     : b < a && (b == 0 || !may_sizes_match(condition, a, b));
         if (is_before)
             low = middle + 1;
         else
@@ -116,8 +116,8 @@ static __device__ int32_t find_end(const struct oj_cuda_text_side &features,
     return (int32_t)low;
 }
 
-static oj_status find_ends(struct oj_cuda_work *work,
-                           struct cuda_text_pairs *pairs)
+static oj_status find_size_ranges(struct oj_cuda_work *work,
+                                  struct cuda_text_pairs *pairs)
 {
     int32_t *first, *end;
     int64_t n = pairs->rows.n;
@@ -132,8 +132,10 @@ static oj_status find_ends(struct oj_cuda_work *work,
                           first[i] = end[i] = 0;
                           if (a == 0)
                               return;
-                          first[i] = find_end(p.features, p.condition, a, 0);
-                          end[i] = find_end(p.features, p.condition, a, 1);
+                          first[i] =
+                              find_size_bound(p.features, p.condition, a, 0);
+                          end[i] =
+                              find_size_bound(p.features, p.condition, a, 1);
                       });
 }
 
@@ -173,8 +175,8 @@ static __device__ void toggle_token_bits(const struct oj_cuda_text_side &side,
 }
 
 static __global__ void
-try_pairs(const __grid_constant__ struct cuda_text_pairs p,
-          const __grid_constant__ struct cuda_text_trial trial)
+sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
+             const __grid_constant__ struct cuda_text_trial trial)
 {
     unsigned i = blockIdx.x * TILE + threadIdx.x;
     uint32_t word[MOST_WORDS] = {};
@@ -210,9 +212,9 @@ try_pairs(const __grid_constant__ struct cuda_text_pairs p,
 
 /* Words of bits that cost least, the pairs to compare, and room for those that
  * are likely to be similar enough. */
-static oj_status choose_words(struct oj_cuda_work *work,
-                              const struct cuda_text_pairs *pairs,
-                              int64_t *n_pairs, int64_t *room, int *words)
+static oj_status choose_bit_words(struct oj_cuda_work *work,
+                                  const struct cuda_text_pairs *pairs,
+                                  int64_t *n_pairs, int64_t *room, int *words)
 {
     struct oj_cuda_work own(work);
     const struct cuda_text_pairs p = *pairs;
@@ -233,7 +235,7 @@ static oj_status choose_words(struct oj_cuda_work *work,
     if (*n_pairs == 0)
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
-    OJ_TRY(own.run<TILE>(N_TRIED, try_pairs, p, trial));
+    OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     for (int c = 0; c <= N_CHOICES; c++)
         OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
     /* many enough to be estimated; unordered_pairs leaves half of them */
@@ -258,9 +260,9 @@ static oj_status choose_words(struct oj_cuda_work *work,
 /* --- comparing ------------------------------------------------------------ */
 
 /* A pair a lane, for those below n. */
-static __device__ void count_pairs(const struct cuda_text_pairs &p,
-                                   int64_t row_place, int32_t feature_place,
-                                   int is_there)
+static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
+                                         int64_t row_place,
+                                         int32_t feature_place, int is_there)
 {
     int32_t row = 0, feature = 0;
     int common = 0;
@@ -308,8 +310,9 @@ struct cuda_text_block
     unsigned long long least_key;
 };
 
-static __device__ void meet_rows(const struct cuda_text_pairs &p, int64_t place,
-                                 struct cuda_text_block *block)
+static __device__ void combine_row_ranges(const struct cuda_text_pairs &p,
+                                          int64_t place,
+                                          struct cuda_text_block *block)
 {
     if (threadIdx.x == 0)
     {
@@ -344,7 +347,7 @@ static __global__ void __launch_bounds__(TILE)
     int64_t warp_place = place - lane, from, end;
     int a = 0, known = 0;
     uint32_t mine[WORDS] = {};
-    meet_rows(p, place, &block);
+    combine_row_ranges(p, place, &block);
     from = block.first + blockIdx.y * p.slice;
     end = block.end < from + p.slice ? block.end : from + p.slice;
     if (from >= end)
@@ -412,15 +415,15 @@ static __global__ void __launch_bounds__(TILE)
             if (n_queue < WARP)
                 continue;
             n_queue -= WARP;
-            count_pairs(p, warp_place + queue_lane[warp][n_queue + lane],
-                        queue_feature[warp][n_queue + lane], 1);
+            verify_lane_pairs(p, warp_place + queue_lane[warp][n_queue + lane],
+                              queue_feature[warp][n_queue + lane], 1);
             __syncwarp();
         }
         __syncthreads();
     }
     if (n_queue > 0)
-        count_pairs(p, warp_place + queue_lane[warp][lane],
-                    queue_feature[warp][lane], lane < n_queue);
+        verify_lane_pairs(p, warp_place + queue_lane[warp][lane],
+                          queue_feature[warp][lane], lane < n_queue);
 }
 
 typedef void comparing(const struct cuda_text_pairs);
@@ -459,12 +462,13 @@ static oj_status compare_all(struct oj_cuda_work *work,
 /* --- rows ----------------------------------------------------------------- */
 
 /* What is there to be compared, and how. */
-static oj_status prepare(struct oj_cuda_work *work,
-                         struct cuda_text_pairs *pairs, int64_t *n_pairs,
-                         int64_t *room, int *words)
+static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
+                                        struct cuda_text_pairs *pairs,
+                                        int64_t *n_pairs, int64_t *room,
+                                        int *words)
 {
-    OJ_TRY(find_ends(work, pairs));
-    OJ_TRY(choose_words(work, pairs, n_pairs, room, words));
+    OJ_TRY(find_size_ranges(work, pairs));
+    OJ_TRY(choose_bit_words(work, pairs, n_pairs, room, words));
     OJ_TRY(make_bits(work, pairs->rows, *words, &pairs->row_bits));
     return make_bits(work, pairs->features, *words, &pairs->feature_bits);
 }
@@ -475,7 +479,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
 {
     int64_t n_pairs = 0, room = 0;
     int words = 0;
-    OJ_TRY(prepare(work, pairs, &n_pairs, &room, &words));
+    OJ_TRY(prepare_bit_comparison(work, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_part_find(
         work, pairs->rows.n, rank, 1, &pairs->found, room, part,
         [&]() { return compare_all(work, pairs, words, n_pairs); }));
@@ -486,8 +490,9 @@ static oj_status find_pairs(struct oj_cuda_work *work,
 /* --- the k most similar --------------------------------------------------- */
 
 /* The rows in order that are not done. */
-static oj_status leave_out(struct oj_cuda_work *work, const uint8_t *done,
-                           struct oj_cuda_text_side *rows)
+static oj_status select_undone_rows(struct oj_cuda_work *work,
+                                    const uint8_t *done,
+                                    struct oj_cuda_text_side *rows)
 {
     struct oj_cuda_work own(work);
     const int32_t *order = rows->order;
@@ -509,16 +514,17 @@ static oj_status leave_out(struct oj_cuda_work *work, const uint8_t *done,
 }
 
 /* A round: pairs that are as similar as its condition says. */
-static oj_status find_round(struct oj_cuda_work *work,
-                            struct cuda_text_pairs *pairs, int64_t n_rows,
-                            const int32_t *rank, int64_t k, int is_last,
-                            struct oj_cuda_found *kept, uint8_t *done,
-                            struct oj_stats *stats)
+static oj_status find_threshold_round(struct oj_cuda_work *work,
+                                      struct cuda_text_pairs *pairs,
+                                      int64_t n_rows, const int32_t *rank,
+                                      int64_t k, int is_last,
+                                      struct oj_cuda_found *kept, uint8_t *done,
+                                      struct oj_stats *stats)
 {
     struct oj_cuda_work own(work);
     int64_t n_pairs = 0, room = 0, n = 0;
     int words = 0;
-    OJ_TRY(prepare(&own, pairs, &n_pairs, &room, &words));
+    OJ_TRY(prepare_bit_comparison(&own, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_find_all(
         &own, &pairs->found, room, NULL,
         [&]() { return compare_all(&own, pairs, words, n_pairs); }, &n));
@@ -529,10 +535,11 @@ static oj_status find_round(struct oj_cuda_work *work,
 
 /* Rounds of falling least similarities, by tenths: a row with k pairs in one
  * has its k most similar there. */
-static oj_status find_best(struct oj_cuda_work *work,
-                           struct cuda_text_pairs *pairs, int64_t k,
-                           const int32_t *rank, struct oj_cuda_part *part,
-                           struct oj_stats *stats)
+static oj_status find_k_most_similar(struct oj_cuda_work *work,
+                                     struct cuda_text_pairs *pairs, int64_t k,
+                                     const int32_t *rank,
+                                     struct oj_cuda_part *part,
+                                     struct oj_stats *stats)
 {
     const struct oj_text_condition asked = pairs->condition;
     int64_t n_rows = pairs->rows.n;
@@ -554,9 +561,9 @@ static oj_status find_best(struct oj_cuda_work *work,
             pairs->condition.numerator = tenths;
             pairs->condition.denominator = 10;
         }
-        OJ_TRY(find_round(work, pairs, n_rows, rank, k, tenths == 0, &kept,
-                          done, stats));
-        OJ_TRY(leave_out(work, done, &pairs->rows));
+        OJ_TRY(find_threshold_round(work, pairs, n_rows, rank, k, tenths == 0,
+                                    &kept, done, stats));
+        OJ_TRY(select_undone_rows(work, done, &pairs->rows));
         work->drop(order);
     }
     OJ_TRY(work->read(kept.n, &n));
@@ -580,9 +587,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
     if (status == OJ_OK)
-        status = k < OJ_EVERY_PAIR
-                     ? find_best(&work, &pairs, k, self->rank, part, stats)
-                     : find_pairs(&work, &pairs, self->rank, part, stats);
+        status =
+            k < OJ_EVERY_PAIR
+                ? find_k_most_similar(&work, &pairs, k, self->rank, part, stats)
+                : find_pairs(&work, &pairs, self->rank, part, stats);
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);
     return status;

@@ -53,8 +53,8 @@ struct cuda_sizes
 };
 
 /* The lists of a block of features. */
-static oj_status make_lists(struct oj_cuda_work *work,
-                            struct cuda_text_matrix *m)
+static oj_status make_inverted_lists(struct oj_cuda_work *work,
+                                     struct cuda_text_matrix *m)
 {
     const struct cuda_text_matrix of = *m;
     int64_t n_tokens = of.features.n_tokens, n_members = 0;
@@ -91,7 +91,7 @@ static oj_status make_lists(struct oj_cuda_work *work,
 
 /* A block of threads for each row. */
 static __global__ void
-count_row(const __grid_constant__ struct cuda_text_matrix m)
+count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
 {
     int32_t row = m.rows.order[m.first_row + blockIdx.x];
     const uint32_t *token = m.rows.tokens(row);
@@ -135,13 +135,14 @@ static oj_status count_block(struct oj_cuda_work *work,
 {
     OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
     OJ_TRY(work->clear(m->count, m->n_rows * m->n_features));
-    OJ_TRY(work->run_blocks<BLOCK>((unsigned)m->n_rows, count_row, *m));
+    OJ_TRY(work->run_blocks<BLOCK>((unsigned)m->n_rows,
+                                   count_common_tokens_of_row, *m));
     return work->run<BLOCK>(m->n_rows * m->n_features, select_pairs, *m);
 }
 
 /* 1 when some set of the one block may go with some of the other. */
-static int sizes_fit(const struct cuda_text_matrix *m,
-                     const struct cuda_sizes *sizes)
+static int may_block_sizes_match(const struct cuda_text_matrix *m,
+                                 const struct cuda_sizes *sizes)
 {
     const int32_t *row = sizes->row + m->first_row;
     const int32_t *feature = sizes->feature + m->first_feature;
@@ -157,9 +158,9 @@ static int sizes_fit(const struct cuda_text_matrix *m,
 }
 
 /* Blocks of features, each against blocks of rows; sizes NULL: all in one. */
-static oj_status count_all(struct oj_cuda_work *work,
-                           struct cuda_text_matrix *m,
-                           const struct cuda_sizes *sizes)
+static oj_status count_common_of_all(struct oj_cuda_work *work,
+                                     struct cuda_text_matrix *m,
+                                     const struct cuda_sizes *sizes)
 {
     int64_t step = sizes != NULL ? block_sets : m->features.n;
     int64_t row_step = sizes != NULL ? block_sets : most_cells / step;
@@ -173,14 +174,14 @@ static oj_status count_all(struct oj_cuda_work *work,
         int64_t left = m->features.n - f;
         m->first_feature = f;
         m->n_features = left < step ? left : step;
-        OJ_TRY(make_lists(&own, m));
+        OJ_TRY(make_inverted_lists(&own, m));
         OJ_TRY(own.make(row_step * m->n_features, &m->count));
         for (int64_t r = 0; r < m->rows.n; r += row_step)
         {
             left = m->rows.n - r;
             m->first_row = r;
             m->n_rows = left < row_step ? left : row_step;
-            if (sizes == NULL || sizes_fit(m, sizes))
+            if (sizes == NULL || may_block_sizes_match(m, sizes))
                 OJ_TRY(count_block(&own, m));
         }
     }
@@ -188,8 +189,9 @@ static oj_status count_all(struct oj_cuda_work *work,
 }
 
 /* The host's copy. */
-static oj_status take_sizes(struct oj_cuda_work *work,
-                            const struct oj_cuda_text_side *side, int32_t **out)
+static oj_status fetch_sorted_sizes(struct oj_cuda_work *work,
+                                    const struct oj_cuda_text_side *side,
+                                    int32_t **out)
 {
     struct oj_cuda_work own(work);
     const int32_t *sorted;
@@ -209,14 +211,15 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     struct cuda_sizes sizes = {};
     oj_status status = OJ_OK;
     if (by_size)
-        status = take_sizes(work, &m->rows, &sizes.row);
+        status = fetch_sorted_sizes(work, &m->rows, &sizes.row);
     if (by_size && status == OJ_OK)
-        status = take_sizes(work, &m->features, &sizes.feature);
+        status = fetch_sorted_sizes(work, &m->features, &sizes.feature);
     if (status == OJ_OK)
         status = oj_cuda_part_find(
             work, m->rows.n, rank, 1, &m->found, 4 * m->rows.n + (1 << 16),
             part,
-            [&]() { return count_all(work, m, by_size ? &sizes : NULL); });
+            [&]()
+            { return count_common_of_all(work, m, by_size ? &sizes : NULL); });
     oj_free(sizes.row);
     oj_free(sizes.feature);
     return status;

@@ -88,9 +88,11 @@ static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
 }
 
 /* A warp: puts a feature where it belongs. */
-static __device__ void keep(const struct cuda_vector_pairs &p,
-                            struct cuda_vector_block *b, int64_t row_tile,
-                            int row, int32_t feature, double difference)
+static __device__ void insert_nearest_feature(const struct cuda_vector_pairs &p,
+                                              struct cuda_vector_block *b,
+                                              int64_t row_tile, int row,
+                                              int32_t feature,
+                                              double difference)
 {
     double *differences = p.difference + (row_tile * TILE + row) * p.k;
     int32_t *nearest = p.nearest + (row_tile * TILE + row) * p.k;
@@ -130,9 +132,9 @@ static __device__ void keep(const struct cuda_vector_pairs &p,
 }
 
 /* The nearest of the rows of a warp are pairs. */
-static __device__ void put_nearest(const struct cuda_vector_pairs &p,
-                                   const struct cuda_vector_block *b,
-                                   int64_t row_tile)
+static __device__ void output_nearest_pairs(const struct cuda_vector_pairs &p,
+                                            const struct cuda_vector_block *b,
+                                            int64_t row_tile)
 {
     int lane = threadIdx.x % WARP, first = threadIdx.x - lane;
     for (int r = first; r < first + WARP; r++)
@@ -149,9 +151,9 @@ static __device__ void put_nearest(const struct cuda_vector_pairs &p,
 /* --- pairs that may count ------------------------------------------------- */
 
 /* A pair a lane, for n of those that wait. */
-static __device__ void measure(const struct cuda_vector_pairs &p,
-                               struct cuda_vector_block *b, int64_t row_tile,
-                               int at, int n)
+static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
+                                            struct cuda_vector_block *b,
+                                            int64_t row_tile, int at, int n)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int counts = lane < n, r = 0;
@@ -183,16 +185,18 @@ static __device__ void measure(const struct cuda_vector_pairs &p,
     for (; which != 0; which &= which - 1)
     {
         int of = __ffs((int)which) - 1;
-        keep(p, b, row_tile, __shfl_sync(~0u, r, of),
-             __shfl_sync(~0u, feature, of), __shfl_sync(~0u, difference, of));
+        insert_nearest_feature(p, b, row_tile, __shfl_sync(~0u, r, of),
+                               __shfl_sync(~0u, feature, of),
+                               __shfl_sync(~0u, difference, of));
     }
 }
 
 /* Sums 32 group to 32 group + 31 of a lane, bit by bit: those that pass. */
 template <int WAY>
 static __device__ __noinline__ void
-put_passing(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
-            int64_t row_tile, int64_t tile, int group, unsigned passes)
+queue_passing_pairs(const struct cuda_vector_pairs &p,
+                    struct cuda_vector_block *b, int64_t row_tile, int64_t tile,
+                    int group, unsigned passes)
 {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     while (__any_sync(~0u, passes != 0))
@@ -214,7 +218,7 @@ put_passing(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
         if (n >= WARP)
         {
             n -= WARP;
-            measure(p, b, row_tile, n, WARP);
+            measure_queued_pairs(p, b, row_tile, n, WARP);
         }
         __syncwarp();
         if (lane == 0)
@@ -234,8 +238,8 @@ struct cuda_vector_row
     float size, rest;
 };
 
-static __device__ float threshold_of(const struct cuda_vector_row &row,
-                                     float rest)
+static __device__ float row_sum_threshold(const struct cuda_vector_row &row,
+                                          float rest)
 {
     double reach = row.reach + (double)row.rest + (double)rest;
     double least = (double)row.size - reach * reach * (1.0 + 0x1p-40) / 2.0;
@@ -276,8 +280,8 @@ static __device__ void set_limits(const struct cuda_vector_pairs &p,
     else if (row->most < 0.0) /* there is none */
         b->threshold[t] = (float)INFINITY;
     else
-        b->threshold[t] =
-            threshold_of(*row, __uint_as_float(p.features.most_rest[tile]));
+        b->threshold[t] = row_sum_threshold(
+            *row, __uint_as_float(p.features.most_rest[tile]));
     if (WAY == OJ_VECTOR_PRODUCTS)
         b->size[t] = p.features.size[tile * TILE + t];
 }
@@ -285,7 +289,8 @@ static __device__ void set_limits(const struct cuda_vector_pairs &p,
 /* Which of 32 sums pass. */
 template <int WAY>
 static __device__ __forceinline__ unsigned
-passing(const struct cuda_vector_block *b, const float *sum, int group)
+mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
+                     int group)
 {
     unsigned passes = 0;
 #pragma unroll
@@ -329,17 +334,17 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
     }
 #pragma unroll
     for (int group = 0; group < 4; group++)
-        passes[group] = passing<WAY>(b, sum, group);
+        passes[group] = mask_of_passing_sums<WAY>(b, sum, group);
 #pragma unroll
     for (int group = 0; group < 4; group++)
-        put_passing<WAY>(p, b, row_tile, tile, group, passes[group]);
+        queue_passing_pairs<WAY>(p, b, row_tile, tile, group, passes[group]);
 }
 
 /* --- which tiles ---------------------------------------------------------- */
 
 /* The least sum of vectors in two boxes. */
-static __device__ float sum_of_boxes(enum oj_vector_norm norm, const float *a,
-                                     const float *b)
+static __device__ float box_difference_bound(enum oj_vector_norm norm,
+                                             const float *a, const float *b)
 {
     float sum = 0.0f;
     for (int c = 0; c < BOX; c++)
@@ -356,9 +361,9 @@ static __device__ float sum_of_boxes(enum oj_vector_norm norm, const float *a,
 }
 
 /* The tile of features whose centre is the nearest. */
-static __device__ int64_t find_nearest(const struct cuda_vector_pairs &p,
-                                       struct cuda_vector_block *b,
-                                       const float *box)
+static __device__ int64_t find_nearest_tile(const struct cuda_vector_pairs &p,
+                                            struct cuda_vector_block *b,
+                                            const float *box)
 {
     unsigned long long least = ~0ull;
     if (threadIdx.x == 0)
@@ -383,7 +388,7 @@ static __device__ int64_t find_nearest(const struct cuda_vector_pairs &p,
     return (int64_t)(b->nearest & 0xffffffffull);
 }
 
-static __device__ float limit_of_all(const struct cuda_vector_block *b)
+static __device__ float greatest_warp_limit(const struct cuda_vector_block *b)
 {
     float limit = b->warp_limit[0];
     for (int i = 1; i < N_WARPS; i++)
@@ -402,8 +407,9 @@ static __device__ int list_tiles(const struct cuda_vector_pairs &p,
     unsigned which;
     if (is_near)
     {
-        sum = sum_of_boxes(p.frame.norm, box, p.features.box + tile * 2 * BOX);
-        is_near = sum <= limit_of_all(b);
+        sum = box_difference_bound(p.frame.norm, box,
+                                   p.features.box + tile * 2 * BOX);
+        is_near = sum <= greatest_warp_limit(b);
     }
     which = __ballot_sync(~0u, is_near);
     __syncthreads(); /* nobody reads the last list */
@@ -426,8 +432,8 @@ static __device__ int list_tiles(const struct cuda_vector_pairs &p,
 }
 
 static __device__ struct cuda_vector_row
-open_row(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
-         int64_t row_tile)
+init_row_state(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
+               int64_t row_tile)
 {
     struct cuda_vector_row row = {-1.0, 0.0, -1.0f, 0.0f, 0.0f};
     int t = threadIdx.x;
@@ -463,26 +469,26 @@ static __global__ void __launch_bounds__(TILE)
     int64_t from = blockIdx.y * p.slice, end = from + p.slice, nearest = 0;
     const float *box = p.rows.box + row_tile * 2 * BOX;
     int has_rows = 0, warp = threadIdx.x / WARP;
-    struct cuda_vector_row row = open_row(p, &b, row_tile);
+    struct cuda_vector_row row = init_row_state(p, &b, row_tile);
     if (p.k > 0)
-        nearest = find_nearest(p, &b, box);
+        nearest = find_nearest_tile(p, &b, box);
     for (; from < end; from += TILE)
     {
         int n = list_tiles(p, &b, box, nearest ^ (from + threadIdx.x));
         for (int i = 0; i < n; i++)
         {
-            if (b.sum[i] <= limit_of_all(&b))
+            if (b.sum[i] <= greatest_warp_limit(&b))
                 compare_tile<WAY>(p, &b, row_tile, b.tile[i], &has_rows, &row);
         }
     }
-    measure(p, &b, row_tile, 0, b.n_queue[warp]);
+    measure_queued_pairs(p, &b, row_tile, 0, b.n_queue[warp]);
     if (p.k > 0)
-        put_nearest(p, &b, row_tile);
+        output_nearest_pairs(p, &b, row_tile);
 }
 
 typedef void searching(const struct cuda_vector_pairs);
 
-static searching *search_of(const struct oj_cuda_vector_frame *frame)
+static searching *choose_search_kernel(const struct oj_cuda_vector_frame *frame)
 {
     if (frame->is_of_halves)
         return search<OJ_VECTOR_PRODUCTS>;
@@ -517,7 +523,8 @@ static oj_status search_all(struct oj_cuda_work *work,
         dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
                     oj_blocks(all, p->slice));
         p->first_tile = at;
-        OJ_TRY(work->run_blocks<TILE>(blocks, search_of(&p->frame), *p));
+        OJ_TRY(work->run_blocks<TILE>(blocks, choose_search_kernel(&p->frame),
+                                      *p));
         if (step < tiles)
             OJ_TRY(work->wait());
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));

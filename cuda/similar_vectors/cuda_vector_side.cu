@@ -23,8 +23,9 @@ static const double most_excess = 1.25;
 
 /* --- rows that have a vector ---------------------------------------------- */
 
-static oj_status find_rows(struct oj_cuda_work *work,
-                           struct oj_cuda_vector_side *side, int32_t **out)
+static oj_status list_valid_vectors(struct oj_cuda_work *work,
+                                    struct oj_cuda_vector_side *side,
+                                    int32_t **out)
 {
     const double *vector = side->vector;
     int64_t n = side->n_rows, d = side->n_dimensions, *place;
@@ -74,7 +75,7 @@ struct cuda_vector_spreading
 };
 
 static __global__ void
-spread_rows(const __grid_constant__ struct cuda_vector_spreading s)
+compute_block_spread(const __grid_constant__ struct cuda_vector_spreading s)
 {
     int64_t first = blockIdx.x * s.rows_of_block, d = s.side.n_dimensions;
     int64_t end = first + s.rows_of_block;
@@ -96,10 +97,10 @@ spread_rows(const __grid_constant__ struct cuda_vector_spreading s)
 }
 
 /* On the host; out [dimensions]. */
-static oj_status spread_of(struct oj_cuda_work *work,
-                           const struct oj_cuda_vector_side *side,
-                           struct oj_vector_spread *host, int64_t blocks,
-                           struct oj_vector_spread *out)
+static oj_status compute_spread(struct oj_cuda_work *work,
+                                const struct oj_cuda_vector_side *side,
+                                struct oj_vector_spread *host, int64_t blocks,
+                                struct oj_vector_spread *out)
 {
     struct oj_cuda_work own(work);
     struct cuda_vector_spreading s = {};
@@ -107,7 +108,7 @@ static oj_status spread_of(struct oj_cuda_work *work,
     s.side = *side;
     s.rows_of_block = (side->n + blocks - 1) / blocks;
     OJ_TRY(own.make(blocks * d, &s.out));
-    OJ_TRY(own.run_blocks<TILE>((unsigned)blocks, spread_rows, s));
+    OJ_TRY(own.run_blocks<TILE>((unsigned)blocks, compute_block_spread, s));
     OJ_TRY(oj_cuda_copy_out(own.device, own.stream, host, s.out,
                             blocks * d * (int64_t)sizeof *host, own.err));
     for (int64_t j = 0; j < d; j++)
@@ -125,8 +126,8 @@ static oj_status spread_of(struct oj_cuda_work *work,
 }
 
 /* Halves of some size about 1 have the most bits. */
-static double half_scale_of(const struct oj_vector_spread *spread, int64_t d,
-                            double n, double scale)
+static double choose_half_scale(const struct oj_vector_spread *spread,
+                                int64_t d, double n, double scale)
 {
     double sum = 0.0;
     int exponent;
@@ -137,9 +138,9 @@ static double half_scale_of(const struct oj_vector_spread *spread, int64_t d,
 }
 
 /* Whether products are for it; of what is half_scale from the centre. */
-static oj_status choose_way(struct oj_cuda_work *work,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_vector_frame *frame)
+static oj_status decide_half_precision(struct oj_cuda_work *work,
+                                       const struct oj_relation *relation,
+                                       struct oj_cuda_vector_frame *frame)
 {
     double d = (double)frame->n_dimensions, most, passes;
     double reach =
@@ -170,11 +171,11 @@ struct frame_arrays
     double *centre;
 };
 
-static oj_status fill_frame(struct oj_cuda_work *work,
-                            const struct oj_cuda_vector_side *side,
-                            const struct oj_relation *relation,
-                            struct frame_arrays *a,
-                            struct oj_cuda_vector_frame *frame)
+static oj_status compute_order_and_scale(struct oj_cuda_work *work,
+                                         const struct oj_cuda_vector_side *side,
+                                         const struct oj_relation *relation,
+                                         struct frame_arrays *a,
+                                         struct oj_cuda_vector_frame *frame)
 {
     int64_t d = side->n_dimensions;
     int64_t blocks = side->n_tiles < MOST_SPREADING ? side->n_tiles
@@ -186,24 +187,24 @@ static oj_status fill_frame(struct oj_cuda_work *work,
     if (a->host == NULL || a->spread == NULL || a->dimension == NULL ||
         a->centre == NULL)
         return oj_fail_nomem(work->err, (blocks + 2) * d, sizeof *a->host);
-    OJ_TRY(spread_of(work, side, a->host, blocks, a->spread));
+    OJ_TRY(compute_spread(work, side, a->host, blocks, a->spread));
     frame->n_dimensions = d;
     frame->scale = oj_vector_frame_make(a->spread, d, a->dimension, a->centre);
     frame->half_scale =
-        half_scale_of(a->spread, d, (double)side->n, frame->scale);
-    OJ_TRY(choose_way(work, relation, frame));
+        choose_half_scale(a->spread, d, (double)side->n, frame->scale);
+    OJ_TRY(decide_half_precision(work, relation, frame));
     OJ_TRY(oj_cuda_put(work, a->dimension, d, &frame->dimension));
     OJ_TRY(oj_cuda_put(work, a->centre, d, &frame->centre));
     return work->wait();
 }
 
-static oj_status make_frame(struct oj_cuda_work *work,
-                            const struct oj_cuda_vector_side *side,
-                            const struct oj_relation *relation,
-                            struct oj_cuda_vector_frame *frame)
+static oj_status order_and_scale_dimensions(
+    struct oj_cuda_work *work, const struct oj_cuda_vector_side *side,
+    const struct oj_relation *relation, struct oj_cuda_vector_frame *frame)
 {
     struct frame_arrays arrays = {};
-    oj_status status = fill_frame(work, side, relation, &arrays, frame);
+    oj_status status =
+        compute_order_and_scale(work, side, relation, &arrays, frame);
     /* copies of the arrays may be on their way */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.host);
@@ -224,13 +225,13 @@ static __device__ float coordinate(const struct oj_cuda_vector_frame &frame,
 }
 
 /* Numbers in the order of the floats, all of them above 0; and back. */
-static __device__ unsigned key_of(float x)
+static __device__ unsigned sortable_float_bits(float x)
 {
     unsigned bits = __float_as_uint(x);
     return bits >> 31 != 0 ? ~bits : bits | 1u << 31;
 }
 
-static __device__ float float_of(unsigned key)
+static __device__ float float_of_sortable_bits(unsigned key)
 {
     return __uint_as_float(key >> 31 != 0 ? key ^ 1u << 31 : ~key);
 }
@@ -255,7 +256,8 @@ add_to_boxes(const __grid_constant__ struct cuda_vector_level l)
     unsigned most = 0;
     for (int64_t i = first; i < end; i++)
     {
-        unsigned key = key_of(l.at[(int64_t)l.order[i] * BOX + lane % BOX]);
+        unsigned key =
+            sortable_float_bits(l.at[(int64_t)l.order[i] * BOX + lane % BOX]);
         key = lane < BOX ? ~key : key;
         most = key > most ? key : most;
     }
@@ -280,13 +282,15 @@ struct cuda_vector_split
     float low, factor;
 };
 
-static __device__ struct cuda_vector_split split_of(const unsigned *box)
+static __device__ struct cuda_vector_split
+choose_node_split(const unsigned *box)
 {
     struct cuda_vector_split split = {0, 0.0f, 0.0f};
     float longest = -1.0f;
     for (int c = 0; c < BOX; c++)
     {
-        float low = float_of(~box[c]), side = float_of(box[BOX + c]) - low;
+        float low = float_of_sortable_bits(~box[c]),
+              side = float_of_sortable_bits(box[BOX + c]) - low;
         if (!(side > longest))
             continue;
         longest = side;
@@ -313,7 +317,7 @@ static oj_status sort_level(struct oj_cuda_work *work, int64_t n_tiles,
     OJ_TRY(work->make(level->n, &key));
     const struct cuda_vector_level l = *level;
     OJ_TRY(own.each(n_nodes, [=] __device__(int64_t i)
-                    { split[i] = split_of(l.box + i * WARP); }));
+                    { split[i] = choose_node_split(l.box + i * WARP); }));
     OJ_TRY(own.each(l.n,
                     [=] __device__(int64_t i)
                     {
@@ -329,9 +333,10 @@ static oj_status sort_level(struct oj_cuda_work *work, int64_t n_tiles,
     return OJ_OK;
 }
 
-static oj_status make_tree(struct oj_cuda_work *work,
-                           const struct oj_cuda_vector_frame *frame,
-                           int32_t *order, struct oj_cuda_vector_side *side)
+static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
+                                       const struct oj_cuda_vector_frame *frame,
+                                       int32_t *order,
+                                       struct oj_cuda_vector_side *side)
 {
     struct oj_cuda_work own(work);
     const struct oj_cuda_vector_frame f = *frame;
@@ -368,7 +373,8 @@ static oj_status make_tree(struct oj_cuda_work *work,
                     [=] __device__(int64_t i)
                     {
                         int is_low = i % WARP < BOX;
-                        box[i] = float_of(is_low ? ~key[i] : key[i]);
+                        box[i] =
+                            float_of_sortable_bits(is_low ? ~key[i] : key[i]);
                     }));
     return OJ_OK;
 }
@@ -404,7 +410,7 @@ fill_values(const __grid_constant__ struct cuda_vector_filling f)
 }
 
 /* The nearest half, of those that are numbers. */
-static __device__ unsigned half_of(float x)
+static __device__ unsigned half_of_float(float x)
 {
     unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
     bits &= 0x7fffffffu;
@@ -442,7 +448,7 @@ fill_halves(const __grid_constant__ struct cuda_vector_filling f)
             if (row >= 0 && p < f.frame.n_dimensions)
                 x = (double)coordinate(f.frame, f.side, row, p) *
                     f.frame.half_scale;
-            half = half_of((float)(x < 1e6 ? x > -1e6 ? x : -1e6 : 1e6));
+            half = half_of_float((float)(x < 1e6 ? x > -1e6 ? x : -1e6 : 1e6));
             rounded = (double)float_of_half(half);
             size += rounded * rounded;
             rest += (x - rounded) * (x - rounded);
@@ -503,18 +509,18 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
                        n * side.n_dimensions, &side.vector));
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
-    OJ_TRY(find_rows(work, &side, &order));
+    OJ_TRY(list_valid_vectors(work, &side, &order));
     side.order = order;
     if (relation->vector.norm == OJ_NORM_COSINE)
         OJ_TRY(find_lengths(work, &side));
     if (side.n > 0 && frame->dimension == NULL)
     {
         frame->norm = relation->vector.norm;
-        OJ_TRY(make_frame(work, &side, relation, frame));
+        OJ_TRY(order_and_scale_dimensions(work, &side, relation, frame));
     }
     if (side.n > 0 && frame->dimension != NULL)
     {
-        OJ_TRY(make_tree(work, frame, order, &side));
+        OJ_TRY(order_vectors_by_tree(work, frame, order, &side));
         OJ_TRY(make_coordinates(work, frame, &side));
     }
     *out = side;

@@ -87,10 +87,11 @@ static int is_by_vectors(const struct oj_relation *relation)
     return relation->op == OJ_OP_SIMILAR;
 }
 
-static oj_status put_side(struct oj_cuda_work *work, const struct oj_flat *flat,
-                          int64_t first, int64_t n,
-                          const struct oj_relation *relation,
-                          struct cuda_z_side *out)
+static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
+                                          const struct oj_flat *flat,
+                                          int64_t first, int64_t n,
+                                          const struct oj_relation *relation,
+                                          struct cuda_z_side *out)
 {
     const double *x, *y;
     double *both;
@@ -118,10 +119,10 @@ static oj_status put_side(struct oj_cuda_work *work, const struct oj_flat *flat,
 /* --- the lists ------------------------------------------------------------ */
 
 /* The least coordinates and one scale for all, as in zlists_engine.c. */
-static oj_status make_frame(struct oj_cuda_work *work,
-                            const struct oj_flat *flat,
-                            const struct oj_relation *relation,
-                            struct cuda_z_lists *z)
+static oj_status choose_zorder_scale(struct oj_cuda_work *work,
+                                     const struct oj_flat *flat,
+                                     const struct oj_relation *relation,
+                                     struct cuda_z_lists *z)
 {
     int64_t d = z->side.n_dimensions;
     int by_vectors = is_by_vectors(relation);
@@ -195,7 +196,8 @@ static oj_status sort_list(struct oj_cuda_work *work, struct cuda_z_lists z,
     return OJ_OK;
 }
 
-static oj_status make_lists(struct oj_cuda_work *work, struct cuda_z_lists *z)
+static oj_status make_zorder_lists(struct oj_cuda_work *work,
+                                   struct cuda_z_lists *z)
 {
     int64_t d = z->side.n_dimensions, *sums;
     uint32_t *place;
@@ -263,8 +265,8 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
 }
 
 /* Puts a feature among the nearest of a row, once; how many there are. */
-static __device__ int keep_near(const struct cuda_z_pairs &p, int64_t row,
-                                int n, int32_t feature)
+static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
+                                          int64_t row, int n, int32_t feature)
 {
     double *differences = p.difference + row * p.k, d;
     int32_t *nearest = p.nearest + row * p.k;
@@ -292,7 +294,7 @@ static __device__ int keep_near(const struct cuda_z_pairs &p, int64_t row,
 /* A bound of the k-th distance: of those near its place in each list, k on
  * either side. */
 static __global__ void
-find_limits(const __grid_constant__ struct cuda_z_pairs p)
+find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
 {
     int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int n = 0;
@@ -309,7 +311,7 @@ find_limits(const __grid_constant__ struct cuda_z_pairs p)
         int64_t at = find_corner(p, row, l, 0);
         int64_t end = at + p.k < p.of.length ? at + p.k : p.of.length;
         for (int64_t i = at > p.k ? at - p.k : 0; i < end; i++)
-            n = keep_near(p, row, n, p.of.list[l * p.of.room + i]);
+            n = insert_near_feature(p, row, n, p.of.list[l * p.of.room + i]);
     }
     if (n == p.k && p.difference[(row + 1) * p.k - 1] < p.most)
         p.limit[row] = p.difference[(row + 1) * p.k - 1];
@@ -382,9 +384,10 @@ static oj_status walk_all(struct oj_cuda_work *work, struct cuda_z_pairs *p,
 
 /* --- rows ----------------------------------------------------------------- */
 
-static oj_status find_best(struct oj_cuda_work *work, struct cuda_z_pairs *p,
-                           int64_t total, const int32_t *rank,
-                           struct oj_cuda_part *part)
+static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
+                                          struct cuda_z_pairs *p, int64_t total,
+                                          const int32_t *rank,
+                                          struct oj_cuda_part *part)
 {
     int64_t n = 0, n_rows = p->rows.n;
     struct oj_cuda_found kept = {};
@@ -416,13 +419,13 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
         OJ_TRY(work->make(n, &p->limit));
         OJ_TRY(work->make(n * p->k, &p->difference));
         OJ_TRY(work->make(n * p->k, &p->nearest));
-        OJ_TRY(work->run<BLOCK>(n, find_limits, *p));
+        OJ_TRY(work->run<BLOCK>(n, find_kth_distance_bounds, *p));
     }
     OJ_TRY(work->run<BLOCK>(n + 1, find_stretches, *p));
     OJ_TRY(work->scan_total(p->sums, n, &total));
     stats->n_candidates += total;
     if (p->k > 0)
-        return find_best(work, p, total, self->rank, part);
+        return find_k_nearest_in_zlists(work, p, total, self->rank, part);
     return oj_cuda_part_find(
         work, n, self->rank, is_by_vectors(&self->base.relation), &p->found,
         16 * n + (1 << 16), part, [&]() { return walk_all(work, p, total); });
@@ -440,7 +443,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "walking Z-lists", err);
     struct cuda_z_pairs p = {};
-    oj_status status = put_side(&work, input, first, n, relation, &p.rows);
+    oj_status status =
+        upload_vectors_or_points(&work, input, first, n, relation, &p.rows);
     p.of = self->of;
     p.norm = by_vectors ? relation->vector.norm : OJ_NORM_L2;
     p.most =
@@ -486,10 +490,10 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
         return OJ_OK;
     if (is_by_vectors(&index->relation) && flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
-    OJ_TRY(put_side(work, flat, 0, flat->n_features, &index->relation,
-                    &self->of.side));
-    OJ_TRY(make_frame(work, flat, &index->relation, &self->of));
-    OJ_TRY(make_lists(work, &self->of));
+    OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
+                                    &index->relation, &self->of.side));
+    OJ_TRY(choose_zorder_scale(work, flat, &index->relation, &self->of));
+    OJ_TRY(make_zorder_lists(work, &self->of));
     return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
                        &self->rank);
 }

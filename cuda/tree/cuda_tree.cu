@@ -135,8 +135,9 @@ static oj_status make_segments(struct oj_cuda_work *keep,
                         &side->rank);
 }
 
-static oj_status make_only_ranks(struct oj_cuda_work *work, int64_t n_nodes,
-                                 struct oj_tree_side *side)
+static oj_status mark_single_feature_nodes(struct oj_cuda_work *work,
+                                           int64_t n_nodes,
+                                           struct oj_tree_side *side)
 {
     const struct oj_device_tree *tree = &side->segments;
     const int32_t *below = side->rank;
@@ -184,7 +185,7 @@ oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(make_segments(work, layer, &segments, out));
     if (several)
-        OJ_TRY(make_only_ranks(work, segments.n_nodes, out));
+        OJ_TRY(mark_single_feature_nodes(work, segments.n_nodes, out));
     if (to_interior && layer->segment_part.n > 0)
         OJ_TRY(make_rings(work, layer, &out->rings));
     return OJ_OK;

@@ -177,7 +177,7 @@ static __device__ __forceinline__ int64_t scan_lanes(int64_t first,
 }
 
 /* Pairs of a point of which few is known. */
-static __device__ __forceinline__ int64_t pairs_of(int32_t few)
+static __device__ __forceinline__ int64_t pair_count_of_code(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;
 }
@@ -223,8 +223,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     for (int r = 0; r < ROUNDS; r += 2)
     {
         int64_t i = chunk * CHUNK + r * LANES + 2 * lane_of(), all, before;
-        int64_t n = pairs_of(known[r]);
-        before = at + scan_lanes(n, pairs_of(known[r + 1]), &all);
+        int64_t n = pair_count_of_code(known[r]);
+        before = at + scan_lanes(n, pair_count_of_code(known[r + 1]), &all);
         at += all;
         if (i + 1 < q.n)
             *(uint4 *)&offset[i] = make_uint4(
@@ -246,9 +246,9 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 /* The rows of points that have several; a kernel of its own, since asking again
  * takes many registers. */
 static __global__ void
-put_several(const __grid_constant__ struct points_in_rings_query q,
-            const struct chunk_pair_counts from, const int64_t *offset,
-            int32_t *row, const struct several several)
+put_rows_of_several(const __grid_constant__ struct points_in_rings_query q,
+                    const struct chunk_pair_counts from, const int64_t *offset,
+                    int32_t *row, const struct several several)
 {
     for (int64_t k = warp_of(); k < *several.n;
          k += (int64_t)gridDim.x * (BLOCK / LANES))
@@ -318,8 +318,8 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
                                 n_chunks, found, offset, l->out.row.data,
                                 several));
     return l->run_blocks<BLOCK>(2 * (unsigned)l->device->n_processors,
-                                put_several, q, found, offset, l->out.row.data,
-                                several);
+                                put_rows_of_several, q, found, offset,
+                                l->out.row.data, several);
 }
 
 /* --- pairs added up by feature, without writing them ---------------------- */
@@ -451,8 +451,8 @@ static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
 /* Pairs of one feature, which has these words, with the points i of the lanes
  * that are members; for all lanes of a warp. */
 static __device__ __forceinline__ void
-add_together(const struct oj_sum_request &request, int64_t i, unsigned members,
-             unsigned long long *words)
+add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
+              unsigned long long *words)
 {
     bool member = (members >> lane_of() & 1u) != 0;
     bool leads = (int)lane_of() == __ffs((int)members) - 1;
@@ -513,7 +513,7 @@ struct sum_answer : adding_answer<sum_answer>
             int first = __ffs((int)many) - 1;
             unsigned members = __shfl_sync(ALL_LANES, same, first);
             int32_t theirs = __shfl_sync(ALL_LANES, rank, first);
-            add_together(tally.request, i, members, words(q, theirs));
+            add_warp_sums(tally.request, i, members, words(q, theirs));
             many &= ~members;
         }
     }

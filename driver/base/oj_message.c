@@ -53,7 +53,7 @@ static int add_message(struct oj_message_list *list, int is_warning,
 }
 
 /* Copies text, cut to size bytes, with what is hidden put as it is shown. */
-static void put_shown(const char *text, char *out, size_t size)
+static void replace_hidden_text(const char *text, char *out, size_t size)
 {
     size_t n = strlen(state.hidden), used = 0;
     const char *found;
@@ -107,7 +107,7 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     else if (add_message(&state.warnings, 1, text))
     {
-        put_shown(text, line, sizeof line);
+        replace_hidden_text(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
     }
     pthread_mutex_unlock(&state.mutex);
@@ -142,8 +142,8 @@ void oj_message_close(void)
 
 /* ---- lists --------------------------------------------------------------- */
 
-static void keep_message(struct oj_message_list *list, int is_warning,
-                         const char *text)
+static void store_message(struct oj_message_list *list, int is_warning,
+                          const char *text)
 {
     char line[sizeof list->messages[0].text];
     CPLStrlcpy(line, text, sizeof line);
@@ -162,7 +162,7 @@ static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
     else if (level == CE_Failure)
         count_error(&sink->errors, text);
     else if (level == CE_Warning)
-        keep_message(sink->list, 1, text);
+        store_message(sink->list, 1, text);
 }
 
 void oj_message_use_list(struct oj_message_list *list,
@@ -211,12 +211,12 @@ void oj_message_list_drop(struct oj_message_list *list)
 
 /* ---- what is said -------------------------------------------------------- */
 
-static void say_message(const char *format, va_list args)
+static void print_or_store_notice(const char *format, va_list args)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
     if (sink_of_thread != NULL)
-        keep_message(sink_of_thread->list, 0, text);
+        store_message(sink_of_thread->list, 0, text);
     else
         fprintf(stderr, "%s\n", text);
 }
@@ -246,7 +246,7 @@ void oj_notice(const char *format, ...)
     if (state.quiet && sink_of_thread == NULL)
         return;
     va_start(args, format);
-    say_message(format, args);
+    print_or_store_notice(format, args);
     va_end(args);
 }
 
@@ -254,7 +254,7 @@ void oj_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_message(format, args);
+    print_or_store_notice(format, args);
     va_end(args);
 }
 
@@ -269,7 +269,7 @@ void oj_warn(const char *format, ...)
 }
 
 /* Length of the UTF-8 sequence that text begins with; 0: it is none. */
-static int sequence_length(const char *text)
+static int utf8_sequence_length(const char *text)
 {
     unsigned char c = (unsigned char)text[0];
     int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
@@ -283,7 +283,7 @@ void oj_message_tidy(char *text)
 {
     while (*text != '\0')
     {
-        int n = sequence_length(text);
+        int n = utf8_sequence_length(text);
         if (n == 0 || *text == '\x7F')
             *text = '?';
         else if ((unsigned char)*text < 0x20)
@@ -301,7 +301,7 @@ int oj_message_reason_length(const char *reason)
 void oj_report_error(const struct oj_error *error)
 {
     struct oj_error line = *error;
-    put_shown(error->message, line.message, sizeof line.message);
+    replace_hidden_text(error->message, line.message, sizeof line.message);
     oj_message_tidy(line.message);
     oj_message_close();
     CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);

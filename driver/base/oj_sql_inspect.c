@@ -36,12 +36,12 @@ static const char functions[] =
 static const char *const beginnings[] = {"ogr_",   "gdal_", "import",
                                          "export", "xb_",   "rl2_"};
 
-static int is_word(char c)
+static int is_word_char(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-static int word_may_vary(const char *word, int is_function)
+static int is_volatile_word(const char *word, int is_function)
 {
     if (oj_words_find(words, word) >= 0)
         return 1;
@@ -69,10 +69,10 @@ int oj_select_may_vary(const char *sql)
     while (*sql != '\0')
     {
         size_t n = 0;
-        while (is_word(sql[n]))
+        while (is_word_char(sql[n]))
             n++;
-        if (n > 0 && word_may_vary(CPLSPrintf("%.*s", (int)n, sql),
-                                   is_before_parenthesis(sql + n)))
+        if (n > 0 && is_volatile_word(CPLSPrintf("%.*s", (int)n, sql),
+                                      is_before_parenthesis(sql + n)))
             return 1;
         sql += n > 0 ? n : 1;
     }
@@ -80,10 +80,10 @@ int oj_select_may_vary(const char *sql)
 }
 
 /* 1 for the point of 1.5 and .5. */
-static int is_in_number(const char *sql, const char *point)
+static int is_decimal_point(const char *sql, const char *point)
 {
     const char *at = point;
-    while (at > sql && is_word(at[-1]))
+    while (at > sql && is_word_char(at[-1]))
     {
         if (!isdigit((unsigned char)*--at))
             return 0;
@@ -104,7 +104,7 @@ int oj_select_may_reach_out(const char *sql, const char *dialect,
     for (const char *at = strchr(sql, '.'); at != NULL;
          at = strchr(at + 1, '.'))
     {
-        if (!is_in_number(sql, at))
+        if (!is_decimal_point(sql, at))
             return 1;
     }
     return 0;

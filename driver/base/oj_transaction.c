@@ -46,7 +46,8 @@ int oj_transaction_is_possible(GDALDatasetH dataset)
 /* The connection under GDAL's feet, where it is SQLite's, and the function for
  * statements on it. GDAL brings the library along; it is looked up at run time,
  * so that it need not be installed for development. */
-static void *find_sqlite(GDALDatasetH dataset, execute_function *execute)
+static void *find_sqlite_connection(GDALDatasetH dataset,
+                                    execute_function *execute)
 {
     const char *driver = GDALGetDescription(GDALGetDatasetDriver(dataset));
     if (strcmp(driver, "GPKG") != 0 && strcmp(driver, "SQLite") != 0)
@@ -57,21 +58,21 @@ static void *find_sqlite(GDALDatasetH dataset, execute_function *execute)
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
 }
 
-static void refuse_changes(void *dataset)
+static void make_sqlite_read_only(void *dataset)
 {
     execute_function execute;
-    void *connection = find_sqlite(dataset, &execute);
+    void *connection = find_sqlite_connection(dataset, &execute);
     if (connection != NULL)
         (void)execute(connection, "PRAGMA query_only = ON", NULL, NULL, NULL);
 }
 
 /* A statement of GDAL's that takes long, as one that builds an index, ends with
  * an error when the run is interrupted, and the transaction is undone. */
-static void let_interrupt(GDALDatasetH dataset)
+static void register_interrupt(GDALDatasetH dataset)
 {
     execute_function execute;
     void (*interrupt)(void *);
-    void *connection = find_sqlite(dataset, &execute);
+    void *connection = find_sqlite_connection(dataset, &execute);
     *(void **)&interrupt = dlsym(RTLD_DEFAULT, "sqlite3_interrupt");
     if (connection != NULL && interrupt != NULL)
         oj_cancel_interrupt_by(interrupt, connection);
@@ -86,8 +87,8 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
     if (GDALDatasetStartTransaction(dataset, 0) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
                        name, CPLGetLastErrorMsg());
-    oj_message_on_error(refuse_changes, dataset);
-    let_interrupt(dataset);
+    oj_message_on_error(make_sqlite_read_only, dataset);
+    register_interrupt(dataset);
     return OJ_OK;
 }
 
@@ -122,13 +123,13 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
 void oj_transaction_drop(GDALDatasetH dataset)
 {
     execute_function execute;
-    void *connection = find_sqlite(dataset, &execute);
+    void *connection = find_sqlite_connection(dataset, &execute);
     oj_cancel_interrupt_by(NULL, NULL);
     oj_message_on_error(NULL, NULL);
     if (connection != NULL)
     {
         /* GDAL's own way back begins with writing. */
-        refuse_changes(dataset);
+        make_sqlite_read_only(dataset);
         (void)execute(connection, "ROLLBACK", NULL, NULL, NULL);
     }
     else

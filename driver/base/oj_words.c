@@ -49,7 +49,7 @@ static int copy_word(const char **at, char **out)
 }
 
 /* Some bytes for a message; a UTF-8 sequence is never cut. */
-static int shown_length(const char *text)
+static int message_excerpt_length(const char *text)
 {
     size_t n = strnlen(text, 40);
     while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
@@ -81,7 +81,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
         list[count++] = out;
         if (!copy_word(&at, &out))
         {
-            int shown = shown_length(start);
+            int shown = message_excerpt_length(start);
             oj_free(list);
             return oj_fail(err, OJ_ERR_ARG,
                            "a quote does not end, in the word that begins "
@@ -96,7 +96,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
 }
 
 /* Letters that mean themselves in any shell. */
-static int is_plain(const char *word)
+static int is_plain_shell_word(const char *word)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -106,7 +106,7 @@ static int is_plain(const char *word)
 
 static char *put_quoted_word(char *out, const char *word)
 {
-    if (is_plain(word))
+    if (is_plain_shell_word(word))
     {
         size_t n = strlen(word);
         memcpy(out, word, n);

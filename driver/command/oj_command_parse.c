@@ -45,7 +45,7 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
                                 (enum oj_unit)command->unit[row]};
 }
 
-static oj_status fail_op(const char *word, struct oj_error *err)
+static oj_status fail_unknown_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
     const char *best = NULL;
@@ -84,14 +84,14 @@ static oj_status read_op(struct oj_command *command, const char *name,
     if (command->is_window)
         op = OJ_OP_INTERSECTS;
     if (op < 0)
-        return fail_op(name, err);
+        return fail_unknown_op(name, err);
     command->relation.op = (enum oj_op)op;
     return OJ_OK;
 }
 
 /* The first option of a list as "a|b|c" that is given, or NULL. */
-static const char *first_given(const struct oj_command *command,
-                               const char *names)
+static const char *first_given_option(const struct oj_command *command,
+                                      const char *names)
 {
     const char *at;
     int n;
@@ -107,10 +107,10 @@ static const char *first_given(const struct oj_command *command,
 int oj_command_needs_shapes(const struct oj_command *command)
 {
     return oj_relation_is_of_shapes(&command->relation) ||
-           first_given(command,
-                       "max_distance|min_distance|overlap|bearing_field|"
-                       "nearest_point_fields|geometry|centroid_of|"
-                       "point_on_surface_of") != NULL ||
+           first_given_option(command,
+                              "max_distance|min_distance|overlap|bearing_field|"
+                              "nearest_point_fields|geometry|centroid_of|"
+                              "point_on_surface_of") != NULL ||
            (command->pick != NULL &&
             oj_words_find("nearest|largest_overlap|smallest_area|largest_area",
                           command->pick) >= 0) ||
@@ -136,8 +136,8 @@ static oj_status fail_without_op(const struct oj_option *option,
 
 /* The only join that an option can mean, or NULL.  Without -similar and
  * -vector it means none of attributes. */
-static const char *only_op(const struct oj_command *command,
-                           const struct oj_option *option)
+static const char *sole_op_of_option(const struct oj_command *command,
+                                     const struct oj_option *option)
 {
     const char *only = NULL;
     if (strchr(option->ops, '|') == NULL)
@@ -157,7 +157,7 @@ static const char *only_op(const struct oj_command *command,
 }
 
 /* The join that the options mean where -op is not among them. */
-static oj_status choose_op(struct oj_command *command, struct oj_error *err)
+static oj_status infer_op(struct oj_command *command, struct oj_error *err)
 {
     const struct oj_option *option, *of_several = NULL;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
@@ -165,7 +165,7 @@ static oj_status choose_op(struct oj_command *command, struct oj_error *err)
         const char *op;
         if (!command->given[i] || option->ops == NULL)
             continue;
-        op = only_op(command, option);
+        op = sole_op_of_option(command, option);
         if (op != NULL)
             return read_op(command, op, err);
         of_several = of_several != NULL ? of_several : option;
@@ -192,10 +192,11 @@ static oj_status check_needs(const struct oj_command *command,
 
 /* After the last word, and before the datasets are counted. Then sets what
  * depends on the join: the defaults of -how and of -validate. */
-static oj_status settle_op(struct oj_command *command, struct oj_error *err)
+static oj_status set_op_and_defaults(struct oj_command *command,
+                                     struct oj_error *err)
 {
     if (!oj_command_given(command, "op"))
-        OJ_TRY(choose_op(command, err));
+        OJ_TRY(infer_op(command, err));
     if (command->is_window && !oj_command_given(command, "how") &&
         !command->in_place)
         command->how = OJ_HOW_INNER;
@@ -211,8 +212,8 @@ static oj_status settle_op(struct oj_command *command, struct oj_error *err)
 
 /* ---- options and the join ------------------------------------------------ */
 
-static oj_status check_ops(const struct oj_command *command,
-                           struct oj_error *err)
+static oj_status check_options_fit_op(const struct oj_command *command,
+                                      struct oj_error *err)
 {
     const char *name = oj_command_op_name(command);
     const struct oj_option *option;
@@ -237,7 +238,7 @@ static oj_status check_distances(const struct oj_command *command,
 {
     const struct oj_op_info *op = oj_op_get(command->relation.op);
     int is_sphere = command->relation.metric == OJ_METRIC_SPHERE;
-    if (op->needs != NULL && first_given(command, op->needs) == NULL)
+    if (op->needs != NULL && first_given_option(command, op->needs) == NULL)
         return oj_fail(err, OJ_ERR_ARG, "-op %s needs %s", op->name,
                        op->needs_text);
     if ((op->takes & OJ_TAKES_ATTRIBUTES) != 0 && is_sphere &&
@@ -301,24 +302,24 @@ static oj_status check_excludes(const struct oj_command *command,
 }
 
 /* 1 when the option, of which value is read, speaks of this side. */
-static int is_of_side(const struct oj_command *command, const char *option,
-                      int value, int side)
+static int option_names_side(const struct oj_command *command,
+                             const char *option, int value, int side)
 {
     return oj_command_given(command, option) &&
            (value == OJ_SIDE_BOTH || value == side);
 }
 
 /* Of the join side -op window joins envelopes or boxes, and nothing else. */
-static oj_status check_points(const struct oj_command *command,
-                              struct oj_error *err)
+static oj_status check_centroid_options(const struct oj_command *command,
+                                        struct oj_error *err)
 {
     static const char *const sides[] = {"input", "join"};
     for (int side = 0; side < 2; side++)
     {
-        int centroid =
-            is_of_side(command, "centroid_of", command->centroid_of, side);
-        int on_surface = is_of_side(command, "point_on_surface_of",
-                                    command->point_on_surface_of, side);
+        int centroid = option_names_side(command, "centroid_of",
+                                         command->centroid_of, side);
+        int on_surface = option_names_side(command, "point_on_surface_of",
+                                           command->point_on_surface_of, side);
         if (side == OJ_SIDE_JOIN && command->is_window &&
             (centroid || on_surface))
             return oj_fail(err, OJ_ERR_ARG,
@@ -403,9 +404,9 @@ static const struct
 
 /* "semi" where the value of an option with choices is one of values, else NULL;
  * *n letters. */
-static const char *choice_among(const struct oj_command *command,
-                                const struct oj_option *option, unsigned values,
-                                int *n)
+static const char *choice_name_among(const struct oj_command *command,
+                                     const struct oj_option *option,
+                                     unsigned values, int *n)
 {
     const void *at = (const char *)command + option->offset;
     int value = *(const int *)at;
@@ -414,8 +415,8 @@ static const char *choice_among(const struct oj_command *command,
                : oj_words_at(oj_option_choices(option), value, n);
 }
 
-static oj_status check_apart(const struct oj_command *command,
-                             struct oj_error *err)
+static oj_status check_exclusive_options(const struct oj_command *command,
+                                         struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
     {
@@ -423,10 +424,10 @@ static oj_status check_apart(const struct oj_command *command,
         const char *option = apart[i].option, *choice = NULL, *other;
         if (!command->given[row])
             continue;
-        other = first_given(command, apart[i].others);
+        other = first_given_option(command, apart[i].others);
         if (apart[i].values != 0)
-            choice =
-                choice_among(command, oj_option_at(row), apart[i].values, &n);
+            choice = choice_name_among(command, oj_option_at(row),
+                                       apart[i].values, &n);
         if (other != NULL && choice != NULL)
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s and -%s %.*s do not go together: %s", other,
@@ -440,8 +441,8 @@ static oj_status check_apart(const struct oj_command *command,
 }
 
 /* An option that makes no sense for a join that is read as a dataset. */
-static oj_status check_dataset(const struct oj_option *option,
-                               struct oj_error *err)
+static oj_status check_dataset_option(const struct oj_option *option,
+                                      struct oj_error *err)
 {
     if (option->not_read == NULL)
         return OJ_OK;
@@ -460,7 +461,7 @@ static oj_status check_write_spec(const struct oj_command *command,
     {
         if (command->write_spec != NULL && command->given[i] &&
             oj_words_find("write_spec|overwrite", option->name) < 0)
-            OJ_TRY(check_dataset(option, err));
+            OJ_TRY(check_dataset_option(option, err));
     }
     return OJ_OK;
 }
@@ -518,7 +519,7 @@ static oj_status check_backends(const struct oj_command *command,
         return OJ_OK;
     for (size_t i = 0; i < sizeof of_backends / sizeof *of_backends; i++)
     {
-        const char *found = first_given(command, of_backends[i].options);
+        const char *found = first_given_option(command, of_backends[i].options);
         const char *backends = of_backends[i].backends;
         if (found != NULL && oj_words_find(backends, command->backend) < 0 &&
             (command->validate == NULL ||
@@ -532,8 +533,8 @@ static oj_status check_backends(const struct oj_command *command,
 /* ---- conditions on attributes ---------------------------------------------
  */
 
-static oj_status settle_similar(struct oj_command *command,
-                                struct oj_error *err)
+static oj_status parse_similar_options(struct oj_command *command,
+                                       struct oj_error *err)
 {
     struct oj_relation *relation = &command->relation;
     struct oj_similar all = {0};
@@ -568,7 +569,8 @@ static oj_status settle_similar(struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status settle_vector(struct oj_command *command, struct oj_error *err)
+static oj_status parse_vector_options(struct oj_command *command,
+                                      struct oj_error *err)
 {
     struct oj_vector_condition *condition = &command->relation.vector;
     char *end;
@@ -601,10 +603,10 @@ static oj_status check_all(const struct oj_command *command,
     const struct oj_op_info *op = oj_op_get(command->relation.op);
     OJ_TRY(check_write_spec(command, err));
     OJ_TRY(check_excludes(command, err));
-    OJ_TRY(check_ops(command, err));
+    OJ_TRY(check_options_fit_op(command, err));
     OJ_TRY(check_distances(command, err));
-    OJ_TRY(check_apart(command, err));
-    OJ_TRY(check_points(command, err));
+    OJ_TRY(check_exclusive_options(command, err));
+    OJ_TRY(check_centroid_options(command, err));
     OJ_TRY(check_in_place(command, err));
     if ((op->takes & OJ_TAKES_DISTANCE) == 0 &&
         command->name_distance != NULL && command->name_distance[0] != '\0')
@@ -635,8 +637,9 @@ static const char *keep_text(struct oj_command *command, const char *text)
 }
 
 /* A word that is the name of a file or a dataset. */
-static oj_status keep_path(const struct argument_reader *r, const char *name,
-                           const char **out, struct oj_error *err)
+static oj_status keep_resolved_path(const struct argument_reader *r,
+                                    const char *name, const char **out,
+                                    struct oj_error *err)
 {
     char *path = NULL;
     OJ_TRY(oj_path_resolve(r->folder, name, &path, err));
@@ -658,7 +661,7 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     GByte *bytes = NULL;
     vsi_l_offset n = 0;
     int has_read;
-    OJ_TRY(keep_path(r, word, &name, err));
+    OJ_TRY(keep_resolved_path(r, word, &name, err));
     CPLPushErrorHandler(CPLQuietErrorHandler);
     has_read = VSIIngestFile(NULL, name, &bytes, &n, MAX_BYTES);
     CPLPopErrorHandler();
@@ -853,7 +856,7 @@ static oj_status read_value(struct argument_reader *r,
             *(const char **)at = backend->name;
             return OJ_OK;
         case OJ_OPTION_REFERENCE:
-            *(const char **)at = ""; /* settle_op() */
+            *(const char **)at = ""; /* set_op_and_defaults() */
             if (r->next < r->argc && oj_backend_find(r->argv[r->next]) != NULL)
                 *(const char **)at = oj_backend_find(r->argv[r->next++])->name;
             return OJ_OK;
@@ -886,7 +889,7 @@ static oj_status read_option(struct argument_reader *r, const char *word,
         return oj_fail(err, OJ_ERR_ARG, "unknown option %.100s%s", word, hint);
     }
     if (r->command->is_dataset)
-        OJ_TRY(check_dataset(option, err));
+        OJ_TRY(check_dataset_option(option, err));
     row = oj_option_find(option->name);
     n = oj_option_words(option);
     if (r->argc - r->next < n)
@@ -911,13 +914,13 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
                        r->positional[2],
                        r->command->is_dataset ? "it is JOIN:" : "ogrjoin takes",
                        r->command->is_dataset ? "" : "dst_ds ");
-    return keep_path(r, word, &r->positional[r->positionals++], err);
+    return keep_resolved_path(r, word, &r->positional[r->positionals++], err);
 }
 
 /* dst_ds is left out where there is nothing to write to, join_ds where boxes
  * are given. */
-static oj_status place_positionals(struct argument_reader *r,
-                                   struct oj_error *err)
+static oj_status assign_positionals(struct argument_reader *r,
+                                    struct oj_error *err)
 {
     struct oj_command *command = r->command;
     int has_join = command->n_windows == 0;
@@ -977,10 +980,10 @@ static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
         else
             OJ_TRY(read_positional(r, word, err));
     }
-    OJ_TRY(settle_op(r->command, err));
-    OJ_TRY(settle_similar(r->command, err));
-    OJ_TRY(settle_vector(r->command, err));
-    OJ_TRY(place_positionals(r, err));
+    OJ_TRY(set_op_and_defaults(r->command, err));
+    OJ_TRY(parse_similar_options(r->command, err));
+    OJ_TRY(parse_vector_options(r->command, err));
+    OJ_TRY(assign_positionals(r, err));
     return check_all(r->command, err);
 }
 

@@ -218,7 +218,7 @@ static void print_man_heading(const char *group)
 }
 
 /* Up to the line that begins with "@", which is returned. */
-static char **print_to_mark(char **line)
+static char **print_lines_to_mark(char **line)
 {
     for (; *line != NULL && **line != '@'; line++)
         printf("%s\n", *line);
@@ -243,7 +243,7 @@ static void print_man_options(char **lines)
         printf("\\fR\n");
         print_sentence(option->help, ".");
         if (note >= 0)
-            print_to_mark(lines + note + 1);
+            print_lines_to_mark(lines + note + 1);
     }
 }
 
@@ -251,7 +251,7 @@ int oj_help_print_man(const char *template)
 {
     char **lines = CSLLoad(template), **line = lines;
     int is_known = lines != NULL;
-    while (is_known && *(line = print_to_mark(line)) != NULL)
+    while (is_known && *(line = print_lines_to_mark(line)) != NULL)
     {
         const char *mark = *line++ + 1;
         if (strcmp(mark, "usage") == 0)

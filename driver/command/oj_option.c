@@ -352,7 +352,8 @@ static struct oj_option table[OJ_MAX_OPTIONS];
 static int n_options;
 static pthread_once_t is_made = PTHREAD_ONCE_INIT;
 
-static struct oj_option of_parameter(const struct oj_parameter *parameter)
+static struct oj_option
+option_of_parameter(const struct oj_parameter *parameter)
 {
     return (struct oj_option){
         join,
@@ -376,7 +377,7 @@ static void make_table(void)
         table[n_options++] = options[i];
         for (int j = 0;
              i + 1 == N_BEFORE && (parameter = oj_parameter_at(j)) != NULL; j++)
-            table[n_options++] = of_parameter(parameter);
+            table[n_options++] = option_of_parameter(parameter);
     }
 }
 
@@ -471,7 +472,8 @@ static const char of_ogr2ogr[] =
     "wrapdateline|datelineoffset|xyRes|zfield";
 
 /* Without the marks between words, which everyone sets in another way. */
-static void strip_marks(const char *name, size_t n, char *out, size_t size)
+static void strip_word_separators(const char *name, size_t n, char *out,
+                                  size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < n && used + 1 < size; i++)
@@ -483,17 +485,18 @@ static void strip_marks(const char *name, size_t n, char *out, size_t size)
 }
 
 /* The option that is called so but for at most most letters, or NULL. */
-static const char *nearest_option(const char *name, size_t n, int most)
+static const char *closest_spelled_option(const char *name, size_t n, int most)
 {
     const struct oj_option *option;
     const char *best = NULL;
     char word[64], here[64];
     int least = most + 1;
-    strip_marks(name, n, word, sizeof word);
+    strip_word_separators(name, n, word, sizeof word);
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         int distance;
-        strip_marks(option->name, strlen(option->name), here, sizeof here);
+        strip_word_separators(option->name, strlen(option->name), here,
+                              sizeof here);
         distance = oj_spelling_distance(word, here);
         if (distance < least && distance < (int)strlen(word))
         {
@@ -504,7 +507,7 @@ static const char *nearest_option(const char *name, size_t n, int most)
     return best;
 }
 
-static const char *find_elsewhere(const char *name)
+static const char *find_foreign_option_hint(const char *name)
 {
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
     {
@@ -518,9 +521,10 @@ void oj_option_hint(const char *word, char *text, size_t size)
 {
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
-    const char *instead = find_elsewhere(name);
+    const char *instead = find_foreign_option_hint(name);
     /* More is another word, no typing error. */
-    const char *nearest = nearest_option(name, n, name[n] == '=' ? 0 : 2);
+    const char *nearest =
+        closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
     if (name[n] == '=' && nearest != NULL)
         snprintf(text, size, "; write -%s %.100s, with a space", nearest,
                  name + n + 1);

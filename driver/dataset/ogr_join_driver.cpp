@@ -38,7 +38,7 @@
 extern "C" {
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_layer_arrow.h"
-#include "../base/oj_driver.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_sql_inspect.h"
 #include "../base/oj_words.h"

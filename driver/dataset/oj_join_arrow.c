@@ -183,9 +183,9 @@ static oj_status begin_value(struct array_column *column, int64_t row,
 }
 
 /* Where n bytes of a row go; NULL: they do not fit. */
-static oj_status add_bytes(struct array_column *column, int64_t row,
-                           int has_value, int64_t n, void **to,
-                           struct oj_error *err)
+static oj_status reserve_value_bytes(struct array_column *column, int64_t row,
+                                     int has_value, int64_t n, void **to,
+                                     struct oj_error *err)
 {
     int32_t *offset;
     *to = NULL;
@@ -209,7 +209,7 @@ static oj_status copy_bytes(struct array_column *column, int64_t row,
                             int *fits, struct oj_error *err)
 {
     void *to;
-    OJ_TRY(add_bytes(column, row, has_value, n, &to, err));
+    OJ_TRY(reserve_value_bytes(column, row, has_value, n, &to, err));
     *fits = to != NULL;
     if (to != NULL && n > 0)
         memcpy(to, from, (size_t)n);
@@ -225,7 +225,7 @@ static int32_t milliseconds_of_day(const OGRField *raw)
 
 /* Zones are quarters of an hour from 100, which is UTC; 0: unknown, 1: the
  * local time of wherever it is. */
-static int64_t moment_of(const OGRField *raw, int is_utc)
+static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 {
     int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
     if (is_utc && raw->Date.TZFlag > 2)
@@ -265,14 +265,14 @@ static void put_value(struct array_column *column, int64_t row,
             *(int32_t *)to = milliseconds_of_day(raw);
             break;
         default:
-            *(int64_t *)to = moment_of(raw, column->format == 'Z');
+            *(int64_t *)to = epoch_milliseconds(raw, column->format == 'Z');
             break;
     }
 }
 
-static oj_status add_fixed(struct array_column *column, int64_t row,
-                           int has_value, const OGRField *raw,
-                           struct oj_error *err)
+static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
+                                      int has_value, const OGRField *raw,
+                                      struct oj_error *err)
 {
     OJ_TRY(begin_value(column, row, has_value, err));
     if (has_value)
@@ -303,7 +303,7 @@ static oj_status add_item(struct array_column *item, int64_t row,
         raw.Real = list->RealList.paList[i];
     else
         raw.Integer = list->IntegerList.paList[i];
-    return add_fixed(item, row, 1, &raw, err);
+    return add_fixed_size_value(item, row, 1, &raw, err);
 }
 
 static oj_status add_list(struct array_column *column, int64_t row,
@@ -328,7 +328,7 @@ static oj_status add_value(struct array_column *column, int64_t row,
     int has_value = oj_value_is_there(value);
     if (column->format == '+')
         return add_list(column, row, has_value, &value->raw, fits, err);
-    return add_fixed(column, row, has_value, &value->raw, err);
+    return add_fixed_size_value(column, row, has_value, &value->raw, err);
 }
 
 /* ---- geometries --------------------------------------------------------- */
@@ -381,7 +381,7 @@ static int64_t batch_rows_of(char **options)
 }
 
 /* 32-bit offsets; GDAL has the option for its own streams. */
-static int64_t limit_of_batch(void)
+static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
     int64_t limit = text != NULL ? CPLAtoGIntBig(text) : INT32_MAX;
@@ -389,7 +389,7 @@ static int64_t limit_of_batch(void)
 }
 
 /* The number of the cursor's column for a field. */
-static int find_source(const struct join_stream *s, int field)
+static int find_cursor_column(const struct join_stream *s, int field)
 {
     const struct oj_row_sources *sources =
         oj_row_cursor_sources(s->rows.cursor);
@@ -412,7 +412,7 @@ static int init_child(struct join_stream *s, enum child_kind kind,
         return 0;
     child->kind = kind;
     child->name = name;
-    child->column.limit = limit_of_batch();
+    child->column.limit = max_batch_bytes();
     /* An empty geometry stands for a NULL that the definition forbids: left to
      * GDAL. */
     return init_column(&child->column, parent->children[s->n_children++],
@@ -438,7 +438,7 @@ static int init_children(struct join_stream *s,
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(s->defn, i);
         if (OGR_Fld_IsIgnored(field))
             continue;
-        s->child[s->n_children].from.number = find_source(s, i);
+        s->child[s->n_children].from.number = find_cursor_column(s, i);
         s->child[s->n_children].from.type = OGR_Fld_GetType(field);
         if (!init_child(s, CHILD_FIELD, OGR_Fld_GetType(field),
                         OGR_Fld_GetNameRef(field), schema))
@@ -472,7 +472,7 @@ static int init_stream(struct join_stream *s, OGRFeatureDefnH defn,
 /* ---- batches ------------------------------------------------------------ */
 
 /* Where values of the answer lie that can stay as they are. */
-static void find_values(struct join_stream *s)
+static void find_column_views(struct join_stream *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
@@ -502,7 +502,7 @@ static oj_status find_places(struct join_stream *s, int64_t n,
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
-            find_values(s);
+            find_column_views(s);
         }
         s->at_end = !there;
     }
@@ -543,9 +543,10 @@ static oj_status add_bytes_of(struct join_stream *s, struct arrow_child *child,
     return copy_bytes(&child->column, row, at != NULL, at, n, fits, err);
 }
 
-static oj_status add_to_child(struct join_stream *s, struct arrow_child *child,
-                              const struct oj_row_place *place, int64_t row,
-                              int *fits, struct oj_error *err)
+static oj_status add_row_to_child(struct join_stream *s,
+                                  struct arrow_child *child,
+                                  const struct oj_row_place *place, int64_t row,
+                                  int *fits, struct oj_error *err)
 {
     struct oj_value value;
     if (child->kind == CHILD_GEOMETRY)
@@ -578,7 +579,7 @@ static oj_status add_rows(struct join_stream *s,
             OJ_TRY(add_numbers(child, place, *n, row, err));
         for (int64_t i = 0; !is_number && i < *n; i++)
         {
-            OJ_TRY(add_to_child(s, child, &place[i], row + i, &fits, err));
+            OJ_TRY(add_row_to_child(s, child, &place[i], row + i, &fits, err));
             if (!fits)
                 *n = i;
         }
@@ -686,7 +687,7 @@ static oj_status next_array(struct join_stream *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    find_values(s); /* somebody else may have read the layer */
+    find_column_views(s); /* somebody else may have read the layer */
     while (n_rows < s->batch_rows)
     {
         int64_t n = s->batch_rows - n_rows, n_fit;
@@ -718,7 +719,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     return EINVAL;
 }
 
-static int error_number(oj_status status)
+static int errno_of_status(oj_status status)
 {
     return status == OJ_ERR_NOMEM       ? ENOMEM
            : status == OJ_ERR_CANCELLED ? ECANCELED
@@ -740,7 +741,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     memset(out, 0, sizeof *out);
     s->at_end = 1;
     CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
-    return error_number(status);
+    return errno_of_status(status);
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)

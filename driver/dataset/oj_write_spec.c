@@ -17,8 +17,9 @@
 #include <sys/stat.h>
 
 /* Adds the path as it is seen from the folder, behind a letter or none. */
-static oj_status add_path(char ***words, const char *before, const char *path,
-                          const char *folder, struct oj_error *err)
+static oj_status add_relative_path(char ***words, const char *before,
+                                   const char *path, const char *folder,
+                                   struct oj_error *err)
 {
     char *made = NULL;
     OJ_TRY(oj_path_make_relative(folder, path, &made, err));
@@ -40,7 +41,7 @@ static oj_status choose_words(const struct oj_command *command,
         const struct oj_option *option = oj_option_of_word(*word);
         int n = option != NULL ? oj_option_words(option) : 0;
         if (option == NULL && !leaves_out)
-            OJ_TRY(add_path(words, "", *word, folder, err));
+            OJ_TRY(add_relative_path(words, "", *word, folder, err));
         leaves_out = leaves_out && option != NULL;
         if (option == NULL)
             continue;
@@ -54,9 +55,9 @@ static oj_status choose_words(const struct oj_command *command,
         {
             word++;
             if (option->kind == OJ_OPTION_TEXT_OR_FILE && (*word)[0] == '@')
-                OJ_TRY(add_path(words, "@", *word + 1, folder, err));
+                OJ_TRY(add_relative_path(words, "@", *word + 1, folder, err));
             else if (option->kind == OJ_OPTION_FILE)
-                OJ_TRY(add_path(words, "", *word, folder, err));
+                OJ_TRY(add_relative_path(words, "", *word, folder, err));
             else
                 *words = CSLAddString(*words, *word);
         }
@@ -64,8 +65,9 @@ static oj_status choose_words(const struct oj_command *command,
     return OJ_OK;
 }
 
-static oj_status make_line(const struct oj_command *command, const char *folder,
-                           char **line, struct oj_error *err)
+static oj_status make_spec_command_line(const struct oj_command *command,
+                                        const char *folder, char **line,
+                                        struct oj_error *err)
 {
     char **words = NULL;
     oj_status status = choose_words(command, folder, &words, err);
@@ -129,7 +131,7 @@ oj_status oj_write_spec_run(const struct oj_command *command,
     char *line = NULL;
     oj_status status = check_name(command, folder, err);
     if (status == OJ_OK)
-        status = make_line(command, folder, &line, err);
+        status = make_spec_command_line(command, folder, &line, err);
     if (status == OJ_OK)
         status = check_spec(line, folder, err);
     if (status == OJ_OK)

@@ -1,7 +1,7 @@
 #include "oj_path.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_driver.h"
+#include "../base/oj_gdal_driver.h"
 
 #include <cpl_string.h>
 
@@ -95,7 +95,7 @@ oj_status oj_path_resolve(const char *folder, const char *name, char **out,
 }
 
 /* Takes "./" and "../" off path, the latter with the last folder of here. */
-static const char *walk_up(char *here, const char *path)
+static const char *resolve_dot_folders(char *here, const char *path)
 {
     for (;;)
     {
@@ -141,7 +141,7 @@ oj_status oj_path_make_relative(const char *folder, const char *name,
     /* Both absolute, without links above the current folder; "" is the root. */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
-    path = walk_up(to, path);
+    path = resolve_dot_folders(to, path);
     n_to = strlen(to);
     if (snprintf(to + n_to, sizeof to - n_to, "/%s", path) >=
         (int)(sizeof to - n_to))

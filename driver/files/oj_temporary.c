@@ -67,7 +67,8 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
 }
 
 /* How the name of a temporary folder for this destination begins. */
-static void folder_start(const struct oj_temporary *t, char *start, size_t size)
+static void temporary_name_prefix(const struct oj_temporary *t, char *start,
+                                  size_t size)
 {
     snprintf(start, size, ".%s", t->name);
     for (char *c = start + 1; *c != '\0'; c++)
@@ -92,11 +93,11 @@ static int is_stale(const char *folder)
     return stale;
 }
 
-static void sweep_leftovers(const struct oj_temporary *t)
+static void remove_stale_folders(const struct oj_temporary *t)
 {
     char start[sizeof t->name + sizeof mark + 2];
     char **names = VSIReadDir(t->destination);
-    folder_start(t, start, sizeof start);
+    temporary_name_prefix(t, start, sizeof start);
     for (int i = 0; names != NULL && names[i] != NULL; i++)
     {
         if (strncmp(names[i], start, strlen(start)) == 0 &&
@@ -109,7 +110,7 @@ static void sweep_leftovers(const struct oj_temporary *t)
 static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
 {
     char start[sizeof t->name + sizeof mark + 2];
-    folder_start(t, start, sizeof start);
+    temporary_name_prefix(t, start, sizeof start);
     /* Two runs of one number can meet: processes of two containers. */
     for (int attempt = 0; attempt < 100; attempt++)
     {
@@ -130,7 +131,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
     return fail_system(err, "cannot write into folder", t->destination);
 }
 
-static oj_status take_lock(struct oj_temporary *t, struct oj_error *err)
+static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
 {
     const char *path = path_in_folder(t->folder, lock_name);
     t->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -148,10 +149,10 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
     oj_status status;
     t.lock = -1;
     OJ_TRY(split_path(final, &t, err));
-    sweep_leftovers(&t);
+    remove_stale_folders(&t);
     OJ_TRY(make_folder(&t, err));
     oj_cancel_add_temporary(t.folder);
-    status = take_lock(&t, err);
+    status = create_lock_file(&t, err);
     if (status == OJ_OK)
         *out = t;
     else
@@ -204,7 +205,7 @@ static char **list_members(const struct oj_temporary *t)
 }
 
 /* 1 when path is one of the files in old. */
-static int is_listed(char **old, const char *path)
+static int is_among_old_files(char **old, const char *path)
 {
     for (int i = 0; old != NULL && old[i] != NULL; i++)
     {
@@ -218,7 +219,7 @@ static int is_listed(char **old, const char *path)
  * that it never belonged to. */
 static const char *const journals[] = {"-journal", "-wal", "-shm"};
 
-static oj_status check_journals(const char *target, struct oj_error *err)
+static oj_status check_no_journals(const char *target, struct oj_error *err)
 {
     struct stat info;
     for (size_t i = 0; i < sizeof journals / sizeof *journals; i++)
@@ -239,16 +240,17 @@ static void remove_journals(const char *target)
         unlink(CPLSPrintf("%s%s", target, journals[i]));
 }
 
-static oj_status check_targets(const struct oj_temporary *t, char **members,
-                               char **old, struct oj_error *err)
+static oj_status check_targets_replaceable(const struct oj_temporary *t,
+                                           char **members, char **old,
+                                           struct oj_error *err)
 {
     struct stat info;
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
         const char *target = path_in_folder(t->destination, members[i]);
         if (lstat(target, &info) != 0)
-            OJ_TRY(check_journals(target, err));
-        else if (!is_listed(old, target))
+            OJ_TRY(check_no_journals(target, err));
+        else if (!is_among_old_files(old, target))
             return oj_fail(err, OJ_ERR_IO,
                            "%s is in the way of the output: it exists and is "
                            "no part of what is replaced",
@@ -258,8 +260,8 @@ static oj_status check_targets(const struct oj_temporary *t, char **members,
 }
 
 /* Data on disk, and the permissions of the file that will be replaced. */
-static oj_status settle_member(const char *path, const char *target,
-                               struct oj_error *err)
+static oj_status sync_member(const char *path, const char *target,
+                             struct oj_error *err)
 {
     struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC), ok;
@@ -300,7 +302,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
 
 /* Members of the old dataset that the new one does not have, such as an index
  * that would not fit it. */
-static void remove_old(const struct oj_temporary *t, char **members, char **old)
+static void remove_old_sidecars(const struct oj_temporary *t, char **members,
+                                char **old)
 {
     for (int i = 0; old != NULL && old[i] != NULL; i++)
     {
@@ -314,9 +317,9 @@ static oj_status move_members(const struct oj_temporary *t, char **members,
                               char **old, struct oj_error *err)
 {
     for (int i = 0; old != NULL && members != NULL && members[i] != NULL; i++)
-        OJ_TRY(settle_member(path_in_folder(t->folder, members[i]),
-                             path_in_folder(t->destination, members[i]), err));
-    remove_old(t, members, old);
+        OJ_TRY(sync_member(path_in_folder(t->folder, members[i]),
+                           path_in_folder(t->destination, members[i]), err));
+    remove_old_sidecars(t, members, old);
     for (int i = 0; members != NULL && members[i] != NULL; i++)
     {
         const char *to = path_in_folder(t->destination, members[i]);
@@ -331,7 +334,7 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
                             struct oj_error *err)
 {
     char **members = list_members(t);
-    oj_status status = check_targets(t, members, old, err);
+    oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
         status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
     if (status == OJ_OK)

@@ -16,7 +16,7 @@ static oj_status fail_to_write(const char *option, const char *path,
 
 /* A name of one of the two streams, which can be a file that a shell has opened
  * and that others write to: opened once more, it would be cut. */
-static FILE *stream_of(const char *path)
+static FILE *standard_stream_of(const char *path)
 {
     static const struct
     {
@@ -34,7 +34,7 @@ static FILE *stream_of(const char *path)
 
 int oj_text_file_is_stdout(const char *path)
 {
-    return stream_of(path) == stdout;
+    return standard_stream_of(path) == stdout;
 }
 
 /* A device, a pipe or a link stays what it is: written as it stands. */
@@ -48,7 +48,7 @@ static int is_special(const char *path)
 static int write_to(const char *path, void (*write)(FILE *, const void *),
                     const void *user)
 {
-    FILE *file = stream_of(path);
+    FILE *file = standard_stream_of(path);
     int failed;
     if (file != NULL)
     {
@@ -68,7 +68,7 @@ oj_status oj_text_file_check(const char *path, const char *option,
 {
     const char *folder = oj_path_folder(path, ".");
     struct stat file;
-    if (stream_of(path) != NULL)
+    if (standard_stream_of(path) != NULL)
         return OJ_OK;
     if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
     {
@@ -88,7 +88,7 @@ oj_status oj_text_file_write(const char *path, const char *option,
 {
     char temporary[4096];
     int number;
-    if (stream_of(path) != NULL || is_special(path))
+    if (standard_stream_of(path) != NULL || is_special(path))
         return write_to(path, write, user) ? OJ_OK
                                            : fail_to_write(option, path, err);
     if (snprintf(temporary, sizeof temporary, "%s.ogrjoin-%ld", path,

@@ -61,7 +61,7 @@ static struct oj_relation make_relation(const struct oj_command *command,
     return relation;
 }
 
-static int64_t most_pairs(const struct oj_command *command)
+static int64_t max_pairs_per_batch(const struct oj_command *command)
 {
     int64_t most = command->memory / BYTES_PER_PAIR;
     if (command->memory == 0 || most > MAX_BATCH_PAIRS)
@@ -85,7 +85,7 @@ struct oj_options oj_job_options(const struct oj_command *command)
     options.n_threads = n_threads(command);
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
-    options.max_batch_pairs = most_pairs(command);
+    options.max_batch_pairs = max_pairs_per_batch(command);
     options.gpus = command->gpus;
     options.gpu_memory = command->gpu_memory;
     options.gpu_batch = command->gpu_batch;
@@ -93,8 +93,8 @@ struct oj_options oj_job_options(const struct oj_command *command)
 }
 
 /* The names in the order of other programs: inputs first. */
-static oj_status explain_order(const struct oj_command *command,
-                               oj_status status, struct oj_error *err)
+static oj_status explain_argument_order(const struct oj_command *command,
+                                        oj_status status, struct oj_error *err)
 {
     VSIStatBuf file;
     struct oj_error bare = *err;
@@ -113,8 +113,8 @@ static oj_status open_sources(struct oj_job *job, struct oj_error *err)
 {
     const struct oj_command *command = job->command;
     OJ_TRY(oj_source_open(command, 0, &job->input, err));
-    return explain_order(command, oj_source_open(command, 1, &job->join, err),
-                         err);
+    return explain_argument_order(
+        command, oj_source_open(command, 1, &job->join, err), err);
 }
 
 /* Rows are counted only for the progress, and those of a SELECT, whose count
@@ -139,7 +139,7 @@ static void plan_progress(struct oj_job *job)
 }
 
 /* 1 when the two names are of one file, which need not be there yet. */
-static int is_same_name(const char *a, const char *b)
+static int is_same_path(const char *a, const char *b)
 {
     return oj_path_is_same_file(a, b) ||
            (strcmp(CPLGetFilename(a), CPLGetFilename(b)) == 0 &&
@@ -148,8 +148,9 @@ static int is_same_name(const char *a, const char *b)
 }
 
 /* Files beside the output replace what is there: never a dataset at work. */
-static oj_status check_side_file(const struct oj_job *job, const char *option,
-                                 const char *path, struct oj_error *err)
+static oj_status check_extra_output_file(const struct oj_job *job,
+                                         const char *option, const char *path,
+                                         struct oj_error *err)
 {
     const char *dst = job->command->output.dst;
     if (path == NULL)
@@ -159,7 +160,7 @@ static oj_status check_side_file(const struct oj_job *job, const char *option,
         return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
                        option, path);
     if (dst != NULL &&
-        (is_same_name(dst, path) ||
+        (is_same_path(dst, path) ||
          (oj_output_is_stdout(dst) && oj_text_file_is_stdout(path))))
         return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
                        option, path);
@@ -176,10 +177,12 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->most_join_rows = -1;
     job->join_side = &job->own_join_side;
     OJ_TRY(open_sources(job, err));
-    OJ_TRY(check_side_file(job, "json_summary", command->json_summary, err));
-    OJ_TRY(
-        check_side_file(job, "validate_report", command->validate_report, err));
-    OJ_TRY(check_side_file(job, "benchmark_csv", command->benchmark_csv, err));
+    OJ_TRY(check_extra_output_file(job, "json_summary", command->json_summary,
+                                   err));
+    OJ_TRY(check_extra_output_file(job, "validate_report",
+                                   command->validate_report, err));
+    OJ_TRY(check_extra_output_file(job, "benchmark_csv", command->benchmark_csv,
+                                   err));
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
     job->sides.n_threads = n_threads(command);
@@ -298,14 +301,14 @@ oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
 /* ---- under -memory: in memory, as long as it fits ------------------------ */
 
 /* A reference takes its own beside what the join takes. */
-static int64_t n_shares(const struct oj_command *command)
+static int64_t count_memory_shares(const struct oj_command *command)
 {
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
 /* Stops the reading when what has been read, with its index, passes the bound.
  */
-static int is_too_large(int64_t n_rows, void *user)
+static int is_join_side_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
@@ -314,7 +317,7 @@ static int is_too_large(int64_t n_rows, void *user)
     int64_t bytes = oj_tiles_estimate(16 * counts->n_vertices + 24 * n_rows +
                                           counts->n_table_bytes,
                                       counts->n_vertices, most_tokens);
-    return bytes > job->command->memory / n_shares(job->command);
+    return bytes > job->command->memory / count_memory_shares(job->command);
 }
 
 /* ---- under -memory: in tiles --------------------------------------------- */
@@ -339,16 +342,17 @@ static oj_status open_tiles(struct spill *spill, struct oj_error *err)
     job->tiles.has_vectors = job->relation.vector.is_asked;
     OJ_TRY(oj_table_new(job->join.layer, spill->reading.fields,
                         spill->reading.n_fields, &job->tiles.columns, err));
-    return oj_tiles_open(
-        &job->tiles,
-        command->in_place ? command->input.dataset : command->output.dst,
-        (int64_t)(TILE_SHARE * (double)command->memory) / n_shares(command),
-        err);
+    return oj_tiles_open(&job->tiles,
+                         command->in_place ? command->input.dataset
+                                           : command->output.dst,
+                         (int64_t)(TILE_SHARE * (double)command->memory) /
+                             count_memory_shares(command),
+                         err);
 }
 
 /* FIDs of a layer are unique; those of a SELECT may repeat. */
-static oj_status keep_fids(struct spill *spill, const struct oj_flat *flat,
-                           struct oj_error *err)
+static oj_status record_fids(struct spill *spill, const struct oj_flat *flat,
+                             struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
@@ -380,7 +384,7 @@ static oj_status spill_batch(struct spill *spill, struct oj_error *err)
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
-    OJ_TRY(keep_fids(spill, &flat, err));
+    OJ_TRY(record_fids(spill, &flat, err));
     return oj_tiles_add(&job->tiles, &flat, &values, spill->batch.first_row,
                         err);
 }
@@ -446,7 +450,7 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 
 /* Large arrays of a tile go back to the system with the tile: by default glibc
  * keeps ever larger ones, in an arena for each thread. */
-static void return_memory(void)
+static void limit_malloc_retention(void)
 {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -454,14 +458,14 @@ static void return_memory(void)
 #endif
 }
 
-static oj_status prepare_alone(struct oj_job *job, struct oj_error *err)
+static oj_status prepare_uncached_side(struct oj_job *job, struct oj_error *err)
 {
     int is_bounded = job->command->memory > 0;
     oj_status status;
     if (is_bounded)
-        return_memory();
+        limit_malloc_retention();
     status = oj_job_read_side(job, 1, 1, job->join_side,
-                              is_bounded ? is_too_large : NULL, err);
+                              is_bounded ? is_join_side_too_large : NULL, err);
     if (status == OJ_ERR_CANCELLED && is_bounded && !oj_is_cancelled())
         return prepare_tiles(job, err);
     return status != OJ_OK ? status
@@ -489,7 +493,7 @@ static void add_key_source(char ***key, const struct oj_source *join)
 }
 
 /* The options given that can decide a join side, files by what they hold. */
-static void add_given(char ***key, const struct oj_command *command)
+static void add_key_join_options(char ***key, const struct oj_command *command)
 {
     for (const char **word = command->words; *word != NULL; word++)
     {
@@ -527,7 +531,7 @@ static void add_key_fields(char ***key, const struct oj_source *join)
     add_key_text(key, NULL);
 }
 
-static void add_crs(char ***key, OGRSpatialReferenceH srs)
+static void add_key_crs(char ***key, OGRSpatialReferenceH srs)
 {
     const char *const options[] = {"FORMAT=WKT2_2019", NULL};
     char *text = NULL;
@@ -549,17 +553,17 @@ static void add_crs(char ***key, OGRSpatialReferenceH srs)
     add_key_text(key, CPLSPrintf("epoch %.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-static void add_transformation(char ***key,
-                               OGRCoordinateTransformationH transformation)
+static void add_key_transformation(char ***key,
+                                   OGRCoordinateTransformationH transformation)
 {
     add_key_text(key, transformation != NULL ? "transformed" : NULL);
     if (transformation == NULL)
         return;
-    add_crs(key, OCTGetSourceCS(transformation));
-    add_crs(key, OCTGetTargetCS(transformation));
+    add_key_crs(key, OCTGetSourceCS(transformation));
+    add_key_crs(key, OCTGetTargetCS(transformation));
 }
 
-static void add_classes(char ***key, const struct oj_classes *classes)
+static void add_key_classes(char ***key, const struct oj_classes *classes)
 {
     struct oj_class_field right;
     int as_number;
@@ -573,7 +577,7 @@ static void add_classes(char ***key, const struct oj_classes *classes)
 
 /* What the options become of both sides: distances in the CRS of the join, and
  * whether these are one layer. */
-static void add_both(char ***key, const struct oj_job *job)
+static void add_key_relation(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
     const struct oj_relation *r = &job->relation;
@@ -581,8 +585,8 @@ static void add_both(char ***key, const struct oj_job *job)
                                  r->exclude_self, r->max_distance,
                                  r->min_distance, sides->reach_scale,
                                  engine_options(job).input_kinds));
-    add_classes(key, sides->on);
-    add_classes(key, sides->exclude);
+    add_key_classes(key, sides->on);
+    add_key_classes(key, sides->exclude);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -591,7 +595,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Messages and this cache do not change what a driver reads. */
-static int is_of_no_account(const char *option)
+static int is_irrelevant_config(const char *option)
 {
     return strncasecmp(option, "OGRJOIN_", 8) == 0 ||
            strncasecmp(option, "CPL_DEBUG", 9) == 0 ||
@@ -599,14 +603,14 @@ static int is_of_no_account(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-static void add_options(char ***key, char **list)
+static void add_key_config_options(char ***key, char **list)
 {
     int n = CSLCount(list);
     if (n > 0)
         qsort(list, (size_t)n, sizeof *list, compare_texts);
     for (int i = 0; i < n; i++)
     {
-        if (!is_of_no_account(list[i]))
+        if (!is_irrelevant_config(list[i]))
             add_key_text(key, list[i]);
     }
     add_key_text(key, NULL);
@@ -616,7 +620,7 @@ static void add_options(char ***key, char **list)
 /* 0 when the join side may be another one each time although its files stay as
  * they are (a SELECT that asks for the time or for other files), or is not
  * worth it: the boxes of -window. */
-static int has_key(const struct oj_job *job)
+static int is_join_side_cacheable(const struct oj_job *job)
 {
     const struct oj_source_options *side = &job->command->join;
     GDALDriverH driver = GDALGetDatasetDriver(job->join.dataset);
@@ -641,16 +645,16 @@ static int has_key(const struct oj_job *job)
 /* The cache's key.  Of the input side it holds what the join side depends on:
  * the CRS, the kinds of its features, and which of its fields in -on and
  * -exclude are numbers. */
-static struct oj_join_key make_key(const struct oj_job *job)
+static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
     add_key_source(&key.identity, &job->join);
-    add_given(&key.identity, job->command);
+    add_key_join_options(&key.identity, job->command);
     add_key_fields(&key.identity, &job->join);
-    add_transformation(&key.identity, job->join.transformation);
-    add_both(&key.identity, job);
-    add_options(&key.identity, CPLGetConfigOptions());
-    add_options(&key.identity, CPLGetThreadLocalConfigOptions());
+    add_key_transformation(&key.identity, job->join.transformation);
+    add_key_relation(&key.identity, job);
+    add_key_config_options(&key.identity, CPLGetConfigOptions());
+    add_key_config_options(&key.identity, CPLGetThreadLocalConfigOptions());
     return key;
 }
 
@@ -685,10 +689,10 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     oj_status status;
     int is_mine, may_keep;
     if (!job->shares || job->command->memory > 0)
-        return prepare_alone(job, err);
-    may_keep = has_key(job);
+        return prepare_uncached_side(job, err);
+    may_keep = is_join_side_cacheable(job);
     if (may_keep)
-        key = make_key(job);
+        key = make_cache_key(job);
     status = oj_join_cache_take(
         like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
         build_join_side, job, oj_cancel_flag(), &job->join_use, &is_mine, err);

@@ -225,7 +225,7 @@ static void drop_entry(struct oj_join_entry *entry)
 }
 
 /* Drops what nobody uses and there is no room for. */
-static void make_room(int64_t limit)
+static void evict_oldest_unused(int64_t limit)
 {
     for (;;)
     {
@@ -245,7 +245,7 @@ static void make_room(int64_t limit)
 }
 
 /* One user fewer. */
-static void let_go(struct oj_join_entry *entry)
+static void release_entry_use(struct oj_join_entry *entry)
 {
     entry->last_use = ++cache.clock;
     entry->n_users--;
@@ -268,7 +268,7 @@ static int is_not_freed_at_exit(const struct oj_join_entry *entry)
 static void evict_and_unlock(int64_t limit)
 {
     struct oj_join_entry *garbage, *next;
-    make_room(limit);
+    evict_oldest_unused(limit);
     garbage = cache.garbage;
     cache.garbage = NULL;
     pthread_mutex_unlock(&cache.mutex);
@@ -291,7 +291,7 @@ static int is_raised(const int *flag)
 }
 
 /* Until something changes, or it is time to look at a flag again. */
-static void wait_a_little(void)
+static void wait_for_cache_change(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -326,7 +326,7 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 }
 
 /* The runner is done; the mutex is locked. */
-static void end_run(struct oj_join_entry *entry, int64_t n_bytes)
+static void finish_entry_run(struct oj_join_entry *entry, int64_t n_bytes)
 {
     entry->runner = NULL;
     entry->n_bytes = n_bytes;
@@ -335,9 +335,9 @@ static void end_run(struct oj_join_entry *entry, int64_t n_bytes)
 }
 
 /* Called and left with the mutex locked. */
-static oj_status make_entry(struct oj_join_entry *entry, oj_join_build build,
-                            void *user, struct oj_join_use *use,
-                            struct oj_error *err)
+static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
+                             void *user, struct oj_join_use *use,
+                             struct oj_error *err)
 {
     struct oj_error error = {OJ_OK, ""};
     oj_status status;
@@ -349,7 +349,7 @@ static oj_status make_entry(struct oj_join_entry *entry, oj_join_build build,
     if (status != OJ_OK)
         oj_join_side_free(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    end_run(entry, status == OJ_OK ? side_bytes(&entry->side) : 0);
+    finish_entry_run(entry, status == OJ_OK ? side_bytes(&entry->side) : 0);
     if (!keep || (status != OJ_OK && status != OJ_ERR_CANCELLED))
         unlist_entry(entry);
     if (status == OJ_OK)
@@ -368,12 +368,13 @@ static oj_status make_entry(struct oj_join_entry *entry, oj_join_build build,
 }
 
 /* Waits until the entry is ready, or makes it; the mutex is locked. */
-static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
-                           void *user, struct oj_join_use *use, int *is_mine,
-                           struct oj_error *err)
+static oj_status wait_or_build_entry(struct oj_join_entry *entry,
+                                     oj_join_build build, void *user,
+                                     struct oj_join_use *use, int *is_mine,
+                                     struct oj_error *err)
 {
     while (!entry->is_ready && entry->runner != NULL && !is_raised(use->cancel))
-        wait_a_little();
+        wait_for_cache_change();
     if (entry->is_ready)
     {
         cache.n_found++;
@@ -385,7 +386,7 @@ static oj_status get_ready(struct oj_join_entry *entry, oj_join_build build,
     if (is_raised(use->cancel))
         return fail_cancelled(err);
     *is_mine = 1;
-    return make_entry(entry, build, user, use, err);
+    return build_entry(entry, build, user, use, err);
 }
 
 /* The entry of like, of key, or a new one; the mutex is locked. */
@@ -422,9 +423,9 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
     else
     {
         entry->n_users++;
-        status = get_ready(entry, build, user, use, is_mine, err);
+        status = wait_or_build_entry(entry, build, user, use, is_mine, err);
         if (status != OJ_OK)
-            let_go(entry);
+            release_entry_use(entry);
     }
     evict_and_unlock(limit);
     return status;
@@ -437,7 +438,7 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
     return &use->entry->side;
 }
 
-static void leave_line(struct oj_join_use *use)
+static void leave_engine_queue(struct oj_join_use *use)
 {
     struct oj_join_use **at = &use->entry->line;
     while (*at != NULL && *at != use)
@@ -448,7 +449,8 @@ static void leave_line(struct oj_join_use *use)
 }
 
 /* Until it is this one's turn; the mutex is locked. */
-static oj_status wait_for_turn(struct oj_join_use *use, struct oj_error *err)
+static oj_status wait_for_engine_turn(struct oj_join_use *use,
+                                      struct oj_error *err)
 {
     struct oj_join_entry *entry = use->entry;
     struct oj_join_use **last = &entry->line;
@@ -457,8 +459,8 @@ static oj_status wait_for_turn(struct oj_join_use *use, struct oj_error *err)
     *last = use;
     while ((entry->runner != NULL || entry->line != use) &&
            !is_raised(use->cancel))
-        wait_a_little();
-    leave_line(use);
+        wait_for_cache_change();
+    leave_engine_queue(use);
     if (is_raised(use->cancel))
     {
         pthread_cond_broadcast(&cache.changed);
@@ -469,7 +471,7 @@ static oj_status wait_for_turn(struct oj_join_use *use, struct oj_error *err)
 }
 
 /* An engine after such an error may be broken, or want less memory held. */
-static int is_of_engine(oj_status status)
+static int is_engine_failure(oj_status status)
 {
     return status == OJ_ERR_NOMEM || status == OJ_ERR_NO_DEVICE ||
            status == OJ_ERR_INTERNAL || status == OJ_ERR_IO ||
@@ -486,7 +488,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     struct oj_stats before;
     oj_status status;
     pthread_mutex_lock(&cache.mutex);
-    status = wait_for_turn(use, err);
+    status = wait_for_engine_turn(use, err);
     pthread_mutex_unlock(&cache.mutex);
     if (status != OJ_OK)
         return status;
@@ -496,8 +498,8 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     /* Engines make some of their indexes when they are needed. */
     n_bytes = side_bytes(&entry->side);
     pthread_mutex_lock(&cache.mutex);
-    end_run(entry, n_bytes);
-    if (is_of_engine(status))
+    finish_entry_run(entry, n_bytes);
+    if (is_engine_failure(status))
         unlist_entry(entry);
     evict_and_unlock(limit);
     return status;
@@ -519,7 +521,7 @@ void oj_join_use_end(struct oj_join_use *use)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
-    let_go(use->entry);
+    release_entry_use(use->entry);
     memset(use, 0, sizeof *use);
     evict_and_unlock(limit);
 }

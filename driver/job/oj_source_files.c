@@ -49,7 +49,7 @@ static int ends_with(const char *text, const char *end)
 }
 
 /* Relative paths mean something else in another working directory. */
-static char **add_path(char **paths, const char *path, const char *end)
+static char **add_absolute_path(char **paths, const char *path, const char *end)
 {
     char *folder = CPLGetCurrentDir();
     const char *whole =
@@ -67,7 +67,7 @@ static int is_plain_file(const char *path)
 }
 
 /* A list that is empty, or has a name that is no plain file's, says nothing. */
-static int are_files(char **files)
+static int are_plain_files(char **files)
 {
     if (files == NULL || files[0] == NULL)
         return 0;
@@ -81,16 +81,16 @@ static int are_files(char **files)
 
 /* With SQLite's journals, whatever the format. Its -shm file is changed by
  * those who read, too. */
-static char **list_paths(char **files)
+static char **list_files_and_journals(char **files)
 {
     char **paths = NULL;
     for (int i = 0; files[i] != NULL; i++)
     {
         if (ends_with(files[i], "-shm"))
             continue;
-        paths = add_path(paths, files[i], "");
-        paths = add_path(paths, files[i], "-wal");
-        paths = add_path(paths, files[i], "-journal");
+        paths = add_absolute_path(paths, files[i], "");
+        paths = add_absolute_path(paths, files[i], "-wal");
+        paths = add_absolute_path(paths, files[i], "-journal");
     }
     return paths;
 }
@@ -98,7 +98,7 @@ static char **list_paths(char **files)
 /* ---- states ------------------------------------------------------------- */
 
 /* A journal without a byte is none: opening a database can leave one. */
-static int is_there(const char *path, struct stat *at)
+static int exists_with_content(const char *path, struct stat *at)
 {
     return stat(path, at) == 0 &&
            (at->st_size > 0 ||
@@ -117,14 +117,15 @@ static int is_settled(const struct stat *at, int64_t opened_ns)
 
 /* "path device inode size modified changed", or the path alone where there is
  * no file. */
-static char **look_at(char **paths, int64_t opened_ns, int *settled)
+static char **describe_file_states(char **paths, int64_t opened_ns,
+                                   int *settled)
 {
     char **state = NULL;
     *settled = 1;
     for (int i = 0; paths[i] != NULL; i++)
     {
         struct stat at;
-        if (!is_there(paths[i], &at))
+        if (!exists_with_content(paths[i], &at))
         {
             state = CSLAddString(state, paths[i]);
             continue;
@@ -157,7 +158,7 @@ enum
 };
 
 /* a.shp: a.dbf, a.shx, a.prj, a.shp itself. */
-static void add_all_beside(struct vrt_walk *walk, const char *path)
+static void add_files_of_same_stem(struct vrt_walk *walk, const char *path)
 {
     char *folder = CPLStrdup(CPLGetPath(path));
     char *stem = CPLStrdup(CPLGetBasename(path));
@@ -178,7 +179,7 @@ static void add_all_beside(struct vrt_walk *walk, const char *path)
     CPLFree(folder);
 }
 
-static int add_source(struct vrt_walk *walk, CPLXMLNode *node)
+static int add_vrt_source(struct vrt_walk *walk, CPLXMLNode *node)
 {
     const char *text = CPLGetXMLValue(node, "", "");
     GDALDriverH driver = NULL;
@@ -191,7 +192,7 @@ static int add_source(struct vrt_walk *walk, CPLXMLNode *node)
         driver = GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL);
     is_known = is_known_format(driver);
     if (is_known)
-        add_all_beside(walk, path);
+        add_files_of_same_stem(walk, path);
     CPLFree(path);
     return is_known;
 }
@@ -203,30 +204,30 @@ static int is_fixed_select(CPLXMLNode *node)
 }
 
 /* An open option: statements that run first can attach databases. */
-static int is_harmless(CPLXMLNode *node)
+static int is_harmless_open_option(CPLXMLNode *node)
 {
     return strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
 
-static int element_is_known(struct vrt_walk *walk, CPLXMLNode *node)
+static int is_known_vrt_element(struct vrt_walk *walk, CPLXMLNode *node)
 {
     if (strcasecmp(node->pszValue, "SrcDataSource") == 0)
-        return add_source(walk, node);
+        return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return is_fixed_select(node);
     if (strcasecmp(node->pszValue, "OOI") == 0)
-        return is_harmless(node);
+        return is_harmless_open_option(node);
     return 1;
 }
 
-static int elements_are_known(struct vrt_walk *walk, CPLXMLNode *node)
+static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
 {
     int is_good = walk->depth++ < MAX_DEPTH;
     for (; node != NULL && is_good; node = node->psNext)
     {
         if (node->eType == CXT_Element)
-            is_good = element_is_known(walk, node) &&
-                      elements_are_known(walk, node->psChild);
+            is_good = is_known_vrt_element(walk, node) &&
+                      walk_vrt_elements(walk, node->psChild);
     }
     walk->depth--;
     return is_good;
@@ -247,7 +248,7 @@ static int list_vrt_sources(const char *path, char ***files)
     tree = CPLParseXMLFile(path);
     CPLErrorReset();
     CPLPopErrorHandler();
-    is_good = tree != NULL && elements_are_known(&walk, tree);
+    is_good = tree != NULL && walk_vrt_elements(&walk, tree);
     CPLDestroyXMLNode(tree);
     *files = walk.files;
     return is_good;
@@ -266,8 +267,8 @@ static char **find_paths(const struct oj_source *source)
         files = GDALGetFileList(source->dataset);
     if (is_vrt)
         is_known = list_vrt_sources(source->side->dataset, &files);
-    if (is_known && are_files(files))
-        paths = list_paths(files);
+    if (is_known && are_plain_files(files))
+        paths = list_files_and_journals(files);
     CSLDestroy(files);
     return paths;
 }
@@ -278,7 +279,8 @@ void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
     memset(files, 0, sizeof *files);
     files->paths = find_paths(source);
     if (files->paths != NULL)
-        files->state = look_at(files->paths, opened_ns, &files->is_settled);
+        files->state =
+            describe_file_states(files->paths, opened_ns, &files->is_settled);
 }
 
 int oj_join_files_same(const struct oj_join_files *files)
@@ -287,7 +289,7 @@ int oj_join_files_same(const struct oj_join_files *files)
     int ignored, same;
     if (files->paths == NULL || !files->is_settled)
         return 0;
-    state = look_at(files->paths, 0, &ignored);
+    state = describe_file_states(files->paths, 0, &ignored);
     same = oj_words_are_same((const char *const *)state,
                              (const char *const *)files->state);
     CSLDestroy(state);

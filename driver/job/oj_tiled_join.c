@@ -73,7 +73,7 @@ struct oj_tiled_join
     int64_t n_first;             /* what found begins with in any case */
     struct found_feature *found; /* [n_found] */
     int32_t *number;             /* [features of the tile] in found, or -1;
-                                    scratch of renumber_found(), too */
+                                    scratch of compact_found_features(), too */
     int32_t *tie_rank;           /* [n_found] */
 };
 
@@ -153,10 +153,10 @@ static oj_status add_vector(struct oj_feature_set *features,
 }
 
 /* What stands beside the geometry. */
-static oj_status add_columns(struct oj_feature_set *features,
-                             const struct oj_flat *flat, int64_t from,
-                             int64_t ordinal, uint32_t *const *number,
-                             struct oj_error *err)
+static oj_status add_feature_columns(struct oj_feature_set *features,
+                                     const struct oj_flat *flat, int64_t from,
+                                     int64_t ordinal, uint32_t *const *number,
+                                     struct oj_error *err)
 {
     int64_t n = features->buf.n_features;
     OJ_TRY(add_texts(features, flat, from, number, err));
@@ -187,7 +187,7 @@ oj_status oj_feature_set_add(struct oj_feature_set *features,
                              const struct oj_flat *flat, int64_t from,
                              int64_t ordinal, struct oj_error *err)
 {
-    OJ_TRY(add_columns(features, flat, from, ordinal, NULL, err));
+    OJ_TRY(add_feature_columns(features, flat, from, ordinal, NULL, err));
     return oj_flat_buf_copy(&features->buf, flat, from,
                             flat->fid != NULL ? flat->fid[from] : -1, err);
 }
@@ -200,8 +200,8 @@ static int64_t padded_size(int64_t n)
 }
 
 /* Room for n bytes at the end, and zeros up to a multiple of 8. */
-static oj_status add_room(struct oj_bytes *bytes, int64_t n, unsigned char **to,
-                          struct oj_error *err)
+static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
+                                     unsigned char **to, struct oj_error *err)
 {
     int64_t end = bytes->n + padded_size(n);
     OJ_ROOM(bytes->byte, bytes->n, end, bytes->capacity, err);
@@ -215,7 +215,7 @@ static oj_status put_bytes(struct oj_bytes *bytes, const void *from, int64_t n,
                            struct oj_error *err)
 {
     unsigned char *to;
-    OJ_TRY(add_room(bytes, n, &to, err));
+    OJ_TRY(append_padded_space(bytes, n, &to, err));
     if (n > 0)
         memcpy(to, from, (size_t)n);
     return OJ_OK;
@@ -228,24 +228,24 @@ static oj_status put_number(struct oj_bytes *bytes, int64_t number,
 }
 
 /* The next piece of a record, of n bytes; *at goes past it. */
-static const void *take_piece(const unsigned char **at, int64_t n)
+static const void *read_padded_piece(const unsigned char **at, int64_t n)
 {
     const void *piece = *at;
     *at += padded_size(n);
     return piece;
 }
 
-static int64_t take_number(const unsigned char **at)
+static int64_t decode_number(const unsigned char **at)
 {
     int64_t number;
-    memcpy(&number, take_piece(at, sizeof number), sizeof number);
+    memcpy(&number, read_padded_piece(at, sizeof number), sizeof number);
     return number;
 }
 
 /* ---- values ------------------------------------------------------------- */
 
-static oj_status put_list(struct oj_bytes *bytes, OGRFieldType type,
-                          const OGRField *raw, struct oj_error *err)
+static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
+                             const OGRField *raw, struct oj_error *err)
 {
     int n = raw->IntegerList.nCount;
     OJ_TRY(put_number(bytes, n, err));
@@ -263,13 +263,14 @@ static oj_status put_list(struct oj_bytes *bytes, OGRFieldType type,
 }
 
 /* All members of an OGRField begin where it does. */
-static int64_t raw_size(OGRFieldType type)
+static int64_t field_value_size(OGRFieldType type)
 {
     return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);
 }
 
-static oj_status put_value(struct oj_bytes *bytes, OGRFieldType type,
-                           const struct oj_value *value, struct oj_error *err)
+static oj_status encode_value(struct oj_bytes *bytes, OGRFieldType type,
+                              const struct oj_value *value,
+                              struct oj_error *err)
 {
     const OGRField *raw = &value->raw;
     const void *text;
@@ -278,32 +279,33 @@ static oj_status put_value(struct oj_bytes *bytes, OGRFieldType type,
         return put_number(bytes, 0, err);
     OJ_TRY(put_number(bytes, 1, err));
     if (oj_type_is_list(type))
-        return put_list(bytes, type, raw, err);
+        return encode_list(bytes, type, raw, err);
     if (type != OFTString && type != OFTBinary)
-        return put_bytes(bytes, raw, raw_size(type), err);
+        return put_bytes(bytes, raw, field_value_size(type), err);
     text = oj_value_bytes(value, type, &n);
     OJ_TRY(put_number(bytes, n, err));
     return put_bytes(bytes, text, n, err);
 }
 
 /* Texts of a list are pointed at where they lie; *texts keeps the pointers. */
-static oj_status take_list(const unsigned char **at, OGRFieldType type,
-                           OGRField *raw, char ***texts, int64_t *cap_texts,
-                           struct oj_error *err)
+static oj_status decode_list(const unsigned char **at, OGRFieldType type,
+                             OGRField *raw, char ***texts, int64_t *cap_texts,
+                             struct oj_error *err)
 {
-    int n = (int)take_number(at);
+    int n = (int)decode_number(at);
     raw->IntegerList.nCount = n;
     if (type == OFTIntegerList)
-        raw->IntegerList.paList = (int *)take_piece(at, 4 * (int64_t)n);
+        raw->IntegerList.paList = (int *)read_padded_piece(at, 4 * (int64_t)n);
     else if (type != OFTStringList)
-        raw->Integer64List.paList = (GIntBig *)take_piece(at, 8 * (int64_t)n);
+        raw->Integer64List.paList =
+            (GIntBig *)read_padded_piece(at, 8 * (int64_t)n);
     else
     {
         OJ_TRY(oj_reserve(texts, 0, n, cap_texts, sizeof **texts, err));
         for (int i = 0; i < n; i++)
         {
-            int64_t length = take_number(at);
-            (*texts)[i] = (char *)take_piece(at, length);
+            int64_t length = decode_number(at);
+            (*texts)[i] = (char *)read_padded_piece(at, length);
         }
         raw->StringList.paList = *texts;
     }
@@ -315,33 +317,35 @@ static oj_status decode_value(const unsigned char **at, OGRFieldType type,
                               int64_t *cap_texts, struct oj_error *err)
 {
     OGRField *raw = &value->raw;
-    if (take_number(at) == 0)
+    if (decode_number(at) == 0)
     {
         oj_value_set_null(value);
         return OJ_OK;
     }
     oj_value_set_zero(value);
     if (oj_type_is_list(type))
-        return take_list(at, type, raw, texts, cap_texts, err);
+        return decode_list(at, type, raw, texts, cap_texts, err);
     if (type == OFTString)
     {
-        value->n_text = take_number(at);
-        raw->String = (char *)take_piece(at, value->n_text);
+        value->n_text = decode_number(at);
+        raw->String = (char *)read_padded_piece(at, value->n_text);
     }
     else if (type == OFTBinary)
     {
-        raw->Binary.nCount = (int)take_number(at);
-        raw->Binary.paData = (GByte *)take_piece(at, raw->Binary.nCount);
+        raw->Binary.nCount = (int)decode_number(at);
+        raw->Binary.paData = (GByte *)read_padded_piece(at, raw->Binary.nCount);
     }
     else
-        memcpy(raw, take_piece(at, raw_size(type)), (size_t)raw_size(type));
+        memcpy(raw, read_padded_piece(at, field_value_size(type)),
+               (size_t)field_value_size(type));
     return OJ_OK;
 }
 
 /* ---- records ------------------------------------------------------------ */
 
-static oj_status put_texts(struct oj_bytes *bytes, const struct oj_flat *flat,
-                           int64_t row, struct oj_error *err)
+static oj_status encode_texts(struct oj_bytes *bytes,
+                              const struct oj_flat *flat, int64_t row,
+                              struct oj_error *err)
 {
     for (int i = 0; i < flat->n_texts; i++)
     {
@@ -362,25 +366,26 @@ struct record_text
     struct oj_token_bits bits;
 };
 
-static void take_texts(const unsigned char **at, int n,
-                       struct record_text *text, struct oj_token_sets *sets)
+static void decode_texts(const unsigned char **at, int n,
+                         struct record_text *text, struct oj_token_sets *sets)
 {
     for (int i = 0; i < n; i++)
     {
         struct text_head head;
-        memcpy(&head, take_piece(at, sizeof head), sizeof head);
+        memcpy(&head, read_padded_piece(at, sizeof head), sizeof head);
         text[i] = (struct record_text){
             {0, head.n_tokens}, (int32_t)head.size, head.bits};
-        sets[i] = (struct oj_token_sets){1, text[i].offset,
-                                         take_piece(at, 4 * head.n_tokens),
-                                         &text[i].size, &text[i].bits};
+        sets[i] = (struct oj_token_sets){
+            1, text[i].offset, read_padded_piece(at, 4 * head.n_tokens),
+            &text[i].size, &text[i].bits};
     }
 }
 
 /* Holds the record of feature i of flat, whose attributes are row i. */
-static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
-                            int64_t i, const struct oj_row_values *values,
-                            int64_t ordinal, struct oj_error *err)
+static oj_status encode_record(struct oj_tiles *tiles,
+                               const struct oj_flat *flat, int64_t i,
+                               const struct oj_row_values *values,
+                               int64_t ordinal, struct oj_error *err)
 {
     const struct oj_table *columns = tiles->columns;
     struct oj_bytes *bytes = &tiles->held;
@@ -400,10 +405,10 @@ static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
     int64_t start = bytes->n, length;
     unsigned char *to;
     OJ_TRY(put_bytes(bytes, &head, sizeof head, err));
-    OJ_TRY(add_room(bytes, head.n_wkb, &to, err));
+    OJ_TRY(append_padded_space(bytes, head.n_wkb, &to, err));
     if (head.n_wkb > 0)
         oj_wkb_write(flat, i, 0, to);
-    OJ_TRY(put_texts(bytes, flat, i, err));
+    OJ_TRY(encode_texts(bytes, flat, i, err));
     if (head.n_dimensions > 0)
         OJ_TRY(put_bytes(bytes, oj_vector_at(&f->vectors, i),
                          8 * head.n_dimensions, err));
@@ -411,7 +416,8 @@ static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
     {
         struct oj_value value;
         oj_row_values_get(values, i, c, &value);
-        OJ_TRY(put_value(bytes, oj_table_type(columns, c, NULL), &value, err));
+        OJ_TRY(
+            encode_value(bytes, oj_table_type(columns, c, NULL), &value, err));
     }
     length = bytes->n - start;
     memcpy(bytes->byte + start, &length, sizeof length);
@@ -421,11 +427,11 @@ static oj_status put_record(struct oj_tiles *tiles, const struct oj_flat *flat,
 /* Of a record of which at least 8 bytes are there. */
 static int64_t record_length(const unsigned char *record)
 {
-    return take_number(&record);
+    return decode_number(&record);
 }
 
-static oj_status take_attributes(const unsigned char *at,
-                                 struct oj_table *table, struct oj_error *err)
+static oj_status decode_attributes(const unsigned char *at,
+                                   struct oj_table *table, struct oj_error *err)
 {
     char **texts = NULL;
     int64_t cap_texts = 0;
@@ -446,10 +452,10 @@ static oj_status take_attributes(const unsigned char *at,
 
 /* Adds the feature of a record of tiles, which lies at place.  One without a
  * vector may be from before their length was known. */
-static oj_status take_record(const struct oj_tiles *tiles,
-                             const unsigned char *record, int64_t place,
-                             struct oj_feature_set *features,
-                             struct oj_error *err)
+static oj_status decode_record(const struct oj_tiles *tiles,
+                               const unsigned char *record, int64_t place,
+                               struct oj_feature_set *features,
+                               struct oj_error *err)
 {
     double none[OJ_MOST_DIMENSIONS];
     struct record_text text[OJ_MOST_TEXTS];
@@ -459,16 +465,16 @@ static oj_status take_record(const struct oj_tiles *tiles,
     struct oj_flat columns = {0};
     const uint8_t *wkb;
     struct head head;
-    memcpy(&head, take_piece(&at, sizeof head), sizeof head);
-    wkb = take_piece(&at, head.n_wkb);
-    take_texts(&at, tiles->n_texts, text, sets);
+    memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
+    wkb = read_padded_piece(&at, head.n_wkb);
+    decode_texts(&at, tiles->n_texts, text, sets);
     columns.texts = sets;
     columns.n_texts = tiles->n_texts;
     if (tiles->has_vectors)
     {
         columns.vectors.n_dimensions =
             tiles->n_dimensions > 0 ? tiles->n_dimensions : 1;
-        columns.vectors.value = take_piece(&at, 8 * head.n_dimensions);
+        columns.vectors.value = read_padded_piece(&at, 8 * head.n_dimensions);
     }
     if (tiles->has_vectors && head.n_dimensions == 0)
     {
@@ -483,11 +489,11 @@ static oj_status take_record(const struct oj_tiles *tiles,
     if (head.columns & HAS_EXCLUDE_CLASS)
         columns.exclude_class = &head.exclude_class;
     if (features->table != NULL)
-        OJ_TRY(take_attributes(at, features->table, err));
+        OJ_TRY(decode_attributes(at, features->table, err));
     OJ_ROOM(features->place, n, n + 1, features->cap_place, err);
     features->place[n] = place;
-    OJ_TRY(
-        add_columns(features, &columns, 0, head.ordinal, tiles->number, err));
+    OJ_TRY(add_feature_columns(features, &columns, 0, head.ordinal,
+                               tiles->number, err));
     if (head.n_wkb == 0)
         return oj_flat_buf_add_null(&features->buf, head.fid, err);
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
@@ -547,7 +553,7 @@ static oj_status add_to_tile(struct oj_tiles *tiles, int64_t end,
 }
 
 /* Tokens of all texts of a feature. */
-static int64_t count_tokens(const struct oj_flat *flat, int64_t feature)
+static int64_t count_feature_tokens(const struct oj_flat *flat, int64_t feature)
 {
     int64_t n = 0;
     for (int i = 0; i < flat->n_texts; i++)
@@ -567,10 +573,10 @@ oj_status oj_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
         oj_flat_vertices(flat, i, &first, &end);
         if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
             continue;
-        OJ_TRY(put_record(tiles, flat, i, values, first_ordinal + i, err));
+        OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i, err));
         OJ_TRY(add_to_tile(tiles, tiles->file.size + held->n,
                            oj_tiles_estimate(held->n - start, end - first,
-                                             count_tokens(flat, i)),
+                                             count_feature_tokens(flat, i)),
                            err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(oj_tiles_finish(tiles, err));
@@ -606,7 +612,8 @@ static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
         while (at < piece->n &&
                at + (length = record_length(piece->byte + at)) <= piece->n)
         {
-            OJ_TRY(take_record(tiles, piece->byte + at, first + at, side, err));
+            OJ_TRY(
+                decode_record(tiles, piece->byte + at, first + at, side, err));
             at += length;
         }
         /* One that is longer than a piece is read whole. */
@@ -704,8 +711,8 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
 }
 
 /* number[i]: 0 where matches names feature i of n, else -1. */
-static void mark_named(const struct oj_matches *matches, int64_t n,
-                       int32_t *number)
+static void mark_matched_features(const struct oj_matches *matches, int64_t n,
+                                  int32_t *number)
 {
     for (int64_t i = 0; i < n; i++)
         number[i] = -1;
@@ -723,13 +730,14 @@ static void mark_named(const struct oj_matches *matches, int64_t n,
 }
 
 /* The features that the answer of the tile names are found. */
-static oj_status add_found(struct oj_tiled_join *join, struct oj_error *err)
+static oj_status add_matched_features(struct oj_tiled_join *join,
+                                      struct oj_error *err)
 {
     int64_t n = join->flat.n_features, n_found = join->n_found, at = 0;
     struct found_feature *found;
     OJ_ROOM(join->number, 0, n, join->cap_number, err);
     OJ_ROOM(join->found, n_found, n_found + n, join->cap_found, err);
-    mark_named(&join->matches, n, join->number);
+    mark_matched_features(&join->matches, n, join->number);
     for (int64_t i = 0; i < n; i++)
     {
         int64_t place = join->side.place[i];
@@ -811,7 +819,7 @@ static int compare_place(const void *left, const void *right)
 
 /* Writes number of the join features; those of a row that could not be decided
  * are in ascending order again. */
-static void number_anew(struct oj_matches *out, const int32_t *number)
+static void renumber_matches(struct oj_matches *out, const int32_t *number)
 {
     int32_t *list = out->undecided_join;
     for (int64_t i = 0; i < out->n_entries; i++)
@@ -834,14 +842,15 @@ static void number_anew(struct oj_matches *out, const int32_t *number)
 
 /* Leaves in found what it begins with and what else out names, which is
  * numbered anew, in the order of the places. */
-static oj_status renumber_found(struct oj_tiled_join *join,
-                                struct oj_matches *out, struct oj_error *err)
+static oj_status compact_found_features(struct oj_tiled_join *join,
+                                        struct oj_matches *out,
+                                        struct oj_error *err)
 {
     int64_t n = join->n_found, kept = 0;
     int32_t *number;
     OJ_ROOM(join->number, 0, n, join->cap_number, err);
     number = join->number;
-    mark_named(out, n, number);
+    mark_matched_features(out, n, number);
     for (int64_t i = 0; i < n; i++)
     {
         if (number[i] < 0 && i >= join->n_first)
@@ -854,7 +863,7 @@ static oj_status renumber_found(struct oj_tiled_join *join,
           sizeof *join->found, compare_place);
     for (int64_t i = 0; i < kept; i++)
         number[join->found[i].before] = (int32_t)i;
-    number_anew(out, number);
+    renumber_matches(out, number);
     return OJ_OK;
 }
 
@@ -867,11 +876,11 @@ static oj_status merge_tiles(struct oj_tiled_join *join, int64_t n_rows,
     OJ_TRY(rank_found(join, err));
     OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation,
                                  join->tie_rank, out, err));
-    return renumber_found(join, out, err);
+    return compact_found_features(join, out, err);
 }
 
 /* 1 when of a row's pairs in all tiles only the k best stay. */
-static int keeps_best(const struct oj_relation *relation)
+static int keeps_k_best(const struct oj_relation *relation)
 {
     return oj_relation_sorts_by_measure(relation) &&
            relation->k < OJ_EVERY_PAIR;
@@ -879,10 +888,10 @@ static int keeps_best(const struct oj_relation *relation)
 
 /* Of the nearest join features in each tile only the nearest of all are kept,
  * so that their number does not grow with that of the tiles. */
-static oj_status drop_farther(struct oj_tiled_join *join, int64_t n_rows,
-                              struct oj_error *err)
+static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
+                                 struct oj_error *err)
 {
-    if (!keeps_best(&join->relation) ||
+    if (!keeps_k_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge_tiles(join, n_rows, &join->matches, err));
@@ -901,15 +910,15 @@ static oj_status join_tiles(struct oj_tiled_join *join,
     int backwards = join->loaded > 0;
     oj_answers_start(
         &join->answers,
-        keeps_best(&join->relation) ? 0 : join->options.max_batch_pairs, n_rows,
-        1);
+        keeps_k_best(&join->relation) ? 0 : join->options.max_batch_pairs,
+        n_rows, 1);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load_engine(join, backwards ? n - 1 - i : i, err));
         OJ_TRY(oj_join_batch(join->engine, input, &join->matches, err));
-        OJ_TRY(add_found(join, err));
+        OJ_TRY(add_matched_features(join, err));
         OJ_TRY(add_answers(join, &join->matches, join->number, err));
-        OJ_TRY(drop_farther(join, n_rows, err));
+        OJ_TRY(prune_to_k_best(join, n_rows, err));
     }
     join->total = join->stats;
     if (join->engine != NULL)
@@ -930,9 +939,9 @@ static oj_status fetch_found(struct oj_tiled_join *join,
     return status;
 }
 
-static oj_status begin_with(struct oj_tiled_join *join,
-                            const struct oj_answer_places *first,
-                            struct oj_error *err)
+static oj_status seed_found_features(struct oj_tiled_join *join,
+                                     const struct oj_answer_places *first,
+                                     struct oj_error *err)
 {
     int64_t n = first != NULL ? first->n : 0;
     OJ_ROOM(join->found, 0, n, join->cap_found, err);
@@ -951,7 +960,7 @@ oj_status oj_tiled_join_batch(struct oj_tiled_join *join,
                               struct oj_matches *out,
                               struct oj_feature_set *side, struct oj_error *err)
 {
-    OJ_TRY(begin_with(join, first, err));
+    OJ_TRY(seed_found_features(join, first, err));
     OJ_TRY(join_tiles(join, input, err));
     OJ_TRY(merge_tiles(join, input->n_features, out, err));
     return fetch_found(join, side, err);

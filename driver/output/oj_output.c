@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_library_texts.h"
 #include "../base/oj_cancel.h"
-#include "../base/oj_driver.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_transaction.h"
 
@@ -116,7 +116,8 @@ static oj_status check_existing(const struct oj_output *o, struct oj_error *err)
 }
 
 /* The layer of that name, or the only one. */
-static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
+static OGRLayerH find_named_or_only_layer(GDALDatasetH dataset,
+                                          const char *name)
 {
     OGRLayerH layer = GDALDatasetGetLayerByName(dataset, name);
     if (layer == NULL && GDALDatasetGetLayerCount(dataset) == 1)
@@ -124,9 +125,9 @@ static OGRLayerH find_layer(GDALDatasetH dataset, const char *name)
     return layer;
 }
 
-static oj_status fail_exists(const struct oj_output *o,
-                             const struct oj_output_layer *l,
-                             struct oj_error *err)
+static oj_status fail_layer_exists(const struct oj_output *o,
+                                   const struct oj_output_layer *l,
+                                   struct oj_error *err)
 {
     if (l->option != NULL)
         return oj_fail(err, OJ_ERR_ARG,
@@ -147,7 +148,7 @@ static oj_status plan_in_dataset(const struct oj_output *o,
     const struct oj_output_options *asked = o->asked;
     OGRLayerH there = GDALDatasetGetLayerByName(o->dataset, l->name);
     if (asked->append && l->option == NULL && asked->layer == NULL)
-        there = find_layer(o->dataset, l->name);
+        there = find_named_or_only_layer(o->dataset, l->name);
     l->appends = there != NULL && asked->append;
     l->replaces = there != NULL && !asked->append;
     if (l->appends)
@@ -158,7 +159,7 @@ static oj_status plan_in_dataset(const struct oj_output *o,
         return OJ_OK;
     }
     if (l->replaces && !asked->overwrite)
-        return fail_exists(o, l, err);
+        return fail_layer_exists(o, l, err);
     if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
         (l->replaces &&
          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
@@ -180,7 +181,7 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 
 /* 1 when the dataset holds something that a new file of the layer alone would
  * not: other layers, or rasters. */
-static int holds_more(GDALDatasetH dataset, const char *layer_name)
+static int holds_other_content(GDALDatasetH dataset, const char *layer_name)
 {
     int n = GDALDatasetGetLayerCount(dataset);
     if (GDALGetRasterCount(dataset) > 0 ||
@@ -217,7 +218,7 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     driver = GDALGetDatasetDriver(old);
     more = GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS,
                                NULL) != NULL &&
-           holds_more(old, o->layers[0].name);
+           holds_other_content(old, o->layers[0].name);
     if (!more && !is_folder)
         o->old_members = GDALGetFileList(old);
     GDALClose(old);
@@ -318,7 +319,7 @@ static oj_status plan_output(struct oj_output *o, struct oj_error *err)
 
 /* What is said of making or opening the output and does not come to it: an
  * output that is added to again and again is made only once. */
-static void warn_unused(const struct oj_output *o)
+static void warn_ignored_options(const struct oj_output *o)
 {
     const struct oj_output_options *asked = o->asked;
     int has_beside =
@@ -363,7 +364,7 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
         oj_output_abort(&o);
         return status;
     }
-    warn_unused(&o);
+    warn_ignored_options(&o);
     *output = o;
     return OJ_OK;
 }
@@ -371,7 +372,7 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
 /* ---- layers beside the main one ----------------------------------------- */
 
 /* Drivers that write several layers of a dataset at the same time. */
-static int takes_layers(GDALDriverH driver)
+static int writes_several_layers(GDALDriverH driver)
 {
     static const char *const names[] = {
         "GPKG",       "SQLite", "LIBKML",       "XLSX",        "ODS", "Memory",
@@ -380,7 +381,7 @@ static int takes_layers(GDALDriverH driver)
 }
 
 /* Drivers whose datasets are folders of layers. */
-static int takes_folders(GDALDriverH driver)
+static int writes_layer_folders(GDALDriverH driver)
 {
     const char *name = GDALGetDescription(driver);
     return strcmp(name, "ESRI Shapefile") == 0 || strcmp(name, "CSV") == 0;
@@ -388,22 +389,23 @@ static int takes_folders(GDALDriverH driver)
 
 /* Their further layers become files beside the first, where that has the name
  * of a file. */
-static int takes_files(const struct oj_output *o)
+static int adds_layers_as_files(const struct oj_output *o)
 {
-    return takes_folders(o->driver) &&
+    return writes_layer_folders(o->driver) &&
            (EQUAL(CPLGetExtension(o->path), "shp") ||
             EQUAL(CPLGetExtension(o->path), "csv"));
 }
 
 /* An archive takes one layer. */
-static int takes_folder(const struct oj_output *o)
+static int is_output_layer_folder(const struct oj_output *o)
 {
-    return takes_folders(o->driver) && CPLGetExtension(o->path)[0] == '\0';
+    return writes_layer_folders(o->driver) &&
+           CPLGetExtension(o->path)[0] == '\0';
 }
 
 /* A file that is there goes with the dataset that is replaced. */
-static oj_status plan_to_replace(struct oj_output *o, const char *path,
-                                 struct oj_error *err)
+static oj_status plan_file_replacement(struct oj_output *o, const char *path,
+                                       struct oj_error *err)
 {
     GDALDatasetH old =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
@@ -428,8 +430,8 @@ static int is_of_input(const struct oj_output *o, const char *path)
 }
 
 /* The file of a layer, in the folder of the output. */
-static oj_status plan_file(struct oj_output *o, struct oj_output_layer *l,
-                           struct oj_error *err)
+static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
+                                 struct oj_error *err)
 {
     const char *slash = strrchr(o->path, '/');
     int n_folder = slash != NULL ? (int)(slash + 1 - o->path) : 0;
@@ -455,12 +457,12 @@ static oj_status plan_file(struct oj_output *o, struct oj_output_layer *l,
                        "%s exists: -overwrite replaces it, or choose another "
                        "name in -%s",
                        path, l->option);
-    return plan_to_replace(o, path, err);
+    return plan_file_replacement(o, path, err);
 }
 
-static oj_status check_name(const struct oj_output *o,
-                            const struct oj_output_layer *l,
-                            struct oj_error *err)
+static oj_status check_extra_layer_name(const struct oj_output *o,
+                                        const struct oj_output_layer *l,
+                                        struct oj_error *err)
 {
     if (l->name[0] == '\0')
         return oj_fail(err, OJ_ERR_ARG, "-%s: the layer needs a name",
@@ -491,7 +493,7 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
     l->option = option;
     l->name = name;
     l->rows_before = -1;
-    OJ_TRY(check_name(o, l, err));
+    OJ_TRY(check_extra_layer_name(o, l, err));
     if (o->kind == OJ_OUTPUT_STREAM)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: %s is written as it comes and takes one layer; "
@@ -499,9 +501,9 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
                        option, o->asked->dst);
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(plan_in_dataset(o, l, err));
-    else if (takes_files(o))
-        OJ_TRY(plan_file(o, l, err));
-    else if (!takes_layers(o->driver) && !takes_folder(o))
+    else if (adds_layers_as_files(o))
+        OJ_TRY(plan_layer_file(o, l, err));
+    else if (!writes_several_layers(o->driver) && !is_output_layer_folder(o))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-%s: the format %s does not take several layers at a "
                        "time; write GPKG, SQLite, Shapefile or CSV",
@@ -553,7 +555,8 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
 }
 
 /* What is replaced goes, and what is added to is counted. */
-static oj_status open_layers(struct oj_output *o, struct oj_error *err)
+static oj_status clear_replaced_layers(struct oj_output *o,
+                                       struct oj_error *err)
 {
     for (int i = 0; i < o->n_layers; i++)
     {
@@ -578,7 +581,7 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
 }
 
 /* Messages of drivers then name the file that the user named. */
-static void show_destination(const struct oj_output *o)
+static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
     char hidden[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
@@ -597,19 +600,20 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             return create_dataset(o, o->path, err);
         case OJ_OUTPUT_FILE:
             OJ_TRY(oj_temporary_make(o->path, &o->temporary, err));
-            show_destination(o);
+            hide_temporary_path(o);
             oj_temporary_path(&o->temporary, path, (int)sizeof path);
             return create_dataset(o, path, err);
         case OJ_OUTPUT_TRANSACTION:
             break;
     }
     OJ_TRY(begin_transaction(o, err));
-    return open_layers(o, err);
+    return clear_replaced_layers(o, err);
 }
 
 /* ---- finish -------------------------------------------------------------- */
 
-static int takes_lane(const struct oj_output *o, const char *format)
+static int may_write_format_directly(const struct oj_output *o,
+                                     const char *format)
 {
     return strcmp(GDALGetDescription(o->driver), format) == 0 &&
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
@@ -617,14 +621,14 @@ static int takes_lane(const struct oj_output *o, const char *format)
 
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *o)
 {
-    return takes_lane(o, "GPKG") ? o->dataset : NULL;
+    return may_write_format_directly(o, "GPKG") ? o->dataset : NULL;
 }
 
 int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 {
     int n;
     if (o->kind != OJ_OUTPUT_FILE || o->n_layers != 1 ||
-        !takes_lane(o, "FlatGeobuf") ||
+        !may_write_format_directly(o, "FlatGeobuf") ||
         !EQUAL(CPLGetExtension(o->path), "fgb")) /* a folder of layers */
         return 0;
     oj_temporary_path(&o->temporary, path, size);
@@ -635,13 +639,15 @@ int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 const char *oj_output_lane(const struct oj_output *o)
 {
     char path[OJ_PATH_MAX + 8];
-    return oj_output_rows_file(o, path, (int)sizeof path)   ? "FlatGeobuf"
-           : takes_lane(o, "GPKG") && !o->layers[0].appends ? "GeoPackage"
-                                                            : NULL;
+    return oj_output_rows_file(o, path, (int)sizeof path) ? "FlatGeobuf"
+           : may_write_format_directly(o, "GPKG") && !o->layers[0].appends
+               ? "GeoPackage"
+               : NULL;
 }
 
 /* The file with the rows in place of the one without. */
-static oj_status take_rows_file(const struct oj_output *o, struct oj_error *err)
+static oj_status move_rows_file_into_place(const struct oj_output *o,
+                                           struct oj_error *err)
 {
     char rows[OJ_PATH_MAX + 8], path[OJ_PATH_MAX];
     if (!oj_output_rows_file(o, rows, (int)sizeof rows))
@@ -706,9 +712,9 @@ static oj_status check_count(const struct oj_output *o,
                    (long long)n_rows, o->asked->dst, (long long)n_found);
 }
 
-static oj_status check_layer(const struct oj_output *o,
-                             struct oj_output_layer *l, OGRLayerH layer,
-                             struct oj_error *err)
+static oj_status check_written_layer(const struct oj_output *o,
+                                     struct oj_output_layer *l, OGRLayerH layer,
+                                     struct oj_error *err)
 {
     int is_fast =
         layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
@@ -721,7 +727,7 @@ static oj_status check_layer(const struct oj_output *o,
 }
 
 /* An empty layer is no dataset to the readers of some formats. */
-static void warn_unreadable(const struct oj_output *o)
+static void warn_empty_unreadable(const struct oj_output *o)
 {
     const char *driver = GDALGetDescription(o->driver);
     oj_warn("no rows were written, and a file of the driver %s without rows "
@@ -744,13 +750,15 @@ static oj_status open_finished(const struct oj_output *o, const char *path,
     if (*dataset == NULL && l->n_rows != l->n_no_geometry)
         return fail_gdal(err, "the output cannot be read back:", o->asked->dst);
     if (*dataset == NULL)
-        warn_unreadable(o);
+        warn_empty_unreadable(o);
     return OJ_OK;
 }
 
 /* A further layer, of dataset or in its own file. */
-static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
-                              struct oj_output_layer *l, struct oj_error *err)
+static oj_status check_extra_layer(const struct oj_output *o,
+                                   GDALDatasetH dataset,
+                                   struct oj_output_layer *l,
+                                   struct oj_error *err)
 {
     GDALDatasetH own = NULL;
     oj_status status = OJ_OK;
@@ -758,15 +766,16 @@ static oj_status check_beside(const struct oj_output *o, GDALDatasetH dataset,
     if (!l->has_file)
         return dataset == NULL
                    ? OJ_OK
-                   : check_layer(o, l,
-                                 GDALDatasetGetLayerByName(dataset, l->name),
-                                 err);
+                   : check_written_layer(
+                         o, l, GDALDatasetGetLayerByName(dataset, l->name),
+                         err);
     snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
              CPLGetExtension(o->path));
     OJ_TRY(open_finished(o, path, l, &own, err));
     if (own == NULL)
         return OJ_OK;
-    status = check_layer(o, l, find_layer(own, l->name), err);
+    status =
+        check_written_layer(o, l, find_named_or_only_layer(own, l->name), err);
     GDALClose(own);
     return status;
 }
@@ -783,9 +792,10 @@ static oj_status check_file(struct oj_output *o, struct oj_error *err)
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
     OJ_TRY(open_finished(o, path, l, &dataset, err));
     if (dataset != NULL)
-        status = check_layer(o, l, find_layer(dataset, l->name), err);
+        status = check_written_layer(
+            o, l, find_named_or_only_layer(dataset, l->name), err);
     for (int i = 1; status == OJ_OK && i < o->n_layers; i++)
-        status = check_beside(o, dataset, &o->layers[i], err);
+        status = check_extra_layer(o, dataset, &o->layers[i], err);
     if (dataset != NULL)
         GDALClose(dataset);
     return status;
@@ -842,7 +852,7 @@ static oj_status finish_output(struct oj_output *o, struct oj_error *err)
     if (status == OJ_OK)
         status = close_dataset(o, err);
     if (status == OJ_OK)
-        status = take_rows_file(o, err);
+        status = move_rows_file_into_place(o, err);
     if (status != OJ_OK)
         return oj_output_explain(o, status, err);
     if (o->kind == OJ_OUTPUT_STREAM)

@@ -1,7 +1,7 @@
 #include "oj_schema.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_driver.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 
 #include <cpl_conv.h>
@@ -13,8 +13,8 @@
 #include <strings.h>
 
 /* Whose field the column is a copy of, or NULL. */
-static const struct oj_source *side_of(const struct oj_schema *schema,
-                                       const struct oj_column *column)
+static const struct oj_source *source_of_column(const struct oj_schema *schema,
+                                                const struct oj_column *column)
 {
     return column->origin == OJ_COLUMN_INPUT  ? schema->input
            : column->origin == OJ_COLUMN_JOIN ? schema->join
@@ -22,10 +22,10 @@ static const struct oj_source *side_of(const struct oj_schema *schema,
 }
 
 /* The field of a side that a column is a copy of, or NULL. */
-static OGRFieldDefnH original_of(const struct oj_schema *schema,
-                                 const struct oj_column *column)
+static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
+                                     const struct oj_column *column)
 {
-    const struct oj_source *side = side_of(schema, column);
+    const struct oj_source *side = source_of_column(schema, column);
     return side == NULL ? NULL
                         : OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(side->layer),
                                               side->fields[column->source]);
@@ -52,8 +52,8 @@ static OGRFieldDefnH add_column(struct oj_schema *schema,
 }
 
 /* Collects "a -> b" for one notice. */
-static void note_renamed(char *text, size_t size, const char *from,
-                         const char *to)
+static void append_renamed_field(char *text, size_t size, const char *from,
+                                 const char *to)
 {
     size_t used = strlen(text);
     if (strcmp(from, to) == 0)
@@ -97,8 +97,8 @@ oj_status oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
 
 /* Takes name, or, when it is taken, prefix and name, or then that with _2, _3
  * and so on. */
-static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
-                                const char *name, struct oj_error *err)
+static oj_status reserve_free_name(struct oj_schema *schema, const char *prefix,
+                                   const char *name, struct oj_error *err)
 {
     size_t size = strlen(prefix) + strlen(name) + 24;
     oj_status status;
@@ -117,10 +117,11 @@ static oj_status take_free_name(struct oj_schema *schema, const char *prefix,
 /* Fields of one side; prefix: before names that are taken. What an unmatched
  * row needs is kept possible: fields of the other side may be NULL and are
  * never unique. */
-static oj_status plan_side(const struct oj_source *side,
-                           enum oj_column_origin origin, const char *prefix,
-                           int is_always_there, struct oj_schema *schema,
-                           struct oj_error *err)
+static oj_status plan_side_fields(const struct oj_source *side,
+                                  enum oj_column_origin origin,
+                                  const char *prefix, int is_always_there,
+                                  struct oj_schema *schema,
+                                  struct oj_error *err)
 {
     for (int i = 0; i < side->n_fields; i++)
     {
@@ -128,7 +129,8 @@ static oj_status plan_side(const struct oj_source *side,
             OGR_L_GetLayerDefn(side->layer), side->fields[i]);
         const char *name = OGR_Fld_GetNameRef(from);
         OGRFieldDefnH to;
-        OJ_TRY(take_free_name(schema, prefix, name[0] ? name : "field", err));
+        OJ_TRY(
+            reserve_free_name(schema, prefix, name[0] ? name : "field", err));
         to = add_column(schema, origin, i, from);
         OGR_Fld_SetUnique(to, 0);
         if (!is_always_there)
@@ -140,8 +142,8 @@ static oj_status plan_side(const struct oj_source *side,
 }
 
 /* The name of a column of ours under this number (1: without one). */
-static void own_name(const struct oj_own_column *own, int number, char *name,
-                     size_t size)
+static void own_column_name(const struct oj_own_column *own, int number,
+                            char *name, size_t size)
 {
     if (number == 1 || own->option != NULL)
         snprintf(name, size, "%s", own->name);
@@ -150,8 +152,8 @@ static void own_name(const struct oj_own_column *own, int number, char *name,
 }
 
 /* Usual names with a number, so that none of them is taken. */
-static int choose_number(const struct oj_schema_request *request,
-                         const struct oj_schema *schema)
+static int choose_name_suffix(const struct oj_schema_request *request,
+                              const struct oj_schema *schema)
 {
     for (int number = 1;; number++)
     {
@@ -159,7 +161,7 @@ static int choose_number(const struct oj_schema_request *request,
         for (int i = 0; i < request->n_own && !clash; i++)
         {
             char name[256];
-            own_name(&request->own[i], number, name, sizeof name);
+            own_column_name(&request->own[i], number, name, sizeof name);
             clash = request->own[i].option == NULL && is_taken(schema, name);
         }
         if (!clash)
@@ -168,9 +170,9 @@ static int choose_number(const struct oj_schema_request *request,
 }
 
 /* Names that the user gave. */
-static oj_status check_given(const struct oj_schema_request *request,
-                             const struct oj_schema *schema,
-                             struct oj_error *err)
+static oj_status check_user_given_names(const struct oj_schema_request *request,
+                                        const struct oj_schema *schema,
+                                        struct oj_error *err)
 {
     for (int i = 0; i < request->n_own; i++)
     {
@@ -190,19 +192,20 @@ static oj_status check_given(const struct oj_schema_request *request,
 
 /* Our columns keep together: where the input has one of them (it is itself the
  * output of a join), all get the same number. */
-static oj_status plan_own(const struct oj_schema_request *request,
-                          struct oj_schema *schema, struct oj_error *err)
+static oj_status plan_own_columns(const struct oj_schema_request *request,
+                                  struct oj_schema *schema,
+                                  struct oj_error *err)
 {
     int number;
-    OJ_TRY(check_given(request, schema, err));
-    number = choose_number(request, schema);
+    OJ_TRY(check_user_given_names(request, schema, err));
+    number = choose_name_suffix(request, schema);
     for (int i = 0; i < request->n_own; i++)
     {
         const struct oj_own_column *own = &request->own[i];
         OGRFieldDefnH defn = OGR_Fld_Create("", own->type);
         char name[256];
         oj_status status;
-        own_name(own, number, name, sizeof name);
+        own_column_name(own, number, name, sizeof name);
         OGR_Fld_SetSubType(defn, own->subtype);
         status = oj_schema_take_name(schema, name, err);
         if (status == OJ_OK)
@@ -215,17 +218,18 @@ static oj_status plan_own(const struct oj_schema_request *request,
 }
 
 /* One notice of all fields that could not keep their names. */
-static void note_all_renamed(const struct oj_schema_request *request,
-                             const struct oj_schema *schema)
+static void notice_renamed_fields(const struct oj_schema_request *request,
+                                  const struct oj_schema *schema)
 {
     const struct oj_own_column *own = request->own;
     char renamed[700] = "";
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
-        OGRFieldDefnH from = original_of(schema, &schema->columns[i]);
-        note_renamed(renamed, sizeof renamed,
-                     from != NULL ? OGR_Fld_GetNameRef(from) : (own++)->name,
-                     oj_schema_name(schema, (int)i));
+        OGRFieldDefnH from = source_field_of(schema, &schema->columns[i]);
+        append_renamed_field(renamed, sizeof renamed,
+                             from != NULL ? OGR_Fld_GetNameRef(from)
+                                          : (own++)->name,
+                             oj_schema_name(schema, (int)i));
     }
     if (renamed[0] != '\0')
         oj_notice("fields renamed, because their names are taken: %s", renamed);
@@ -244,13 +248,13 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
     schema->input = request->input;
     schema->join = request->join;
     if (request->with_input)
-        OJ_TRY(plan_side(request->input, OJ_COLUMN_INPUT, "",
-                         !request->has_other_rows, schema, err));
-    OJ_TRY(plan_own(request, schema, err));
+        OJ_TRY(plan_side_fields(request->input, OJ_COLUMN_INPUT, "",
+                                !request->has_other_rows, schema, err));
+    OJ_TRY(plan_own_columns(request, schema, err));
     if (request->with_join)
-        OJ_TRY(plan_side(request->join, OJ_COLUMN_JOIN, request->prefix, 0,
-                         schema, err));
-    note_all_renamed(request, schema);
+        OJ_TRY(plan_side_fields(request->join, OJ_COLUMN_JOIN, request->prefix,
+                                0, schema, err));
+    notice_renamed_fields(request, schema);
     return OJ_OK;
 }
 
@@ -280,8 +284,8 @@ static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
 }
 
 /* Brings the field's domain along, where both sides can; else forgets it. */
-static void fit_domain(GDALDatasetH dataset, const struct oj_source *from,
-                       OGRFieldDefnH defn)
+static void copy_field_domain(GDALDatasetH dataset,
+                              const struct oj_source *from, OGRFieldDefnH defn)
 {
     const char *name = OGR_Fld_GetDomainName(defn);
     OGRFieldDomainH domain = NULL;
@@ -319,7 +323,8 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     OGRErr result;
     const char *name;
     fit_type(driver, defn);
-    fit_domain(dataset, side_of(schema, &schema->columns[i]), defn);
+    copy_field_domain(dataset, source_of_column(schema, &schema->columns[i]),
+                      defn);
     CPLErrorReset();
     /* What GDAL says of shortened names is said better below. */
     CPLPushErrorHandler(CPLQuietErrorHandler);
@@ -365,10 +370,11 @@ const char *oj_schema_name_beside(const struct oj_source *input,
  * never like one of the input's fields, whose values would be taken for FIDs.
  *  option   of the layer, that names the column
  *  others   names to choose from where the driver's is a field, too */
-static char **choose_column(const struct oj_output *o,
-                            const struct oj_source *input, const char *option,
-                            const char *name, const char *const others[2],
-                            char **options)
+static char **choose_special_column_name(const struct oj_output *o,
+                                         const struct oj_source *input,
+                                         const char *option, const char *name,
+                                         const char *const others[2],
+                                         char **options)
 {
     char usual[128] = "";
     if (has_option(o->asked->layer_options, option) ||
@@ -430,11 +436,11 @@ static oj_status create_layer(struct oj_output *o,
     if (type == wkbNone)
         OJ_TRY(check_no_geometry(o, err));
     options = CSLDuplicate((char **)o->asked->layer_options);
-    options = choose_column(o, input, "FID", OGR_L_GetFIDColumn(input->layer),
-                            fid, options);
-    options =
-        choose_column(o, input, "GEOMETRY_NAME",
-                      OGR_L_GetGeometryColumn(input->layer), geometry, options);
+    options = choose_special_column_name(
+        o, input, "FID", OGR_L_GetFIDColumn(input->layer), fid, options);
+    options = choose_special_column_name(o, input, "GEOMETRY_NAME",
+                                         OGR_L_GetGeometryColumn(input->layer),
+                                         geometry, options);
     CPLErrorReset();
     place->layer = GDALDatasetCreateLayer(o->dataset, place->name, crs->output,
                                           type, options);
@@ -484,7 +490,7 @@ static int type_fits(OGRFieldType from, OGRFieldType to)
 }
 
 /* The option that leaves the field out, or "" where none does. */
-static const char *leave_out(enum oj_column_origin origin)
+static const char *field_omission_hint(enum oj_column_origin origin)
 {
     static const char *const options[] = {
         [OJ_COLUMN_INPUT] = "leave it out with -select, or ",
@@ -512,7 +518,7 @@ static oj_status map_field(const struct oj_output *o,
                        "-append: the layer '%s' of %s has no field '%s'; "
                        "%swrite another layer",
                        at->name, o->asked->dst, name,
-                       leave_out(schema->columns[i].origin));
+                       field_omission_hint(schema->columns[i].origin));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
     if (!type_fits(from, to))
         return oj_fail(err, OJ_ERR_ARG,
@@ -543,7 +549,7 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
 /* 1 when the driver gives rows without FID one that no other row has, also
  * after rows that brought theirs.  Readers of GeoJSON count the features, and a
  * script of SQL leaves it to a sequence that has not moved. */
-static int gives_missing_fids(GDALDriverH driver)
+static int assigns_missing_fids(GDALDriverH driver)
 {
     const char *name = GDALGetDescription(driver);
     return strncmp(name, "GeoJSON", 7) != 0 && strcmp(name, "PGDUMP") != 0;
@@ -557,7 +563,7 @@ static int may_keep_fids(const struct oj_schema_request *request,
 {
     return !at->appends && !o->asked->unset_fid && request->one_row_per_input &&
            !request->input->is_result_set && oj_driver_takes_fids(o->driver) &&
-           (!request->has_other_rows || gives_missing_fids(o->driver));
+           (!request->has_other_rows || assigns_missing_fids(o->driver));
 }
 
 oj_status oj_schema_create(const struct oj_schema_request *request,

@@ -52,7 +52,7 @@ struct side_call
     int is_done;
 };
 
-static void *run_call(void *at)
+static void *run_work_on_thread(void *at)
 {
     struct side_call *w = at;
     w->status = w->work(w->data, &w->err);
@@ -64,7 +64,7 @@ static void *run_call(void *at)
 }
 
 /* 1: the work is done; 0: it was waited for in vain. */
-static int wait_a_while(struct side_call *w)
+static int wait_done_with_timeout(struct side_call *w)
 {
     struct timespec until;
     int is_done, code = 0;
@@ -82,13 +82,13 @@ static int wait_a_while(struct side_call *w)
 
 /* Waits for the worker without the GIL.  A signal whose handler raises (Ctrl-C)
  * adds 1 to *cancel until the worker has ended. */
-static void listen_for_signals(struct side_call *w, int *cancel)
+static void wait_handling_signals(struct side_call *w, int *cancel)
 {
     int is_interrupted = 0;
     for (;;)
     {
         PyThreadState *state = PyEval_SaveThread();
-        int is_done = wait_a_while(w);
+        int is_done = wait_done_with_timeout(w);
         PyEval_RestoreThread(state);
         if (is_done)
             break;
@@ -108,20 +108,20 @@ static void work_without_gil(struct side_call *w, int *cancel)
 {
     pthread_t thread;
     if (PyThread_get_thread_ident() == main_thread &&
-        pthread_create(&thread, NULL, run_call, w) == 0)
+        pthread_create(&thread, NULL, run_work_on_thread, w) == 0)
     {
-        listen_for_signals(w, cancel);
+        wait_handling_signals(w, cancel);
         pthread_join(thread, NULL);
         return;
     }
-    Py_BEGIN_ALLOW_THREADS run_call(w);
+    Py_BEGIN_ALLOW_THREADS run_work_on_thread(w);
     Py_END_ALLOW_THREADS
 }
 
 /* Others may raise *cancel, too, where it is that of an index: what was not
  * meant for this call is done again. 0: done; -1: a Python exception is set. */
-static int do_work(int (*work)(void *, struct ogrjoin_error *), void *data,
-                   int *cancel)
+static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
+                             void *data, int *cancel)
 {
     struct side_call w = {.work = work, .data = data};
     do
@@ -141,8 +141,8 @@ static int do_work(int (*work)(void *, struct ogrjoin_error *), void *data,
 /* --- settings --------------------------------------------------------------
  */
 
-static int set_one(struct ogrjoin_settings *settings, PyObject *key,
-                   PyObject *value)
+static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
+                         PyObject *value)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
     const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
@@ -179,7 +179,7 @@ static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
         ogrjoin_settings_cancel(settings, cancel);
     while (settings != NULL && PyDict_Next(dict, &at, &key, &value))
     {
-        if (set_one(settings, key, value) != 0)
+        if (apply_setting(settings, key, value) != 0)
         {
             ogrjoin_settings_free(settings);
             settings = NULL;
@@ -213,7 +213,7 @@ static void free_layer(struct layer_handle *self)
     free(self);
 }
 
-static void drop_layer(PyObject *capsule)
+static void destroy_layer_capsule(PyObject *capsule)
 {
     free_layer(PyCapsule_GetPointer(capsule, LAYER));
 }
@@ -227,11 +227,11 @@ static struct layer_handle *new_layer(void)
 }
 
 /* Takes self; without a layer in it, an exception is set. */
-static PyObject *give_layer(struct layer_handle *self)
+static PyObject *make_layer_capsule(struct layer_handle *self)
 {
     PyObject *capsule = NULL;
     if (self->layer != NULL)
-        capsule = PyCapsule_New(self, LAYER, drop_layer);
+        capsule = PyCapsule_New(self, LAYER, destroy_layer_capsule);
     if (capsule == NULL)
         free_layer(self);
     return capsule;
@@ -283,16 +283,16 @@ static PyObject *py_arrays(PyObject *module, PyObject *args)
                 NULL ||
             (all.vertex_offset =
                  borrow_buffer(self, vertex, all.n_rings + 1, 8)) == NULL)
-            return give_layer(self);
+            return make_layer_capsule(self);
     }
     if ((all.x = borrow_buffer(self, x, all.n_vertices, sizeof *all.x)) ==
             NULL ||
         (all.y = borrow_buffer(self, y, all.n_vertices, sizeof *all.y)) == NULL)
-        return give_layer(self);
+        return make_layer_capsule(self);
     Py_BEGIN_ALLOW_THREADS err.status =
         ogrjoin_layer_from_arrays(&all, &self->layer, &err);
     Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
-    return give_layer(self);
+    return make_layer_capsule(self);
 }
 
 /* NULL where column is None; *ok is 0 with an exception. */
@@ -391,14 +391,14 @@ static PyObject *make_layer(struct import_work *w, PyObject *settings)
     if (self == NULL)
         return NULL;
     w->settings = make_settings(settings, &cancel);
-    if (w->settings != NULL && do_work(import_layer, w, &cancel) != 0)
+    if (w->settings != NULL && run_interruptible(import_layer, w, &cancel) != 0)
     {
         ogrjoin_layer_free(w->layer);
         w->layer = NULL;
     }
     self->layer = w->layer;
     ogrjoin_settings_free(w->settings);
-    return give_layer(self);
+    return make_layer_capsule(self);
 }
 
 /* from_stream(capsule, column or None, settings): an Arrow stream, which is
@@ -447,12 +447,12 @@ static void free_wkb(struct wkb_column *c)
 }
 
 /* Both are freed by who made them. */
-static void keep_schema(struct ArrowSchema *schema)
+static void ignore_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
 }
 
-static void keep_array(struct ArrowArray *array)
+static void ignore_array_release(struct ArrowArray *array)
 {
     array->release = NULL;
 }
@@ -494,14 +494,15 @@ no_memory:
 /* from_wkb(list of bytes and None, settings) */
 static PyObject *from_wkb(PyObject *module, PyObject *args)
 {
-    struct ArrowSchema schema = {
-        .format = "Z", .flags = ARROW_FLAG_NULLABLE, .release = keep_schema};
+    struct ArrowSchema schema = {.format = "Z",
+                                 .flags = ARROW_FLAG_NULLABLE,
+                                 .release = ignore_schema_release};
     struct wkb_column c = {0};
     const void *buffers[3];
     struct ArrowArray array = {.null_count = -1,
                                .n_buffers = 3,
                                .buffers = buffers,
-                               .release = keep_array};
+                               .release = ignore_array_release};
     struct import_work w = {.schema = &schema, .array = &array};
     PyObject *list, *settings, *out = NULL;
     (void)module;
@@ -547,7 +548,7 @@ static void free_index(struct index_handle *self)
     free(self);
 }
 
-static void drop_index(PyObject *capsule)
+static void destroy_index_capsule(PyObject *capsule)
 {
     free_index(PyCapsule_GetPointer(capsule, INDEX));
 }
@@ -583,8 +584,9 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     self->layer = capsule;
     w.layer = layer->layer;
     w.settings = make_settings(settings, &self->cancel);
-    if (w.settings != NULL && do_work(make_index, &w, &self->cancel) == 0)
-        out = PyCapsule_New(self, INDEX, drop_index);
+    if (w.settings != NULL &&
+        run_interruptible(make_index, &w, &self->cancel) == 0)
+        out = PyCapsule_New(self, INDEX, destroy_index_capsule);
     self->index = w.index;
     ogrjoin_settings_free(w.settings);
     if (out == NULL)
@@ -637,7 +639,7 @@ static int get_buffer(PyObject *object, Py_buffer *view, int flags)
     return code;
 }
 
-static void free_array(PyObject *object)
+static void dealloc_array(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(((struct array_object *)object)->owner);
@@ -661,7 +663,7 @@ static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
     return (PyObject *)self;
 }
 
-static void drop_pairs(PyObject *capsule)
+static void destroy_pairs_capsule(PyObject *capsule)
 {
     ogrjoin_pairs_free(PyCapsule_GetPointer(capsule, PAIRS));
 }
@@ -673,14 +675,15 @@ struct pairs_work
     struct ogrjoin_pairs *pairs;
 };
 
-static int make_pairs(void *data, struct ogrjoin_error *err)
+static int run_join_work(void *data, struct ogrjoin_error *err)
 {
     struct pairs_work *w = data;
     return ogrjoin_join(w->index, w->input, &w->pairs, err);
 }
 
 /* {name: buffer} of what settings asked for. */
-static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
+static PyObject *make_value_buffers(PyObject *owner,
+                                    const struct ogrjoin_pairs *pairs)
 {
     static const char *const names[] = {
         "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
@@ -707,7 +710,8 @@ static PyObject *make_values(PyObject *owner, const struct ogrjoin_pairs *pairs)
 }
 
 /* (offsets, bytes) of the intersections, or None. */
-static PyObject *make_shapes(PyObject *owner, const struct ogrjoin_pairs *pairs)
+static PyObject *make_intersection_buffers(PyObject *owner,
+                                           const struct ogrjoin_pairs *pairs)
 {
     const int64_t *offset;
     const uint8_t *bytes = ogrjoin_pairs_intersection(pairs, &offset);
@@ -735,8 +739,8 @@ static PyObject *py_join(PyObject *module, PyObject *args)
         return NULL;
     w.index = index->index;
     w.input = input->layer;
-    owner = do_work(make_pairs, &w, &index->cancel) == 0
-                ? PyCapsule_New(w.pairs, PAIRS, drop_pairs)
+    owner = run_interruptible(run_join_work, &w, &index->cancel) == 0
+                ? PyCapsule_New(w.pairs, PAIRS, destroy_pairs_capsule)
                 : NULL;
     if (owner == NULL)
     {
@@ -748,7 +752,8 @@ static PyObject *py_join(PyObject *module, PyObject *args)
         "NNNNNNL", owner, new_array(owner, ogrjoin_pairs_left(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_right(w.pairs), n, 'q'),
         new_array(owner, ogrjoin_pairs_measure(w.pairs), n, 'd'),
-        make_values(owner, w.pairs), make_shapes(owner, w.pairs),
+        make_value_buffers(owner, w.pairs),
+        make_intersection_buffers(owner, w.pairs),
         (long long)ogrjoin_pairs_undecided(w.pairs));
 }
 
@@ -757,7 +762,7 @@ static PyObject *py_join(PyObject *module, PyObject *args)
 
 #define RESULTS "ogrjoin.results"
 
-static void drop_results(PyObject *capsule)
+static void destroy_results_capsule(PyObject *capsule)
 {
     struct ogrjoin_results *results = PyCapsule_GetPointer(capsule, RESULTS);
     ogrjoin_results_free(results);
@@ -773,7 +778,7 @@ struct aggregate_work
     struct ogrjoin_results *results;
 };
 
-static int make_results(void *data, struct ogrjoin_error *err)
+static int run_aggregate_work(void *data, struct ogrjoin_error *err)
 {
     struct aggregate_work *w = data;
     return ogrjoin_pairs_aggregate(w->pairs, w->function, w->separator,
@@ -791,20 +796,20 @@ static PyObject *result_array(PyObject *owner, const void *values, int64_t n,
     return Py_None;
 }
 
-static PyObject *aggregate_views(struct aggregate_work *w)
+static PyObject *aggregate_to_buffers(struct aggregate_work *w)
 {
     struct ogrjoin_results *r = calloc(1, sizeof *r);
     PyObject *owner;
     int cancel = 0;
     w->results = r;
-    owner =
-        r != NULL ? PyCapsule_New(r, RESULTS, drop_results) : PyErr_NoMemory();
+    owner = r != NULL ? PyCapsule_New(r, RESULTS, destroy_results_capsule)
+                      : PyErr_NoMemory();
     if (owner == NULL)
     {
         free(r);
         return NULL;
     }
-    if (do_work(make_results, w, &cancel) != 0)
+    if (run_interruptible(run_aggregate_work, w, &cancel) != 0)
     {
         Py_DECREF(owner);
         return NULL;
@@ -859,7 +864,7 @@ static PyObject *py_aggregate(PyObject *module, PyObject *args)
     w.values.offset = at[2];
     w.values.bytes = at[3];
     w.values.is_null = at[4];
-    out = aggregate_views(&w);
+    out = aggregate_to_buffers(&w);
 end:
     while (n_views > 0)
         PyBuffer_Release(&view[--n_views]);
@@ -895,7 +900,7 @@ static PyObject *py_validate(PyObject *module, PyObject *args)
         return NULL;
     w.index = index->index;
     w.input = input->layer;
-    if (do_work(call_validate, &w, &index->cancel) != 0)
+    if (run_interruptible(call_validate, &w, &index->cancel) != 0)
         return NULL;
     return Py_BuildValue(
         "LLLLLLLLz", (long long)w.out.n_rows, (long long)w.out.n_pairs,
@@ -923,7 +928,7 @@ static void free_device_pairs(struct device_handle *self)
     free(self);
 }
 
-static void drop_device_pairs(PyObject *capsule)
+static void destroy_device_capsule(PyObject *capsule)
 {
     free_device_pairs(PyCapsule_GetPointer(capsule, DEVICE_PAIRS));
 }
@@ -959,7 +964,7 @@ static PyObject *join_device(PyObject *module, PyObject *args)
         ogrjoin_join_device(index->index, &in, &self->pairs, &err);
     Py_END_ALLOW_THREADS if (err.status != OGRJOIN_OK) raise_error(&err);
     owner = err.status == OGRJOIN_OK
-                ? PyCapsule_New(self, DEVICE_PAIRS, drop_device_pairs)
+                ? PyCapsule_New(self, DEVICE_PAIRS, destroy_device_capsule)
                 : NULL;
     if (owner == NULL)
     {
@@ -1047,7 +1052,7 @@ struct shared_array
 };
 
 /* Called by whoever has the array, on any thread. */
-static void drop_shared(struct dl_managed *managed)
+static void release_dlpack_array(struct dl_managed *managed)
 {
     struct shared_array *self = managed->context;
     PyGILState_STATE state = PyGILState_Ensure();
@@ -1057,7 +1062,7 @@ static void drop_shared(struct dl_managed *managed)
 }
 
 /* Nobody took it. */
-static void drop_dlpack(PyObject *capsule)
+static void destroy_dlpack_capsule(PyObject *capsule)
 {
     struct dl_managed *managed;
     if (!PyCapsule_IsValid(capsule, DL_NAME))
@@ -1096,12 +1101,12 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
     t->shape = &self->length;
     self->length = n;
     self->managed.context = self;
-    self->managed.deleter = drop_shared;
+    self->managed.deleter = release_dlpack_array;
     Py_INCREF(owner);
     self->owner = owner;
-    out = PyCapsule_New(&self->managed, DL_NAME, drop_dlpack);
+    out = PyCapsule_New(&self->managed, DL_NAME, destroy_dlpack_capsule);
     if (out == NULL)
-        drop_shared(&self->managed);
+        release_dlpack_array(&self->managed);
     return out;
 }
 
@@ -1164,8 +1169,9 @@ static PyMethodDef methods[] = {
 
 static int start_module(PyObject *module)
 {
-    static PyType_Slot slots[] = {
-        {Py_bf_getbuffer, get_buffer}, {Py_tp_dealloc, free_array}, {0, NULL}};
+    static PyType_Slot slots[] = {{Py_bf_getbuffer, get_buffer},
+                                  {Py_tp_dealloc, dealloc_array},
+                                  {0, NULL}};
     static PyType_Spec spec = {"ogrjoin._core.Array",
                                (int)sizeof(struct array_object), 0,
                                Py_TPFLAGS_DEFAULT, slots};

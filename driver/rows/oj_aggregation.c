@@ -251,7 +251,8 @@ static oj_status read_aggregate(struct oj_aggregation *a, int i,
     return OJ_OK;
 }
 
-static oj_status read_list(struct oj_aggregation *a, struct oj_error *err)
+static oj_status parse_aggregate_list(struct oj_aggregation *a,
+                                      struct oj_error *err)
 {
     const char *words = a->job->command->aggregates;
     struct scanner s = {words, words, NULL};
@@ -280,9 +281,9 @@ static oj_status read_list(struct oj_aggregation *a, struct oj_error *err)
 
 /* ---- bound to fields ---------------------------------------------------- */
 
-static oj_status choose_form(const struct oj_aggregation *a, int i,
-                             OGRFieldType type, enum form *form,
-                             struct oj_error *err)
+static oj_status choose_value_form(const struct oj_aggregation *a, int i,
+                                   OGRFieldType type, enum form *form,
+                                   struct oj_error *err)
 {
     static const char *const needs[] = {
         "", "numbers", "a text, numbers or dates",
@@ -308,7 +309,7 @@ static oj_status choose_form(const struct oj_aggregation *a, int i,
                            : "");
 }
 
-static enum oj_aggregate_type type_of(const struct field *field)
+static enum oj_aggregate_type aggregate_type_of_field(const struct field *field)
 {
     if (field->form == FORM_PRESENCE)
         return OJ_AGG_INTEGER;
@@ -318,9 +319,9 @@ static enum oj_aggregate_type type_of(const struct field *field)
 }
 
 /* The place of this field in this form, which is made when there is none. */
-static oj_status find_field(struct oj_aggregation *a, int column,
-                            OGRFieldDefnH defn, enum form form, int *place,
-                            struct oj_error *err)
+static oj_status find_or_add_agg_field(struct oj_aggregation *a, int column,
+                                       OGRFieldDefnH defn, enum form form,
+                                       int *place, struct oj_error *err)
 {
     struct field *field = a->fields;
     for (*place = 0; *place < a->n_fields; ++*place, field++)
@@ -332,7 +333,7 @@ static oj_status find_field(struct oj_aggregation *a, int column,
     field->type = OGR_Fld_GetType(defn);
     field->subtype = OGR_Fld_GetSubType(defn);
     field->form = form;
-    a->types[a->n_fields++] = type_of(field);
+    a->types[a->n_fields++] = aggregate_type_of_field(field);
     if (form != FORM_WRITTEN)
         return OJ_OK;
     field->scratch =
@@ -388,9 +389,9 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
         OJ_TRY(oj_source_need_field(join, a->of[i], "agg", &column, err));
         defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
                                    join->fields[column]);
-        OJ_TRY(choose_form(a, i, OGR_Fld_GetType(defn), &form, err));
-        OJ_TRY(
-            find_field(a, column, defn, form, &a->aggregates[i].column, err));
+        OJ_TRY(choose_value_form(a, i, OGR_Fld_GetType(defn), &form, err));
+        OJ_TRY(find_or_add_agg_field(a, column, defn, form,
+                                     &a->aggregates[i].column, err));
     }
     if (kind == OJ_AGG_WEIGHTED_SUM)
         a->needs_overlap = type != wkbPoint && type != wkbMultiPoint;
@@ -416,7 +417,7 @@ static oj_status check_command(const struct oj_command *command,
 }
 
 /* Beside the output, whose disk has to have room anyway. */
-static int open_scratch(void *user)
+static int open_aggregate_spill_file(void *user)
 {
     const struct oj_aggregation *a = user;
     const struct oj_command *command = a->job->command;
@@ -430,8 +431,9 @@ static int open_scratch(void *user)
     return file.descriptor;
 }
 
-static oj_status open_values(const struct oj_aggregation *a,
-                             struct values *values, struct oj_error *err)
+static oj_status allocate_value_columns(const struct oj_aggregation *a,
+                                        struct values *values,
+                                        struct oj_error *err)
 {
     OJ_NEW_ZEROED(values->column, a->n, err);
     OJ_NEW_ZEROED(values->memory, a->n, err);
@@ -443,12 +445,12 @@ static oj_status open_aggregation(struct oj_aggregation *a,
 {
     int64_t memory = a->job->command->memory;
     OJ_TRY(check_command(a->job->command, err));
-    OJ_TRY(read_list(a, err));
+    OJ_TRY(parse_aggregate_list(a, err));
     for (int i = 0; i < a->n; i++)
         OJ_TRY(bind_aggregate(a, i, err));
-    OJ_TRY(open_values(a, &a->block->values, err));
-    OJ_TRY(open_values(a, &a->summed, err));
-    a->files.open = open_scratch;
+    OJ_TRY(allocate_value_columns(a, &a->block->values, err));
+    OJ_TRY(allocate_value_columns(a, &a->summed, err));
+    a->files.open = open_aggregate_spill_file;
     a->files.user = a;
     a->plan.aggregates = a->aggregates;
     a->plan.n_aggregates = a->n;
@@ -537,7 +539,7 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
 
 /* Milliseconds in UTC first, which are the order; then what it takes to get
  * the value back as it was. */
-static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
+static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
     OGRField parts = *raw;
     int64_t ms =
@@ -555,7 +557,7 @@ static void write_time(const OGRField *raw, char bytes[TIME_BYTES])
     memcpy(bytes + sizeof key, &parts.Date, sizeof parts.Date);
 }
 
-static void read_time(const char *bytes, OGRField *raw)
+static void decode_sortable_time(const char *bytes, OGRField *raw)
 {
     memcpy(&raw->Date, bytes + sizeof(uint64_t), sizeof raw->Date);
     CPL_MSBPTR16(&raw->Date.Year);
@@ -565,9 +567,9 @@ static void read_time(const char *bytes, OGRField *raw)
 /* ---- values of fields --------------------------------------------------- */
 
 /* Has bytes that the next value overwrites kept in the pool. */
-static oj_status keep_bytes(struct memory *memory,
-                            const struct oj_aggregate_bytes *bytes,
-                            struct oj_error *err)
+static oj_status copy_bytes_to_pool(struct memory *memory,
+                                    const struct oj_aggregate_bytes *bytes,
+                                    struct oj_error *err)
 {
     OJ_TRY(oj_reserve(&memory->pool, memory->n_pool,
                       memory->n_pool + bytes->n + 1, &memory->cap_pool, 1,
@@ -601,15 +603,15 @@ static oj_status read_value(const struct field *field,
             bytes->bytes = oj_value_bytes(value, OFTString, &bytes->n);
             break;
         case FORM_TIME:
-            write_time(&value->raw, time);
+            encode_sortable_time(&value->raw, time);
             bytes->bytes = time;
             bytes->n = TIME_BYTES;
-            return keep_bytes(memory, bytes, err);
+            return copy_bytes_to_pool(memory, bytes, err);
         case FORM_WRITTEN:
             OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
             bytes->bytes = OGR_F_GetFieldAsString(field->scratch, 0);
             bytes->n = (int64_t)strlen(bytes->bytes);
-            return keep_bytes(memory, bytes, err);
+            return copy_bytes_to_pool(memory, bytes, err);
     }
     return OJ_OK;
 }
@@ -852,7 +854,7 @@ static void set_value(const struct oj_aggregate_value *from,
         to->n_text = from->n_bytes;
     }
     else
-        read_time(from->bytes, &to->raw);
+        decode_sortable_time(from->bytes, &to->raw);
 }
 
 oj_status oj_aggregation_value(void *user, int source, int64_t row,

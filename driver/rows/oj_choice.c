@@ -87,9 +87,10 @@ oj_status oj_choice_finish(struct oj_choice *choice,
 /* ---- its rows ------------------------------------------------------------ */
 
 /* Fetches the join features of an answer out of the tiles, by found. */
-static oj_status fetch_found(struct oj_choice *choice, struct oj_job *job,
-                             int answer, struct oj_matches *out,
-                             struct oj_error *err)
+static oj_status fetch_answer_features(struct oj_choice *choice,
+                                       struct oj_job *job, int answer,
+                                       struct oj_matches *out,
+                                       struct oj_error *err)
 {
     const int64_t n = out->n_pairs;
     const struct oj_keyed *found =
@@ -136,7 +137,7 @@ oj_status oj_choice_answer(struct oj_choice *choice, struct oj_job *job,
     out->n_matched = out->n_pairs;
     return choice->place == NULL
                ? OJ_OK
-               : fetch_found(choice, job, part->answer, out, err);
+               : fetch_answer_features(choice, job, part->answer, out, err);
 }
 
 void oj_choice_close(struct oj_choice *choice)

@@ -19,13 +19,14 @@
 
 /* Messages of the calling thread go to pass->messages from now on, where the
  * pass is not for once. */
-static void begin_hearing(struct oj_pass *pass, struct oj_message_sink *sink)
+static void begin_message_capture(struct oj_pass *pass,
+                                  struct oj_message_sink *sink)
 {
     if (pass->command != NULL)
         oj_message_use_list(&pass->messages, sink);
 }
 
-static void end_hearing(const struct oj_pass *pass)
+static void end_message_capture(const struct oj_pass *pass)
 {
     if (pass->command != NULL)
         oj_message_end_list();
@@ -39,17 +40,18 @@ struct entered_pass
 };
 
 /* Of one for once a thread has what the process has. */
-static void enter_pass(struct oj_pass *pass, struct entered_pass *stretch)
+static void bind_thread_to_pass(struct oj_pass *pass,
+                                struct entered_pass *stretch)
 {
     if (pass->command != NULL)
         stretch->flag = oj_cancel_use(&pass->cancel);
-    begin_hearing(pass, &stretch->sink);
+    begin_message_capture(pass, &stretch->sink);
 }
 
-static void leave_pass(const struct oj_pass *pass,
-                       const struct entered_pass *stretch)
+static void unbind_thread_from_pass(const struct oj_pass *pass,
+                                    const struct entered_pass *stretch)
 {
-    end_hearing(pass);
+    end_message_capture(pass);
     if (pass->command != NULL)
         oj_cancel_use(stretch->flag);
 }
@@ -88,18 +90,18 @@ static int show_progress(int64_t n_rows, void *user)
     return oj_is_cancelled();
 }
 
-static void on_thread(void *user, void (*stages)(struct oj_pipeline *),
-                      struct oj_pipeline *pipeline)
+static void run_stages_in_pass(void *user, void (*stages)(struct oj_pipeline *),
+                               struct oj_pipeline *pipeline)
 {
     struct oj_pass *pass = user;
     struct entered_pass stretch;
-    enter_pass(pass, &stretch);
+    bind_thread_to_pass(pass, &stretch);
     stages(pipeline);
-    leave_pass(pass, &stretch);
+    unbind_thread_from_pass(pass, &stretch);
 }
 
 /* Nothing reads the layers any more. */
-static void end_reading(struct oj_pass *pass)
+static void close_reader_and_batches(struct oj_pass *pass)
 {
     for (int i = 0; i < OJ_PIPELINE_SLOTS; i++)
     {
@@ -120,9 +122,9 @@ static oj_status fail_changed(const struct oj_source *source, const char *how,
 /* ---- join features that match nothing ----------------------------------- */
 
 /* Notes the join features of an answer. */
-static void mark_matched(struct oj_unmatched *unmatched,
-                         const struct oj_matches *matches,
-                         const struct oj_answer_side *side)
+static void mark_matched_join_rows(struct oj_unmatched *unmatched,
+                                   const struct oj_matches *matches,
+                                   const struct oj_answer_side *side)
 {
     if (unmatched->matched == NULL)
         return;
@@ -170,7 +172,8 @@ static oj_status open_unmatched(const struct oj_job *job,
     return OJ_OK;
 }
 
-static oj_status fail_other_rows(const struct oj_job *job, struct oj_error *err)
+static oj_status fail_join_rows_changed(const struct oj_job *job,
+                                        struct oj_error *err)
 {
     return fail_changed(&job->join,
                         "has other rows, or another order, when it is read "
@@ -179,7 +182,8 @@ static oj_status fail_other_rows(const struct oj_job *job, struct oj_error *err)
 }
 
 /* What is written of them would not be what was joined. */
-static oj_status check_files(const struct oj_job *job, struct oj_error *err)
+static oj_status check_join_files_unchanged(const struct oj_job *job,
+                                            struct oj_error *err)
 {
     if (!job->join_files.is_settled || !oj_join_files_changed(&job->join_files))
         return OJ_OK;
@@ -188,10 +192,10 @@ static oj_status check_files(const struct oj_job *job, struct oj_error *err)
 }
 
 /* Of a batch, where the FIDs that were read first are still there. */
-static oj_status fill_matches(struct oj_unmatched *unmatched,
-                              const struct oj_job *job,
-                              const struct oj_batch *batch,
-                              struct oj_error *err)
+static oj_status fill_unmatched_batch(struct oj_unmatched *unmatched,
+                                      const struct oj_job *job,
+                                      const struct oj_batch *batch,
+                                      struct oj_error *err)
 {
     const struct oj_flat_buf *before = &job->join_side->buf;
     int64_t first = batch->first_row, n = batch->n_rows;
@@ -199,7 +203,7 @@ static oj_status fill_matches(struct oj_unmatched *unmatched,
         (before->fid != NULL && first + n <= before->n_features &&
          memcmp(before->fid + first, batch->flat.fid,
                 (size_t)n * sizeof *before->fid) != 0))
-        return fail_other_rows(job, err);
+        return fail_join_rows_changed(job, err);
     OJ_ROOM(unmatched->is_matched, 0, n, unmatched->cap_is_matched, err);
     OJ_TRY(oj_matches_reserve(&unmatched->matches, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
@@ -220,14 +224,14 @@ static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     reading.keep_attributes = 1;
     reading.skipped = NULL; /* not by the join, but these rows are written */
-    OJ_TRY(check_files(job, err));
+    OJ_TRY(check_join_files_unchanged(job, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
 /* Reads the next batch of all join rows; *there 0: there is none any more.
  * OJ_ERR_DATA when the layer is no longer as it was. */
-static oj_status next_unmatched(struct oj_pass *pass, int *there,
-                                struct oj_error *err)
+static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
+                                           struct oj_error *err)
 {
     struct oj_unmatched *unmatched = &pass->unmatched;
     struct oj_batch *batch = &pass->batches[0];
@@ -236,10 +240,10 @@ static oj_status next_unmatched(struct oj_pass *pass, int *there,
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     *there = batch->n_rows > 0;
     if (*there)
-        return fill_matches(unmatched, &pass->job, batch, err);
+        return fill_unmatched_batch(unmatched, &pass->job, batch, err);
     if (oj_layer_reader_counts(pass->reader)->n_rows != unmatched->n_features)
-        return fail_other_rows(&pass->job, err);
-    return check_files(&pass->job, err);
+        return fail_join_rows_changed(&pass->job, err);
+    return check_join_files_unchanged(&pass->job, err);
 }
 
 /* ---- open --------------------------------------------------------------- */
@@ -270,8 +274,8 @@ static char **describe_fields(const struct oj_source *source)
 /* The columns of a reader name fields by their places, which a changed file may
  * have filled with others; further ones at the end do no harm.
  * before: of the side when it was first opened; NULL: now. */
-static oj_status check_fields(const struct oj_source *source, char ***before,
-                              struct oj_error *err)
+static oj_status check_fields_unchanged(const struct oj_source *source,
+                                        char ***before, struct oj_error *err)
 {
     char **now = describe_fields(source);
     int n = CSLCount(*before), i = 0;
@@ -296,15 +300,16 @@ static oj_status open_sides(struct oj_pass *pass, struct oj_error *err)
 {
     struct entered_pass stretch;
     oj_status status;
-    enter_pass(pass, &stretch);
+    bind_thread_to_pass(pass, &stretch);
     status = oj_job_open(pass->command, 1, &pass->job, err);
     if (status == OJ_OK)
         status = oj_rows_plan(&pass->job, &pass->rows, err);
-    leave_pass(pass, &stretch);
+    unbind_thread_from_pass(pass, &stretch);
     if (status == OJ_OK)
-        status = check_fields(&pass->job.input, &pass->fields[0], err);
+        status =
+            check_fields_unchanged(&pass->job.input, &pass->fields[0], err);
     if (status == OJ_OK)
-        status = check_fields(&pass->job.join, &pass->fields[1], err);
+        status = check_fields_unchanged(&pass->job.join, &pass->fields[1], err);
     pass->is_broken = status != OJ_OK;
     return status;
 }
@@ -349,18 +354,18 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    begin_hearing(pass, &sink);
+    begin_message_capture(pass, &sink);
     status = plan_output_schema(pass, schema, err);
-    end_hearing(pass);
+    end_message_capture(pass);
     return status;
 }
 
 /* The job can be prepared anew. */
-static void end_stream(struct oj_pass *pass)
+static void end_join_stream(struct oj_pass *pass)
 {
     if (pass->streams == OJ_STREAMS_INPUT)
         return;
-    end_reading(pass);
+    close_reader_and_batches(pass);
     oj_join_close(pass->job.join_side->engine);
     pass->job.join_side->engine = NULL;
     oj_join_side_free(&pass->held_input);
@@ -369,8 +374,8 @@ static void end_stream(struct oj_pass *pass)
 
 static void close_sides(struct oj_pass *pass)
 {
-    end_reading(pass);
-    end_stream(pass);
+    close_reader_and_batches(pass);
+    end_join_stream(pass);
     close_unmatched(&pass->unmatched);
     oj_choice_close(&pass->choice);
     oj_rows_close(&pass->rows);
@@ -396,7 +401,7 @@ oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
 
 static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 {
-    end_reading(pass);
+    close_reader_and_batches(pass);
     return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
@@ -417,7 +422,7 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
 
 /* 1 when the join layer was streamed, and the aggregates of all input rows are
  * there. */
-static int is_streamed(const struct oj_pass *pass)
+static int was_join_streamed(const struct oj_pass *pass)
 {
     return pass->streams != OJ_STREAMS_INPUT;
 }
@@ -463,13 +468,14 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
 static struct oj_pipeline_work pipeline_work(struct oj_pass *pass)
 {
     const struct oj_pipeline_work work = {
-        read_rows,        join_part, show_progress, on_thread, pass,
+        read_rows,        join_part, show_progress, run_stages_in_pass, pass,
         oj_cancel_flag(), 0};
     return work;
 }
 
 /* Reads the input layer and indexes it. */
-static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
+static oj_status read_and_index_input(struct oj_pass *pass,
+                                      struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_aggregation *aggregation = pass->rows.aggregation;
@@ -487,23 +493,24 @@ static oj_status hold_input(struct oj_pass *pass, struct oj_error *err)
 }
 
 /* Runs on the calling thread. */
-static oj_status add_pairs(void *user, const struct oj_pipeline_part *part,
-                           const struct oj_matches *matches,
-                           struct oj_error *err)
+static oj_status add_pairs_to_aggregation(void *user,
+                                          const struct oj_pipeline_part *part,
+                                          const struct oj_matches *matches,
+                                          struct oj_error *err)
 {
     struct oj_pass *pass = user;
     return oj_aggregation_add_streamed(
         pass->rows.aggregation, part, &pass->batches[part->slot], matches, err);
 }
 
-static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
+static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, &job->join);
     struct oj_pipeline_work work = pipeline_work(pass);
-    const struct oj_pipeline_sink sink = {add_pairs, pass};
+    const struct oj_pipeline_sink sink = {add_pairs_to_aggregation, pass};
     oj_status status;
-    OJ_TRY(hold_input(pass, err));
+    OJ_TRY(read_and_index_input(pass, err));
     reading.keep_attributes = 1;
     reading.fields_only = 1;
     work.max_pairs = job->command->max_pairs;
@@ -518,7 +525,7 @@ static oj_status stream_join(struct oj_pass *pass, struct oj_error *err)
                                  err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
-    end_reading(pass);
+    close_reader_and_batches(pass);
     pass->streams = OJ_STREAMS_AS_READ; /* the input layer, read again */
     job->n_expected = pass->held_input.flat.n_features;
     pass->progress_start = STREAM_SHARE;
@@ -533,20 +540,20 @@ static oj_status prepare_pass(struct oj_pass *pass, int single,
 {
     const struct oj_pass *like = pass->like;
     oj_status status;
-    if (pass->is_prepared && (!single || !is_streamed(pass)))
+    if (pass->is_prepared && (!single || !was_join_streamed(pass)))
         return OJ_OK;
-    end_stream(pass);
+    end_join_stream(pass);
     pass->is_prepared = pass->is_started = 0;
     if (!single && pass->rows.streams_join)
     {
         pass->streams = OJ_STREAMS_JOIN;
-        status = stream_join(pass, err);
+        status = stream_join_layer(pass, err);
         if (status != OJ_OK)
-            end_stream(pass);
+            end_join_stream(pass);
     }
     else
     {
-        if (like != NULL && (!like->is_prepared || is_streamed(like)))
+        if (like != NULL && (!like->is_prepared || was_join_streamed(like)))
             like = NULL;
         status =
             oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL, err);
@@ -571,7 +578,7 @@ static struct oj_read_options input_options(const struct oj_pass *pass,
     reading.limit = job->command->limit;
     reading.keep_attributes =
         for_rows ||
-        (!is_streamed(pass) && oj_sides_need_values(&job->sides, 0));
+        (!was_join_streamed(pass) && oj_sides_need_values(&job->sides, 0));
     if (!reading.keep_attributes)
         reading.n_fields = 0;
     return reading;
@@ -620,7 +627,8 @@ static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
 }
 
 /* Of all rows: filters of the pass are for those that are asked for. */
-static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
+static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
+                                         struct oj_error *err)
 {
     const struct oj_side_findings nothing = {0};
     int is_shared = pass->command != NULL;
@@ -632,7 +640,7 @@ static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
     pass->is_choosing = 1;
     status = join_and_choose(pass, err);
     pass->is_choosing = 0;
-    end_reading(pass);
+    close_reader_and_batches(pass);
     pass->job.sides.reshape[0].found = nothing; /* it is found once more */
     if (status != OJ_OK)
         oj_choice_close(&pass->choice);
@@ -641,7 +649,7 @@ static oj_status choose_pairs(struct oj_pass *pass, struct oj_error *err)
 
 oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 {
-    OJ_TRY(choose_pairs(pass, err));
+    OJ_TRY(choose_one_to_one_pairs(pass, err));
     if (!pass->is_started)
         OJ_TRY(oj_rows_open(&pass->rows, err));
     pass->is_started = 1;
@@ -663,7 +671,7 @@ static oj_status begin_input(struct oj_pass *pass, struct oj_error *err)
         OJ_TRY(oj_pass_start(pass, 0, err));
     }
     pass->has_begun = 1;
-    if (is_streamed(pass))
+    if (was_join_streamed(pass))
         OJ_TRY(oj_aggregation_finish(pass->rows.aggregation, err));
     reading = input_options(pass, !pass->pairs_only);
     return open_reader(pass, &job->input, &reading, err);
@@ -689,28 +697,30 @@ static oj_status read_rows(void *user, int slot, struct oj_flat *flat,
 }
 
 /* What the calling thread gives to those of the pipeline. */
-static oj_status begin_shared(struct oj_pass *pass, struct oj_error *err)
+static oj_status capture_caller_settings(struct oj_pass *pass,
+                                         struct oj_error *err)
 {
     struct entered_pass stretch;
     oj_status status;
     if (pass->command == NULL)
         return OJ_OK;
-    enter_pass(pass, &stretch);
+    bind_thread_to_pass(pass, &stretch);
     status = set_filters(pass, err);
-    leave_pass(pass, &stretch);
+    unbind_thread_from_pass(pass, &stretch);
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
     return status;
 }
 
-static oj_status open_input(struct oj_pass *pass, struct oj_error *err)
+static oj_status start_input_pipeline(struct oj_pass *pass,
+                                      struct oj_error *err)
 {
     struct oj_pipeline_work work = pipeline_work(pass);
     int streams =
-        pass->is_prepared ? is_streamed(pass) : pass->rows.streams_join;
+        pass->is_prepared ? was_join_streamed(pass) : pass->rows.streams_join;
     if (!streams) /* else they were bounded when they were added up */
         work.max_pairs = pass->job.command->max_pairs;
-    OJ_TRY(begin_shared(pass, err));
+    OJ_TRY(capture_caller_settings(pass, err));
     pass->has_begun = 0;
     OJ_TRY(oj_pipeline_open(&work, &pass->pipeline, err));
     pass->is_running = 1;
@@ -731,11 +741,11 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
 }
 
 /* OJ_ERR_DATA where rows are missing. */
-static oj_status check_input(struct oj_pass *pass, oj_status status,
-                             struct oj_error *err)
+static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
+                                       struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
-    if (is_streamed(pass))
+    if (was_join_streamed(pass))
     {
         job->counts.join_s = pass->join_s;
         if (status == OJ_OK &&
@@ -769,21 +779,22 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
         return status;
     status = close_pipeline(pass, status, err);
     if (pass->has_begun)
-        status = check_input(pass, status, err);
-    end_reading(pass);
+        status = check_input_unchanged(pass, status, err);
+    close_reader_and_batches(pass);
     return status;
 }
 
 /* ---- answers ------------------------------------------------------------ */
 
 /* Of aggregates, one row per input row. */
-static oj_status make_aggregates(struct oj_pass *pass, struct oj_answer *answer,
-                                 struct oj_error *err)
+static oj_status answer_with_aggregates(struct oj_pass *pass,
+                                        struct oj_answer *answer,
+                                        struct oj_error *err)
 {
     struct oj_aggregation *aggregation = pass->rows.aggregation;
     const struct oj_pair_values *values = answer->values;
     answer->values = NULL;
-    if (!is_streamed(pass))
+    if (!was_join_streamed(pass))
         return oj_aggregation_answer(aggregation, answer->pairs, &answer->side,
                                      values, &answer->matches, err);
     oj_aggregation_set_first_row(aggregation,
@@ -808,22 +819,22 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
-    mark_matched(&pass->unmatched, pairs, &answer->side);
+    mark_matched_join_rows(&pass->unmatched, pairs, &answer->side);
     return pass->rows.aggregation == NULL || pass->pairs_only
                ? OJ_OK
-               : make_aggregates(pass, answer, err);
+               : answer_with_aggregates(pass, answer, err);
 }
 
-static oj_status next_join_rows(struct oj_pass *pass,
-                                const struct oj_answer **answer,
-                                struct oj_error *err)
+static oj_status next_unmatched_answer(struct oj_pass *pass,
+                                       const struct oj_answer **answer,
+                                       struct oj_error *err)
 {
     const struct oj_answer empty = {0};
     const struct oj_unmatched *unmatched = &pass->unmatched;
     int there;
     if (pass->pairs_only || unmatched->matched == NULL)
         return OJ_OK;
-    OJ_TRY(next_unmatched(pass, &there, err));
+    OJ_TRY(read_next_unmatched_batch(pass, &there, err));
     if (!there)
         return OJ_OK;
     pass->answer = empty;
@@ -843,14 +854,14 @@ static oj_status next_answer(struct oj_pass *pass,
     const struct oj_pipeline_part *part;
     const struct oj_matches *pairs;
     if (!pass->is_running)
-        OJ_TRY(open_input(pass, err));
+        OJ_TRY(start_input_pipeline(pass, err));
     if (pass->pipeline == NULL)
-        return next_join_rows(pass, answer, err);
+        return next_unmatched_answer(pass, answer, err);
     OJ_TRY(oj_pipeline_next(pass->pipeline, &part, &pairs, err));
     if (part == NULL)
     {
         OJ_TRY(close_input(pass, OJ_OK, err));
-        return next_join_rows(pass, answer, err);
+        return next_unmatched_answer(pass, answer, err);
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
@@ -863,7 +874,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     struct oj_message_sink sink;
     oj_status status;
     *answer = NULL;
-    begin_hearing(pass, &sink);
+    begin_message_capture(pass, &sink);
     status = next_answer(pass, answer, err);
     if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
         !pass->pairs_only)
@@ -871,7 +882,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
-    end_hearing(pass);
+    end_message_capture(pass);
     return status;
 }
 
@@ -882,13 +893,13 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    begin_hearing(pass, &sink);
+    begin_message_capture(pass, &sink);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
-    end_reading(pass);
-    end_hearing(pass);
+    close_reader_and_batches(pass);
+    end_message_capture(pass);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
     return status;
@@ -896,7 +907,8 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
 
 /* ---- counts ------------------------------------------------------------- */
 
-static int64_t rows_of(enum oj_how how, const struct oj_matches *entries)
+static int64_t output_row_count(enum oj_how how,
+                                const struct oj_matches *entries)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < entries->n_rows; i++)
@@ -919,8 +931,8 @@ static int64_t count_answer(const struct oj_pass *pass,
         oj_pair_values_matches(answer->values, answer->pairs);
     enum oj_how how = pass->rows.how;
     if (pass->rows.aggregation == NULL)
-        return rows_of(how, entries);
-    return how == OJ_HOW_INNER ? rows_of(OJ_HOW_SEMI, entries)
+        return output_row_count(how, entries);
+    return how == OJ_HOW_INNER ? output_row_count(OJ_HOW_SEMI, entries)
                                : entries->n_rows;
 }
 
@@ -945,8 +957,8 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
 
 /* ---- what the input layer knows ------------------------------------------ */
 
-static void ask_input(const struct oj_pass *pass, int force, int64_t *n,
-                      OGREnvelope *extent)
+static void query_input_count_or_extent(const struct oj_pass *pass, int force,
+                                        int64_t *n, OGREnvelope *extent)
 {
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
@@ -967,11 +979,11 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
 {
     struct entered_pass stretch;
     oj_status status;
-    enter_pass(pass, &stretch);
+    bind_thread_to_pass(pass, &stretch);
     status = set_filters(pass, err);
     if (status == OJ_OK)
-        ask_input(pass, force, n, extent);
-    leave_pass(pass, &stretch);
+        query_input_count_or_extent(pass, force, n, extent);
+    unbind_thread_from_pass(pass, &stretch);
     return status;
 }
 
@@ -979,8 +991,8 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
 
 /* Of the input, into batch 0: by the filters on the layer, which let through
  * this row at most, or by random access. */
-static oj_status read_row(struct oj_pass *pass, int64_t fid,
-                          struct oj_error *err)
+static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
+                                       struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_batch *batch = &pass->batches[0];
@@ -992,7 +1004,7 @@ static oj_status read_row(struct oj_pass *pass, int64_t fid,
     if (is_filtered)
     {
         OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
-        end_reading(pass); /* of the last row */
+        close_reader_and_batches(pass); /* of the last row */
     }
     if (pass->reader == NULL)
         OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &pass->reader,
@@ -1017,7 +1029,7 @@ static oj_status join_one_feature(struct oj_pass *pass, int64_t *fid,
     OJ_TRY(prepare_pass(pass, 1, err));
     OJ_TRY(oj_pass_start(pass, 0, err));
     stride = oj_pass_most_rows(pass);
-    status = read_row(pass, *fid / stride, err);
+    status = read_input_row_by_fid(pass, *fid / stride, err);
     *fid %= stride;
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -1039,9 +1051,9 @@ oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
     struct entered_pass stretch;
     oj_status status;
     *there = 0;
-    enter_pass(pass, &stretch);
+    bind_thread_to_pass(pass, &stretch);
     status = join_one_feature(pass, fid, answer, there, err);
-    leave_pass(pass, &stretch);
+    unbind_thread_from_pass(pass, &stretch);
     pass->is_broken = status != OJ_OK;
     return status;
 }

@@ -13,7 +13,7 @@
 
 #include "../job/oj_job.h"
 #include "oj_choice.h"
-#include "oj_rows.h"
+#include "oj_row_plan.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
 struct oj_answer

@@ -43,7 +43,8 @@ static oj_status open_reference(const struct oj_job *job,
                               &reference->tiled, err);
 }
 
-static const struct oj_backend *backend_of(const struct reference *reference)
+static const struct oj_backend *
+reference_backend(const struct reference *reference)
 {
     return reference->tiled != NULL ? oj_tiled_join_backend(reference->tiled)
                                     : oj_join_backend(reference->engine);
@@ -59,10 +60,10 @@ static void close_reference(struct reference *reference)
 /* As oj_join_batch().  ours: the side of the join's own answer for these rows.
  * join_row of *out, and of that answer, mean rows of reference->side, which
  * begins with the features of ours. */
-static oj_status join_again(struct reference *reference,
-                            const struct oj_flat *input,
-                            const struct oj_answer_side *ours,
-                            struct oj_matches *out, struct oj_error *err)
+static oj_status join_by_reference(struct reference *reference,
+                                   const struct oj_flat *input,
+                                   const struct oj_answer_side *ours,
+                                   struct oj_matches *out, struct oj_error *err)
 {
     const struct oj_answer_places first = {ours->flat.n_features, ours->place};
     if (reference->tiled == NULL)
@@ -260,7 +261,7 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
     proof->validation.relation = &job->relation;
     OJ_TRY(open_reference(job, &proof->reference, err));
     proof->validation.join_side = &proof->reference.side;
-    if (backend_of(&proof->reference) == oj_job_backend(job))
+    if (reference_backend(&proof->reference) == oj_job_backend(job))
         return oj_fail(
             err, OJ_ERR_ARG,
             "-validate %s: the join itself runs on this backend, and "
@@ -288,9 +289,10 @@ oj_status oj_proof_open(const struct oj_job *job, struct oj_proof **out,
 }
 
 /* What the reference says of rows from first on, as many as it can take. */
-static oj_status ask_reference(struct oj_proof *proof,
-                               const struct oj_answer_side *ours, int64_t first,
-                               int64_t *n, struct oj_error *err)
+static oj_status join_slice_by_reference(struct oj_proof *proof,
+                                         const struct oj_answer_side *ours,
+                                         int64_t first, int64_t *n,
+                                         struct oj_error *err)
 {
     int64_t left = proof->flat->n_features - first;
     for (;;)
@@ -299,8 +301,8 @@ static oj_status ask_reference(struct oj_proof *proof,
         *n = left < proof->most_rows ? left : proof->most_rows;
         OJ_TRY(oj_flat_slice_make(proof->flat, first, *n, &proof->part, err));
         proof->validation.input = &proof->part.flat;
-        status = join_again(&proof->reference, &proof->part.flat, ours,
-                            &proof->matches, err);
+        status = join_by_reference(&proof->reference, &proof->part.flat, ours,
+                                   &proof->matches, err);
         if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
             return status;
         proof->most_rows = (*n + 1) / 2;
@@ -316,7 +318,7 @@ oj_status oj_proof_batch(struct oj_proof *proof, const struct oj_flat *flat,
     while (first < flat->n_features)
     {
         int64_t n;
-        OJ_TRY(ask_reference(proof, side, first, &n, err));
+        OJ_TRY(join_slice_by_reference(proof, side, first, &n, err));
         OJ_TRY(oj_validation_compare_part(&proof->validation, ours, first,
                                           &proof->matches, err));
         first += n;
@@ -338,7 +340,7 @@ static const char *describe_pair(int32_t row, int64_t fid, double measure)
 static void print_first(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
-    const char *reference = backend_of(&proof->reference)->name;
+    const char *reference = reference_backend(&proof->reference)->name;
     int64_t n_more = -v->n_first;
     for (int i = 0; i < OJ_N_DIFFERENCE_KINDS; i++)
         n_more += v->n_of_kind[i];
@@ -358,7 +360,7 @@ static void print_first(const struct oj_proof *proof)
 
 /* GEOS's reason for the first pair that was left out, from whichever of the two
  * knows one. */
-static const char *first_reason(const struct oj_proof *proof)
+static const char *first_undecided_reason(const struct oj_proof *proof)
 {
     const struct reference *reference = &proof->reference;
     const struct oj_stats *stats = reference->tiled != NULL
@@ -373,7 +375,7 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
                                size_t size)
 {
     const struct oj_validation *v = &proof->validation;
-    const char *reason = first_reason(proof);
+    const char *reason = first_undecided_reason(proof);
     if (v->n_undecided_pairs == 0 && v->n_undecided == 0 &&
         v->n_undecided_proved == 0)
         return;
@@ -419,7 +421,7 @@ static void print_result(const struct oj_proof *proof)
 {
     const struct oj_validation *v = &proof->validation;
     const char *ours = oj_job_backend(proof->job)->name;
-    const char *reference = backend_of(&proof->reference)->name;
+    const char *reference = reference_backend(&proof->reference)->name;
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
     char apart[720] = "", kinds[96] = "";
     describe_undecided(proof, apart, sizeof apart);

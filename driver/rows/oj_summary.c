@@ -27,8 +27,8 @@ enum
     N_REASONS = 9
 };
 
-static void fill_reasons(const struct oj_job *job, int side,
-                         struct reason reasons[N_REASONS])
+static void fill_skip_reasons(const struct oj_job *job, int side,
+                              struct reason reasons[N_REASONS])
 {
     const struct oj_read_counts *counts =
         side == 0 ? &job->input_counts : &job->join_side->counts;
@@ -55,13 +55,13 @@ static void fill_reasons(const struct oj_job *job, int side,
 }
 
 /* "3 skipped (2 without geometry, 1 empty)", after before; "" where none is. */
-static void write_skipped(const struct oj_job *job, int side,
-                          const char *before, char *text, size_t size)
+static void format_skipped_counts(const struct oj_job *job, int side,
+                                  const char *before, char *text, size_t size)
 {
     struct reason reasons[N_REASONS];
     const char *separator = "";
     int64_t n = 0;
-    fill_reasons(job, side, reasons);
+    fill_skip_reasons(job, side, reasons);
     for (int i = 0; i < N_REASONS; i++)
         n += reasons[i].n;
     text[0] = '\0';
@@ -94,8 +94,8 @@ void oj_summary_warn_of_reading(const struct oj_job *job)
     warn_of_reading(&job->join, &job->join_side->counts);
 }
 
-static void note_side(const struct oj_source *source,
-                      const struct oj_read_counts *counts)
+static void report_side_notices(const struct oj_source *source,
+                                const struct oj_read_counts *counts)
 {
     const struct oj_flat_counts *shapes = &counts->shapes;
     warn_of_reading(source, counts);
@@ -118,7 +118,7 @@ static void note_side(const struct oj_source *source,
 }
 
 /* What -invalid and the representative points did. */
-static void note_reshape(const struct oj_reshape *r)
+static void report_reshaped_features(const struct oj_reshape *r)
 {
     const struct oj_side_findings *found = &r->found;
     if (found->n_invalid > 0)
@@ -141,7 +141,7 @@ static void note_reshape(const struct oj_reshape *r)
                   oj_word_for(found->n_no_point, "was", "were"));
 }
 
-static void note_reach(const struct oj_job *job)
+static void report_rows_without_reach(const struct oj_job *job)
 {
     for (int side = 0; side < 2; side++)
     {
@@ -169,21 +169,21 @@ static void warn_undecided(const struct oj_job *job)
                     : "");
 }
 
-static void note_sides(const struct oj_job *job)
+static void report_both_sides(const struct oj_job *job)
 {
     char skipped[SKIPPED_SIZE];
-    note_side(&job->input, &job->input_counts);
-    note_side(&job->join, &job->join_side->counts);
-    note_reshape(&job->sides.reshape[0]);
-    note_reshape(&job->sides.reshape[1]);
-    note_reach(job);
+    report_side_notices(&job->input, &job->input_counts);
+    report_side_notices(&job->join, &job->join_side->counts);
+    report_reshaped_features(&job->sides.reshape[0]);
+    report_reshaped_features(&job->sides.reshape[1]);
+    report_rows_without_reach(job);
     warn_undecided(job);
-    write_skipped(job, 1, "", skipped, sizeof skipped);
+    format_skipped_counts(job, 1, "", skipped, sizeof skipped);
     if (skipped[0] != '\0')
         oj_notice("join layer '%s': %s", job->join.name, skipped);
 }
 
-static void warn_left_out(int64_t n)
+static void warn_rows_left_out(int64_t n)
 {
     if (n > 0)
         oj_warn("%s without geometry %s left out: this format cannot "
@@ -211,7 +211,7 @@ static const char *backend_text(const struct oj_job *job)
 }
 
 /* What is said of pairs that the output does not have one by one either. */
-static const char *how_counted(const struct oj_job *job)
+static const char *unmade_pairs_text(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
     if (n == 0)
@@ -237,17 +237,18 @@ static void print_line(const struct oj_summary *summary)
     int64_t n_written = summary->n_rows_written - summary->n_rows_left_out;
     int64_t n_tiles = job->tiles.n_tiles;
     char skipped[SKIPPED_SIZE];
-    write_skipped(job, 0, ", of which ", skipped, sizeof skipped);
+    format_skipped_counts(job, 0, ", of which ", skipped, sizeof skipped);
     oj_notice(
         "%s in: %lld matched, %lld unmatched%s; %s%s; %s written to %s; "
         "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend %s, "
         "%s%s%s",
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
-        pairs_text(job), how_counted(job), oj_counted(n_written, "row", "rows"),
-        summary->destination, job->join_side->read_s + counts->read_s,
-        join_seconds(job), summary->write_s, summary->total_s,
-        backend_text(job), oj_counted(oj_job_threads(job), "thread", "threads"),
+        pairs_text(job), unmade_pairs_text(job),
+        oj_counted(n_written, "row", "rows"), summary->destination,
+        job->join_side->read_s + counts->read_s, join_seconds(job),
+        summary->write_s, summary->total_s, backend_text(job),
+        oj_counted(oj_job_threads(job), "thread", "threads"),
         job->tiled != NULL ? ", the join side in " : "",
         job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
 }
@@ -260,7 +261,7 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
         side == 0 ? &job->input_counts : &job->join_side->counts;
     const struct oj_reshape *reshape = &job->sides.reshape[side];
     struct reason reasons[N_REASONS];
-    fill_reasons(job, side, reasons);
+    fill_skip_reasons(job, side, reasons);
     fprintf(file, "  \"%s\": {\"dataset\": ", key);
     oj_text_file_put_json(file, source->side->dataset);
     fprintf(file, ", \"layer\": ");
@@ -379,8 +380,8 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         *is_different = summary->validation->n_rows_different > 0;
     }
     summary->total_s = oj_clock_seconds() - summary->start;
-    note_sides(summary->job);
-    warn_left_out(summary->n_rows_left_out);
+    report_both_sides(summary->job);
+    warn_rows_left_out(summary->n_rows_left_out);
     print_line(summary);
     return path == NULL ? OJ_OK
                         : oj_text_file_write(path, "json_summary", write_json,

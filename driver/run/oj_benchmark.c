@@ -254,9 +254,10 @@ static int is_on_gpu(const struct method *method)
 }
 
 /* As many rows as fit into the time that the user grants. */
-static oj_status choose_rows(const struct benchmark *b,
-                             const struct method *method, struct oj_join *join,
-                             int64_t *n_rows, struct oj_error *err)
+static oj_status choose_benchmark_rows(const struct benchmark *b,
+                                       const struct method *method,
+                                       struct oj_join *join, int64_t *n_rows,
+                                       struct oj_error *err)
 {
     struct timed_join trial = {0};
     int64_t n_all = b->input.flat.n_features;
@@ -296,15 +297,17 @@ static void fill_row(const struct benchmark *b, struct oj_join *join,
     row->n_pairs = timed->matches.n_pairs;
 }
 
-static oj_status run_opened(struct benchmark *b, const struct method *method,
-                            struct oj_join *join, struct method_row *row,
-                            struct oj_error *err)
+static oj_status time_opened_method(struct benchmark *b,
+                                    const struct method *method,
+                                    struct oj_join *join,
+                                    struct method_row *row,
+                                    struct oj_error *err)
 {
     struct timed_join timed = {0};
     struct oj_stats before;
     int64_t n;
     oj_status status;
-    OJ_TRY(choose_rows(b, method, join, &n, err));
+    OJ_TRY(choose_benchmark_rows(b, method, join, &n, err));
     before = *oj_join_stats(join);
     oj_notice("%s: %lld of %lld rows ...", method->name, (long long)n,
               (long long)b->input.flat.n_features);
@@ -366,7 +369,7 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     if (is_on_gpu(method))
         OJ_TRY(warm_up_gpu(b, method->backend, err));
     OJ_TRY(open_join(b, method->backend, method->all_threads, 1, &join, err));
-    status = run_opened(b, method, join, row, err);
+    status = time_opened_method(b, method, join, row, err);
     oj_join_close(join);
     return status;
 }

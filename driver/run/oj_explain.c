@@ -108,7 +108,7 @@ static void print_parameters(const struct oj_relation *relation)
 }
 
 /* The word for the value of an option with choices. */
-static const char *word_of(const char *option, int value)
+static const char *choice_word_of_option(const char *option, int value)
 {
     const struct oj_option *row = oj_option_at(oj_option_find(option));
     int n = 0;
@@ -123,8 +123,9 @@ static void print_similar(const struct oj_command *command,
     double least =
         (double)condition->numerator / (double)condition->denominator;
     print_line("only where", "texts are similar: %s, %s of %s, %s",
-               command->similar[i], word_of("measure", (int)condition->measure),
-               word_of("tokens", command->tokens),
+               command->similar[i],
+               choice_word_of_option("measure", (int)condition->measure),
+               choice_word_of_option("tokens", command->tokens),
                least > 0.0 ? CPLSPrintf("%.9g or more", least)
                            : "any token in common");
 }
@@ -133,7 +134,7 @@ static void print_vector(const struct oj_command *command,
                          const struct oj_vector_condition *condition)
 {
     print_line("only where", "vectors are near: %s, %s%s", command->vector,
-               word_of("norm", (int)condition->norm),
+               choice_word_of_option("norm", (int)condition->norm),
                isinf(condition->max_difference)
                    ? ""
                    : CPLSPrintf(", %.9g or less", condition->max_difference));
@@ -179,7 +180,7 @@ static void print_conditions(const struct oj_job *job)
         print_line("invalid", "polygons are %s", invalid[command->invalid]);
 }
 
-static void print_question(const struct explanation *e)
+static void print_join_and_conditions(const struct explanation *e)
 {
     const struct oj_job *job = e->job;
     const struct oj_command *command = job->command;
@@ -264,7 +265,8 @@ static oj_status join_sample(struct explanation *e, struct oj_error *err)
     return status;
 }
 
-static oj_status take_sample(struct explanation *e, struct oj_error *err)
+static oj_status read_and_join_sample(struct explanation *e,
+                                      struct oj_error *err)
 {
     OJ_TRY(read_join(e, err));
     OJ_TRY(oj_job_open_engine(e->job, oj_cancel_flag(), err));
@@ -286,7 +288,7 @@ static const char *bytes_text(double bytes)
 }
 
 /* The short form has no parts and rings. */
-static double bytes_of(const struct oj_flat *flat)
+static double coordinate_bytes(const struct oj_flat *flat)
 {
     double bytes = 16.0 * (double)flat->n_vertices +
                    8.0 * (double)flat->n_features; /* FIDs */
@@ -298,7 +300,7 @@ static double bytes_of(const struct oj_flat *flat)
 
 /* Whether the exchanged join, of what was read of both sides, would do without
  * pairs. */
-static int adds_up_on_gpu(const struct explanation *e)
+static int aggregates_on_gpu(const struct explanation *e)
 {
     const struct oj_job *job = e->job;
     struct oj_options options = oj_job_options(job->command);
@@ -326,7 +328,7 @@ static void print_aggregation(const struct explanation *e)
                      "and read again for the output"
                    : "the input layer streams past the join layer, "
                      "which is held with its index");
-    if (adds_up_on_gpu(e))
+    if (aggregates_on_gpu(e))
         print_line("", "the GPU adds up pairs, without a list of them");
 }
 
@@ -341,7 +343,7 @@ static void print_memory(const struct explanation *e)
     print_line("memory", "%s: %s of coordinates, %s of index%s%s",
                scale > 1.0 ? "join side, estimated from its first rows"
                            : "join side",
-               bytes_text(scale * bytes_of(&side->flat)),
+               bytes_text(scale * coordinate_bytes(&side->flat)),
                bytes_text(scale * (double)stats->index_bytes),
                side->table != NULL ? ", attributes " : "",
                side->table != NULL
@@ -406,18 +408,18 @@ static void print_sample(const struct explanation *e)
                    (double)matches->n_pairs / (double)n * (double)e->n_input);
 }
 
-static const char *lane_text(const char *lane)
+static const char *read_path_text(const char *lane)
 {
     return lane != NULL ? CPLSPrintf("lane %s", lane) : "features of GDAL";
 }
 
 /* Lanes of the rows that were read. */
-static void print_lanes(const struct explanation *e)
+static void print_read_paths(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
     print_line("read by", "input: %s",
-               lane_text(oj_layer_reader_counts(reader)->lane));
-    print_line("", "join: %s", lane_text(e->job->join_side->counts.lane));
+               read_path_text(oj_layer_reader_counts(reader)->lane));
+    print_line("", "join: %s", read_path_text(e->job->join_side->counts.lane));
 }
 
 static void print_output(const struct explanation *e)
@@ -451,7 +453,7 @@ static void print_output(const struct explanation *e)
                                      : "");
     if (!command->in_place)
         print_line("written by", "%s",
-                   lane_text(oj_output_lane(&e->run->output)));
+                   read_path_text(oj_output_lane(&e->run->output)));
     print_line("", "nothing was written");
 }
 
@@ -464,12 +466,12 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
         OJ_TRY(oj_run_plan_output(run, err));
     e.n_input = oj_source_count(&job->input, command->limit);
     e.n_join = oj_source_count(&job->join, -1);
-    print_question(&e);
+    print_join_and_conditions(&e);
     fflush(stdout);
-    OJ_TRY(take_sample(&e, err));
+    OJ_TRY(read_and_join_sample(&e, err));
     print_engine(&e);
     print_sample(&e);
-    print_lanes(&e);
+    print_read_paths(&e);
     print_output(&e);
     return OJ_OK;
 }

@@ -57,7 +57,7 @@ struct update
 };
 
 /* Said before the join, not after it. */
-static oj_status check_target(struct update *u, struct oj_error *err)
+static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer;
     const char *driver;
@@ -93,8 +93,8 @@ static const char *field_name(OGRLayerH layer, int i)
 }
 
 /* All names of the layer but those of fields [first, first + n). */
-static oj_status take_names(struct update *u, int first, int n,
-                            struct oj_error *err)
+static oj_status reserve_layer_names(struct update *u, int first, int n,
+                                     struct oj_error *err)
 {
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
@@ -111,7 +111,7 @@ static oj_status take_names(struct update *u, int first, int n,
 
 /* 1 when a format may have made the name out of the planned one: Shapefile
  * keeps ten letters. */
-static int is_name(const char *there, const char *planned)
+static int matches_truncated_name(const char *there, const char *planned)
 {
     size_t n = strlen(there);
     return strcasecmp(there, planned) == 0 ||
@@ -119,7 +119,8 @@ static int is_name(const char *there, const char *planned)
 }
 
 /* 1 when the fields of the layer from first on are the planned ones. */
-static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
+static int are_columns_of_earlier_run(OGRLayerH layer, int first,
+                                      const struct oj_schema *schema)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     if (first + schema->n_fields > OGR_FD_GetFieldCount(defn))
@@ -127,15 +128,16 @@ static int are_ours(OGRLayerH layer, int first, const struct oj_schema *schema)
     for (int i = 0; i < (int)schema->n_fields; i++)
     {
         OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
-        if (!is_name(OGR_Fld_GetNameRef(there), oj_schema_name(schema, i)) ||
+        if (!matches_truncated_name(OGR_Fld_GetNameRef(there),
+                                    oj_schema_name(schema, i)) ||
             OGR_Fld_GetType(there) != schema->columns[i].type)
             return 0;
     }
     return 1;
 }
 
-static oj_status fail_foreign(const struct update *u, int field,
-                              struct oj_error *err)
+static oj_status fail_foreign_column(const struct update *u, int field,
+                                     struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_ARG,
                    "-in_place: the layer '%s' has a column '%s' that is not "
@@ -160,13 +162,13 @@ static oj_status plan_columns(struct update *u, struct oj_error *err)
         if (i == 0)
             first = place;
         else if (place >= 0 && first < 0)
-            return fail_foreign(u, place, err);
+            return fail_foreign_column(u, place, err);
     }
     n = first >= 0 ? request.n_own + u->pass->job.join.n_fields : 0;
-    OJ_TRY(take_names(u, first, n, err));
+    OJ_TRY(reserve_layer_names(u, first, n, err));
     OJ_TRY(oj_schema_plan(&request, &u->schema, err));
-    if (first >= 0 && !are_ours(layer, first, &u->schema))
-        return fail_foreign(u, first, err);
+    if (first >= 0 && !are_columns_of_earlier_run(layer, first, &u->schema))
+        return fail_foreign_column(u, first, err);
     u->first_own = first;
     return OJ_OK;
 }
@@ -196,8 +198,8 @@ static void fill_record(const struct oj_answer *answer, int64_t row,
     }
 }
 
-static oj_status keep_records(struct update *u, const struct oj_answer *answer,
-                              struct oj_error *err)
+static oj_status spill_records(struct update *u, const struct oj_answer *answer,
+                               struct oj_error *err)
 {
     char held[MAX_HELD * sizeof(struct record)];
     int64_t n = answer->pairs->n_rows, n_held = 0;
@@ -218,15 +220,15 @@ static oj_status keep_records(struct update *u, const struct oj_answer *answer,
 }
 
 /* Aggregates that were not streamed are added up as answers come. */
-static struct oj_aggregation *aggregation_of(const struct update *u)
+static struct oj_aggregation *unstreamed_aggregation(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
     return u->pass->streams != OJ_STREAMS_INPUT ? NULL : aggregation;
 }
 
-static oj_status keep_answers(struct update *u, struct oj_error *err)
+static oj_status spill_answers(struct update *u, struct oj_error *err)
 {
-    struct oj_aggregation *aggregation = aggregation_of(u);
+    struct oj_aggregation *aggregation = unstreamed_aggregation(u);
     const struct oj_answer *answer;
     for (;;)
     {
@@ -240,14 +242,14 @@ static oj_status keep_answers(struct update *u, struct oj_error *err)
         if (aggregation != NULL)
             OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
                                       &answer->side, answer->values, err));
-        OJ_TRY(keep_records(u, answer, err));
+        OJ_TRY(spill_records(u, answer, err));
         if (u->proof != NULL && !u->command->one_to_one)
             OJ_TRY(oj_proof_batch(u->proof, answer->part->flat, &answer->side,
                                   answer->pairs, err));
     }
 }
 
-static oj_status join_and_keep(struct update *u, struct oj_error *err)
+static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
 {
     struct oj_pass *pass = u->pass;
     OJ_TRY(oj_pass_start(pass, 0, err));
@@ -258,9 +260,9 @@ static oj_status join_and_keep(struct update *u, struct oj_error *err)
     if (pass->streams == OJ_STREAMS_INPUT && !pass->choice.is_made)
         pass->progress_share = 0.5;
     pass->pairs_only = 1;
-    OJ_TRY(oj_pass_stop(pass, keep_answers(u, err), err));
-    return aggregation_of(u) != NULL
-               ? oj_aggregation_finish(aggregation_of(u), err)
+    OJ_TRY(oj_pass_stop(pass, spill_answers(u, err), err));
+    return unstreamed_aggregation(u) != NULL
+               ? oj_aggregation_finish(unstreamed_aggregation(u), err)
                : OJ_OK;
 }
 
@@ -448,7 +450,7 @@ static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
 /* ---- the update ---------------------------------------------------------- */
 
 /* Geometries stay, so their index need not be looked after meanwhile. */
-static oj_status update_rows_quickly(struct update *u, struct oj_error *err)
+static oj_status update_without_triggers(struct update *u, struct oj_error *err)
 {
     GDALDatasetH dataset = u->output->dataset;
     char **drop = NULL, **restore = NULL;
@@ -480,7 +482,7 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
     OJ_TRY(open_cursor(u, err));
-    OJ_TRY(update_rows_quickly(u, err));
+    OJ_TRY(update_without_triggers(u, err));
     oj_row_cursor_close(u->cursor);
     u->cursor = NULL;
     return oj_output_finish(u->output, err);
@@ -499,10 +501,10 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
             "-in_place has room for one join feature per row: choose "
             "one with -pick");
     OJ_TRY(plan_columns(u, err));
-    OJ_TRY(check_target(u, err));
+    OJ_TRY(check_layer_updatable(u, err));
     OJ_TRY(oj_run_prepare(run, err));
     u->proof = run->proof;
-    OJ_TRY(join_and_keep(u, err));
+    OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(write_back(u, err));
     oj_rows_warn(&u->pass->rows);

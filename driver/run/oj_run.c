@@ -103,7 +103,8 @@ static oj_status write_answers(struct writing *w, double *input_end,
 /* ---- layers ------------------------------------------------------------- */
 
 /* Of a layer that holds rows of one side alone, as they are. */
-static struct oj_schema_request request_alone(const struct oj_source *side)
+static struct oj_schema_request
+request_single_side(const struct oj_source *side)
 {
     struct oj_schema_request request = {0};
     request.input = side;
@@ -146,8 +147,8 @@ static oj_status open_target(struct writing *w, struct target *target,
 static oj_status open_output(struct writing *w, struct oj_error *err)
 {
     const struct oj_schema_request requests[N_TARGETS] = {
-        w->pass->rows.fields, request_alone(&w->pass->job.input),
-        request_alone(&w->pass->job.join)};
+        w->pass->rows.fields, request_single_side(&w->pass->job.input),
+        request_single_side(&w->pass->job.join)};
     OJ_TRY(oj_output_open(w->output, err));
     for (int i = 0; i < N_TARGETS; i++)
         OJ_TRY(open_target(w, &w->target[i], &requests[i], err));
@@ -196,7 +197,7 @@ static void warn_of_writing(const struct writing *w)
 }
 
 /* What drivers say of such rows names none of them. */
-static void find_infinite(struct writing *w)
+static void find_infinite_coordinate(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
     {
@@ -230,7 +231,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
                                  struct oj_error *err)
 {
     struct oj_error bare;
-    find_infinite(w);
+    find_infinite_coordinate(w);
     if (status != OJ_ERR_IO || !w->target[MAIN].schema.keep_fids ||
         strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
@@ -261,7 +262,7 @@ static void close_writers(struct writing *w)
     }
 }
 
-static void note_beside(const struct oj_output *output)
+static void notice_extra_layer_rows(const struct oj_output *output)
 {
     for (int i = 1; i < output->n_layers; i++)
         oj_notice("%s nothing written to layer '%s'",
@@ -288,7 +289,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     if (status != OJ_OK)
         return explain_failure(w, status, err);
     warn_of_writing(w);
-    find_infinite(w);
+    find_infinite_coordinate(w);
     close_writers(w);
     status = oj_output_finish(w->output, err);
     if (status != OJ_OK)
@@ -301,7 +302,7 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     summary->n_rows_checked = layer->n_checked;
     summary->destination = w->run->command->output.dst;
     oj_pass_end_progress(w->pass);
-    note_beside(w->output);
+    notice_extra_layer_rows(w->output);
     return OJ_OK;
 }
 
@@ -314,7 +315,8 @@ static oj_status join_to_output(struct writing *w, struct oj_error *err)
     return write_output(w, err);
 }
 
-static oj_status write_run(struct oj_command_run *run, struct oj_error *err)
+static oj_status write_join_output(struct oj_command_run *run,
+                                   struct oj_error *err)
 {
     struct writing w = {.run = run, .pass = &run->pass, .output = &run->output};
     oj_status status = join_to_output(&w, err);
@@ -370,7 +372,8 @@ static oj_status run_command(struct oj_command_run *run, struct oj_error *err)
     OJ_TRY(oj_pass_open(command, &run->pass, err));
     if (command->explain)
         return oj_explain_run(run, err);
-    OJ_TRY(command->in_place ? oj_in_place_run(run, err) : write_run(run, err));
+    OJ_TRY(command->in_place ? oj_in_place_run(run, err)
+                             : write_join_output(run, err));
     return oj_summary_end(&run->summary, run->proof, &run->is_different, err);
 }
 

@@ -215,10 +215,10 @@ oj_status oj_classes_find(struct oj_classes *classes, int is_right, int insert,
 
 /* ---- life --------------------------------------------------------------- */
 
-static oj_status fill_classes(struct oj_classes *c,
-                              const struct oj_class_field *left,
-                              const struct oj_class_field *right, int n_fields,
-                              struct oj_error *err)
+static oj_status init_class_field_pairs(struct oj_classes *c,
+                                        const struct oj_class_field *left,
+                                        const struct oj_class_field *right,
+                                        int n_fields, struct oj_error *err)
 {
     OJ_NEW(c->pairs, n_fields, err);
     memset(c->pairs, 0, (size_t)n_fields * sizeof *c->pairs);
@@ -243,7 +243,7 @@ oj_status oj_classes_new(const struct oj_class_field *left,
     oj_status status;
     if (classes == NULL)
         return oj_fail_nomem(err, 1, sizeof *classes);
-    status = fill_classes(classes, left, right, n_fields, err);
+    status = init_class_field_pairs(classes, left, right, n_fields, err);
     if (status == OJ_OK)
         *out = classes;
     else

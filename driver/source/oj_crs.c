@@ -94,9 +94,9 @@ static oj_status make_transformation(struct oj_source *source,
 }
 
 /* Gives to a side without a CRS the other side's. */
-static oj_status adopt_crs(const struct oj_command *command,
-                           struct oj_source *input, struct oj_source *join,
-                           struct oj_error *err)
+static oj_status fill_missing_crs(const struct oj_command *command,
+                                  struct oj_source *input,
+                                  struct oj_source *join, struct oj_error *err)
 {
     const struct oj_source *has = input->srs != NULL ? input : join;
     struct oj_source *lacks = has == input ? join : input;
@@ -115,9 +115,9 @@ static oj_status adopt_crs(const struct oj_command *command,
 }
 
 /* -t_srs: both sides are brought into it. Boxes are there already. */
-static oj_status choose_target(const struct oj_command *command,
-                               struct oj_source *input, struct oj_source *join,
-                               struct oj_crs *crs, struct oj_error *err)
+static oj_status use_target_crs(const struct oj_command *command,
+                                struct oj_source *input, struct oj_source *join,
+                                struct oj_crs *crs, struct oj_error *err)
 {
     int has_boxes = command->n_windows > 0;
     OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
@@ -140,10 +140,10 @@ static oj_status choose_target(const struct oj_command *command,
 }
 
 /* Without -t_srs the join is in the input side's CRS, and so are boxes. */
-static oj_status choose_input(const struct oj_command *command,
-                              const struct oj_source *input,
-                              struct oj_source *join, struct oj_crs *crs,
-                              struct oj_error *err)
+static oj_status use_input_crs(const struct oj_command *command,
+                               const struct oj_source *input,
+                               struct oj_source *join, struct oj_crs *crs,
+                               struct oj_error *err)
 {
     if (input->srs == NULL)
         return OJ_OK;
@@ -200,7 +200,8 @@ static oj_status fail_geographic(const struct oj_crs *crs, const char *option,
 }
 
 /* Without -max_distance there is no unit to look at. */
-static oj_status check_unbounded(const struct oj_crs *crs, struct oj_error *err)
+static oj_status check_unbounded_nearest(const struct oj_crs *crs,
+                                         struct oj_error *err)
 {
     if (crs->join == NULL || !OSRIsGeographic(crs->join))
         return OJ_OK;
@@ -293,7 +294,7 @@ static oj_status convert_distances(const struct oj_command *command,
         OJ_TRY(convert_distance(command, crs, "max_distance",
                                 &crs->max_distance, err));
     else if (oj_relation_sorts_by_measure(&command->relation))
-        OJ_TRY(check_unbounded(crs, err));
+        OJ_TRY(check_unbounded_nearest(crs, err));
     if (oj_command_given(command, "min_distance"))
         OJ_TRY(convert_distance(command, crs, "min_distance",
                                 &crs->min_distance, err));
@@ -310,9 +311,10 @@ static oj_status convert_distances(const struct oj_command *command,
 
 /* X, Y and Z from the middle of the Earth: without Z, which joins do not look
  * at, the two sides of the Earth are one. */
-static oj_status check_plane(const struct oj_command *command,
-                             const char *option, OGRSpatialReferenceH srs,
-                             struct oj_error *err)
+static oj_status check_not_geocentric(const struct oj_command *command,
+                                      const char *option,
+                                      OGRSpatialReferenceH srs,
+                                      struct oj_error *err)
 {
     if (srs == NULL || !OSRIsGeocentric(srs) ||
         (command->crs == OJ_CRS_IGNORE && command->t_srs == NULL))
@@ -333,17 +335,19 @@ oj_status oj_crs_choose(const struct oj_command *command,
         OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
     if (command->join.srs != NULL)
         OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
-    OJ_TRY(check_plane(command, "the input layer's CRS ", input->srs, err));
-    OJ_TRY(check_plane(command, "the join layer's CRS ", join->srs, err));
+    OJ_TRY(check_not_geocentric(command, "the input layer's CRS ", input->srs,
+                                err));
+    OJ_TRY(
+        check_not_geocentric(command, "the join layer's CRS ", join->srs, err));
     if (command->n_windows == 0 && has_shapes)
-        OJ_TRY(adopt_crs(command, input, join, err));
+        OJ_TRY(fill_missing_crs(command, input, join, err));
     if (!has_shapes && command->t_srs == NULL)
         crs->join = input->srs != NULL ? OSRClone(input->srs) : NULL;
     else if (command->t_srs != NULL)
-        OJ_TRY(choose_target(command, input, join, crs, err));
+        OJ_TRY(use_target_crs(command, input, join, crs, err));
     else
-        OJ_TRY(choose_input(command, input, join, crs, err));
-    OJ_TRY(check_plane(command, "-t_srs ", crs->join, err));
+        OJ_TRY(use_input_crs(command, input, join, crs, err));
+    OJ_TRY(check_not_geocentric(command, "-t_srs ", crs->join, err));
     crs->max_distance = INFINITY;
     name_unit(command, crs);
     if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||

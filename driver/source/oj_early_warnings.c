@@ -153,8 +153,8 @@ static int is_by_distance(const struct oj_command *command)
 
 /* How far apart two features may be and still be a pair; INFINITY where that is
  * not known beforehand. */
-static double reach_of(const struct oj_command *command,
-                       const struct oj_crs *crs)
+static double largest_pair_gap(const struct oj_command *command,
+                               const struct oj_crs *crs)
 {
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL ||
@@ -208,17 +208,18 @@ static void warn_of_crs(const struct oj_source *source,
                 source->role, source->name);
 }
 
-static double width_of(const struct side_extent *e)
+static double extent_diagonal(const struct side_extent *e)
 {
     return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
 /* The first rows may lie to one side of the others: only a gap that is wider
  * than all that was seen says something. */
-static int is_telling(const struct side_extent *a, const struct side_extent *b,
-                      double gap)
+static int is_gap_conclusive(const struct side_extent *a,
+                             const struct side_extent *b, double gap)
 {
-    return (!a->is_sample && !b->is_sample) || gap > width_of(a) + width_of(b);
+    return (!a->is_sample && !b->is_sample) ||
+           gap > extent_diagonal(a) + extent_diagonal(b);
 }
 
 static void warn_of_no_match(const struct side_extent *a,
@@ -249,11 +250,11 @@ static void warn_of_gap(const struct oj_command *command,
     const struct side_extent joined[2] = {
         transform_extent(own[0], source[0]->transformation),
         transform_extent(own[1], source[1]->transformation)};
-    double reach = reach_of(command, crs), gap;
+    double reach = largest_pair_gap(command, crs), gap;
     if (!joined[0].is_known || !joined[1].is_known)
         return;
     gap = gap_between(&joined[0], &joined[1]);
-    if (gap <= 0.0 || !is_telling(&joined[0], &joined[1], gap))
+    if (gap <= 0.0 || !is_gap_conclusive(&joined[0], &joined[1], gap))
         return;
     if (gap > reach)
         warn_of_no_match(&joined[0], &joined[1], gap, crs);
@@ -299,7 +300,7 @@ static void warn_of_distance(const struct oj_command *command,
 
 /* As ogr2ogr does, ogrjoin takes the first; which of them is meant no one can
  * see. */
-static void note_columns(const struct oj_source *source)
+static void notice_geometry_columns(const struct oj_source *source)
 {
     OGRFeatureDefnH defn =
         source->layer != NULL ? OGR_L_GetLayerDefn(source->layer) : NULL;
@@ -320,8 +321,8 @@ void oj_warn_early(const struct oj_command *command,
     const struct oj_source *const source[2] = {input, join};
     const struct side_extent own[2] = {extent_of(input, 0),
                                        extent_of(join, command->n_windows > 0)};
-    note_columns(input);
-    note_columns(join);
+    notice_geometry_columns(input);
+    notice_geometry_columns(join);
     if (is_by_distance(command))
         warn_of_distance(command, &own[0], crs);
     if (oj_command_needs_shapes(command))

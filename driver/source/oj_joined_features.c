@@ -99,8 +99,9 @@ static int becomes_points(const struct oj_reshape *reshape)
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 
-static oj_status check_type(const struct oj_sides *sides,
-                            const struct oj_source *input, struct oj_error *err)
+static oj_status check_input_holds_points(const struct oj_sides *sides,
+                                          const struct oj_source *input,
+                                          struct oj_error *err)
 {
     if (!sides->needs_points || becomes_points(&sides->reshape[0]) ||
         oj_source_can_hold_points(input))
@@ -186,9 +187,11 @@ static oj_status split_pair(const char *option, char *word, const char **left,
     return OJ_OK;
 }
 
-static oj_status open_pairs(char **words, const char *option,
-                            struct oj_source *input, struct oj_source *join,
-                            struct oj_classes **out, struct oj_error *err)
+static oj_status open_equal_field_pairs(char **words, const char *option,
+                                        struct oj_source *input,
+                                        struct oj_source *join,
+                                        struct oj_classes **out,
+                                        struct oj_error *err)
 {
     struct oj_class_field left[MAX_FIELDS], right[MAX_FIELDS];
     int n = 0;
@@ -207,23 +210,27 @@ static oj_status open_pairs(char **words, const char *option,
     return oj_classes_new(left, right, n, out, err);
 }
 
-static oj_status open_words(const char *list, const char *option,
-                            struct oj_source *input, struct oj_source *join,
-                            struct oj_classes **out, struct oj_error *err)
+static oj_status parse_field_pair_list(const char *list, const char *option,
+                                       struct oj_source *input,
+                                       struct oj_source *join,
+                                       struct oj_classes **out,
+                                       struct oj_error *err)
 {
     char **words = CSLTokenizeString2(
         list, ",",
         CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
-    oj_status status = open_pairs(words, option, input, join, out, err);
+    oj_status status =
+        open_equal_field_pairs(words, option, input, join, out, err);
     CSLDestroy(words);
     return status;
 }
 
 /* "F", or "F:unit" where no field is called so. */
-static oj_status open_reach(const struct oj_command *command,
-                            struct oj_source *source, const char *option,
-                            const char *word, const struct oj_crs *crs,
-                            int *column, double *scale, struct oj_error *err)
+static oj_status open_distance_field(const struct oj_command *command,
+                                     struct oj_source *source,
+                                     const char *option, const char *word,
+                                     const struct oj_crs *crs, int *column,
+                                     double *scale, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
     const char *colon = strrchr(word, ':');
@@ -268,15 +275,17 @@ static oj_status open_excludes(const struct oj_command *command,
                            "-exclude field=F can be given once; several "
                            "fields in one, as field=A,B, leave out pairs that "
                            "are equal in all of them");
-        OJ_TRY(open_words(*word + sizeof prefix - 1, "exclude field=", input,
-                          join, &sides->exclude, err));
+        OJ_TRY(parse_field_pair_list(*word + sizeof prefix - 1,
+                                     "exclude field=", input, join,
+                                     &sides->exclude, err));
     }
     return OJ_OK;
 }
 
 /* The fields of one text. */
-static oj_status open_text(struct oj_source *source, char **names,
-                           struct oj_text_fields *out, struct oj_error *err)
+static oj_status find_text_fields(struct oj_source *source, char **names,
+                                  struct oj_text_fields *out,
+                                  struct oj_error *err)
 {
     for (; *names != NULL; names++)
     {
@@ -286,9 +295,11 @@ static oj_status open_text(struct oj_source *source, char **names,
     return OJ_OK;
 }
 
-static oj_status open_texts(const struct oj_command *command,
-                            struct oj_source *input, struct oj_source *join,
-                            struct oj_sides *sides, struct oj_error *err)
+static oj_status open_text_conditions(const struct oj_command *command,
+                                      struct oj_source *input,
+                                      struct oj_source *join,
+                                      struct oj_sides *sides,
+                                      struct oj_error *err)
 {
     struct oj_text_fields fields[OJ_MOST_TEXTS][2] = {0};
     const struct oj_token_rules rules = {command->fold, command->tokens, NULL};
@@ -296,8 +307,8 @@ static oj_status open_texts(const struct oj_command *command,
     for (int i = 0; i < n; i++)
     {
         char **const *names = command->similar_fields[i].fields;
-        OJ_TRY(open_text(input, names[0], &fields[i][0], err));
-        OJ_TRY(open_text(join, names[1], &fields[i][1], err));
+        OJ_TRY(find_text_fields(input, names[0], &fields[i][0], err));
+        OJ_TRY(find_text_fields(join, names[1], &fields[i][1], err));
     }
     if (n == 0)
         return OJ_OK;
@@ -364,28 +375,31 @@ static oj_status open_conditions(const struct oj_command *command,
 {
     sides->reach_column[0] = sides->reach_column[1] = -1;
     if (command->on != NULL)
-        OJ_TRY(open_words(command->on, "on", input, join, &sides->on, err));
+        OJ_TRY(parse_field_pair_list(command->on, "on", input, join, &sides->on,
+                                     err));
     OJ_TRY(open_excludes(command, input, join, sides, err));
-    OJ_TRY(open_texts(command, input, join, sides, err));
+    OJ_TRY(open_text_conditions(command, input, join, sides, err));
     OJ_TRY(open_vectors(command, input, join, sides, err));
     if (command->max_distance_field != NULL)
-        OJ_TRY(open_reach(command, input, "max_distance_field",
-                          command->max_distance_field, crs,
-                          &sides->reach_column[0], &sides->reach_scale, err));
+        OJ_TRY(open_distance_field(
+            command, input, "max_distance_field", command->max_distance_field,
+            crs, &sides->reach_column[0], &sides->reach_scale, err));
     if (command->join_max_distance_field != NULL)
-        OJ_TRY(open_reach(command, join, "join_max_distance_field",
-                          command->join_max_distance_field, crs,
-                          &sides->reach_column[1], &sides->reach_scale, err));
+        OJ_TRY(open_distance_field(command, join, "join_max_distance_field",
+                                   command->join_max_distance_field, crs,
+                                   &sides->reach_column[1], &sides->reach_scale,
+                                   err));
     return OJ_OK;
 }
 
 /* ---- conditions on fields: the rows -------------------------------------- */
 
-static oj_status fill_reach(const struct oj_sides *sides, int side,
-                            const struct oj_row_values *values,
-                            struct oj_side_work *work, struct oj_flat *flat,
-                            struct oj_side_findings *found,
-                            struct oj_error *err)
+static oj_status fill_max_distances(const struct oj_sides *sides, int side,
+                                    const struct oj_row_values *values,
+                                    struct oj_side_work *work,
+                                    struct oj_flat *flat,
+                                    struct oj_side_findings *found,
+                                    struct oj_error *err)
 {
     int column = sides->reach_column[side];
     OGRFieldType type = values->table != NULL
@@ -439,14 +453,14 @@ static oj_status fill_texts(struct oj_row_texts *texts, int side, int insert,
 
 /* ---- what is joined in place of the features ---------------------------- */
 
-static int is_of_side(int sides, int side)
+static int applies_to_side(int sides, int side)
 {
     return sides == OJ_SIDE_BOTH || sides == side;
 }
 
 /* What the command asks of a side: 0 the input, 1 the join side. */
-static struct oj_reshape reshape_for(const struct oj_command *command, int side,
-                                     const char *name)
+static struct oj_reshape reshape_of_side(const struct oj_command *command,
+                                         int side, const char *name)
 {
     struct oj_reshape reshape = {0};
     reshape.role = side == 0 ? "input" : "join";
@@ -459,10 +473,10 @@ static struct oj_reshape reshape_for(const struct oj_command *command, int side,
             reshape.shape = OJ_SHAPE_ENVELOPE;
     }
     if (oj_command_given(command, "centroid_of") &&
-        is_of_side(command->centroid_of, side))
+        applies_to_side(command->centroid_of, side))
         reshape.shape = OJ_SHAPE_CENTROID;
     if (oj_command_given(command, "point_on_surface_of") &&
-        is_of_side(command->point_on_surface_of, side))
+        applies_to_side(command->point_on_surface_of, side))
         reshape.shape = OJ_SHAPE_POINT_ON_SURFACE;
     return reshape;
 }
@@ -506,9 +520,11 @@ static oj_status fail_invalid(const struct oj_reshape *r,
 }
 
 /* Replaces *geometry by what -invalid makes of it; NULL: skipped. */
-static oj_status treat_invalid(struct oj_reshape *r, const struct oj_flat *from,
-                               int64_t feature, OGRGeometryH *geometry,
-                               struct oj_error *err)
+static oj_status handle_invalid_geometry(struct oj_reshape *r,
+                                         const struct oj_flat *from,
+                                         int64_t feature,
+                                         OGRGeometryH *geometry,
+                                         struct oj_error *err)
 {
     OGRGeometryH fixed = NULL;
     char reason[160];
@@ -620,9 +636,11 @@ static oj_status add_envelope(const struct oj_flat *from, int64_t feature,
 
 /* ---- features ----------------------------------------------------------- */
 
-static oj_status add_feature(struct oj_reshape *r, const struct oj_flat *from,
-                             int64_t feature, int64_t fid,
-                             struct oj_flat_buf *to, struct oj_error *err)
+static oj_status add_reshaped_feature(struct oj_reshape *r,
+                                      const struct oj_flat *from,
+                                      int64_t feature, int64_t fid,
+                                      struct oj_flat_buf *to,
+                                      struct oj_error *err)
 {
     OGRGeometryH geometry = NULL;
     oj_status status;
@@ -635,7 +653,7 @@ static oj_status add_feature(struct oj_reshape *r, const struct oj_flat *from,
     if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
         return add_envelope(from, feature, fid, to, err);
     OJ_TRY(oj_layer_shape(from, feature, 0, &geometry, err));
-    status = treat_invalid(r, from, feature, &geometry, err);
+    status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
         status = add_representative(r, fid, geometry, to, err);
     else if (status == OJ_OK)
@@ -658,8 +676,9 @@ static oj_status reshape_features(struct oj_reshape *reshape,
         if (i % 256 == 0)
             status = oj_check_cancel(reshape->cancel, err);
         if (status == OJ_OK)
-            status = add_feature(reshape, from, i,
-                                 from->fid != NULL ? from->fid[i] : i, to, err);
+            status = add_reshaped_feature(reshape, from, i,
+                                          from->fid != NULL ? from->fid[i] : i,
+                                          to, err);
     }
     CPLErrorReset();
     CPLPopErrorHandler();
@@ -673,12 +692,12 @@ oj_status oj_sides_open(const struct oj_command *command,
                         const struct oj_crs *crs, struct oj_sides *sides,
                         struct oj_relation *relation, struct oj_error *err)
 {
-    sides->reshape[0] = reshape_for(command, 0, input->name);
-    sides->reshape[1] = reshape_for(command, 1, join->name);
+    sides->reshape[0] = reshape_of_side(command, 0, input->name);
+    sides->reshape[1] = reshape_of_side(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
     sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
                           !oj_relation_compares_shapes(&command->relation);
-    OJ_TRY(check_type(sides, input, err));
+    OJ_TRY(check_input_holds_points(sides, input, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_conditions(command, input, join, crs, sides, err);
 }
@@ -725,7 +744,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
                                    &work->vector, &work->cap_vector, flat,
                                    &found->n_no_vector, err));
     if (sides->reach_column[side] >= 0)
-        OJ_TRY(fill_reach(sides, side, values, work, flat, found, err));
+        OJ_TRY(fill_max_distances(sides, side, values, work, flat, found, err));
     return OJ_OK;
 }
 

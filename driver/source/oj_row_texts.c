@@ -107,8 +107,8 @@ oj_status oj_row_texts_order(struct oj_row_texts *texts,
     return OJ_OK;
 }
 
-static int64_t count_without(const struct oj_row_sets *work, int n_texts,
-                             int64_t n_rows)
+static int64_t count_rows_without_text(const struct oj_row_sets *work,
+                                       int n_texts, int64_t n_rows)
 {
     int64_t n = 0;
     for (int64_t row = 0; row < n_rows; row++)
@@ -140,7 +140,7 @@ oj_status oj_row_texts_make(struct oj_row_texts *texts, int side, int insert,
         work->bytes = NULL;
         work->cap_bytes = 0;
     }
-    *n_without = count_without(work, n, flat->n_features);
+    *n_without = count_rows_without_text(work, n, flat->n_features);
     flat->texts = work->view;
     flat->n_texts = n;
     return OJ_OK;

@@ -1,7 +1,7 @@
 #include "oj_source.h"
 
 #include "../../flatten/base/oj_array.h"
-#include "../base/oj_driver.h"
+#include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
 #include "../base/oj_spelling.h"
 #include "../base/oj_transaction.h"
@@ -20,7 +20,7 @@
 #define LAYER_FORMAT "%s layer '%s'"
 
 /* Adds name to the list in text, or "..." when there is no room. */
-static void add_name(char *text, size_t size, const char *name)
+static void append_listed_name(char *text, size_t size, const char *name)
 {
     size_t used = strlen(text);
     if (used + strlen(name) + 8 < size)
@@ -134,7 +134,8 @@ static void list_layers(GDALDatasetH dataset, char *text, size_t size)
     int n = GDALDatasetGetLayerCount(dataset);
     text[0] = '\0';
     for (int i = 0; i < n; i++)
-        add_name(text, size, OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
+        append_listed_name(text, size,
+                           OGR_L_GetName(GDALDatasetGetLayer(dataset, i)));
 }
 
 static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
@@ -294,7 +295,8 @@ int oj_source_is_filtered(const struct oj_source *source)
 
 /* The smaller of two boxes where one lies in the other.  Else the command's,
  * which may not let through more. */
-static void set_both_boxes(const struct oj_source *s, const OGREnvelope *box)
+static void set_inner_of_two_boxes(const struct oj_source *s,
+                                   const OGREnvelope *box)
 {
     const double both[4] = {box->MinX, box->MinY, box->MaxX, box->MaxY};
     const double *spat = s->spat;
@@ -304,8 +306,8 @@ static void set_both_boxes(const struct oj_source *s, const OGREnvelope *box)
 }
 
 /* where: further condition; NULL: none. */
-static oj_status set_both_wheres(struct oj_source *s, const char *where,
-                                 struct oj_error *err)
+static oj_status set_combined_filter(struct oj_source *s, const char *where,
+                                     struct oj_error *err)
 {
     const char *own = s->side->where;
     size_t size;
@@ -328,10 +330,10 @@ oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
                            const char *where, struct oj_error *err)
 {
     if (box != NULL)
-        set_both_boxes(source, box);
+        set_inner_of_two_boxes(source, box);
     else
         set_box(source, source->spat);
-    return set_both_wheres(source, where, err);
+    return set_combined_filter(source, where, err);
 }
 
 oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
@@ -364,7 +366,7 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
             best = here;
             least = distance;
         }
-        add_name(names, sizeof names, here);
+        append_listed_name(names, sizeof names, here);
     }
     return oj_fail(
         err, OJ_ERR_ARG, "%s" LAYER_FORMAT " has no field '%.100s'; %s%s%s%s%s",
@@ -421,8 +423,8 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
 /* A join side that only decides who is kept brings no columns, and one that is
  * added up those that are asked for; its rows without a match are read again,
  * then with all columns. */
-static void leave_out_fields(const struct oj_command *command,
-                             struct oj_source *s)
+static void drop_unwritten_fields(const struct oj_command *command,
+                                  struct oj_source *s)
 {
     if (command->output.unmatched_join_layer != NULL &&
         command->aggregates != NULL)
@@ -462,7 +464,7 @@ void oj_source_skip(struct oj_source *source, int column, int is_skipped)
 }
 
 /* A CRS that says of itself that it is none, as some GeoPackages have. */
-static int is_undefined(OGRSpatialReferenceH srs)
+static int is_undefined_crs(OGRSpatialReferenceH srs)
 {
     const char *name = OSRGetName(srs);
     return name == NULL || strncasecmp(name, "Undefined", 9) == 0;
@@ -471,7 +473,7 @@ static int is_undefined(OGRSpatialReferenceH srs)
 static oj_status find_crs(struct oj_source *s, struct oj_error *err)
 {
     OGRSpatialReferenceH srs = OGR_L_GetSpatialRef(s->layer);
-    if (srs == NULL || is_undefined(srs))
+    if (srs == NULL || is_undefined_crs(srs))
         return OJ_OK;
     s->srs = OSRClone(srs);
     if (s->srs == NULL)
@@ -502,8 +504,8 @@ static OGRGeometryH make_box(const double *box)
     return polygon;
 }
 
-static oj_status create_boxes(struct oj_source *s, const double *boxes,
-                              int64_t n, struct oj_error *err)
+static oj_status create_window_layer(struct oj_source *s, const double *boxes,
+                                     int64_t n, struct oj_error *err)
 {
     s->dataset = oj_driver_new_in_memory();
     if (s->dataset != NULL)
@@ -545,13 +547,14 @@ static oj_status open_side(const struct oj_command *command, int side,
                            struct oj_source *s, struct oj_error *err)
 {
     if (side == 1 && command->n_windows > 0)
-        OJ_TRY(create_boxes(s, command->windows, command->n_windows, err));
+        OJ_TRY(
+            create_window_layer(s, command->windows, command->n_windows, err));
     else
         OJ_TRY(open_layer(s, command, err));
     s->type = has_geometry(s->layer) ? OGR_L_GetGeomType(s->layer) : wkbNone;
     OJ_TRY(select_fields(s, err));
     if (side == 1)
-        leave_out_fields(command, s);
+        drop_unwritten_fields(command, s);
     return OJ_OK;
 }
 
@@ -603,7 +606,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
 
 /* 1 when the source is all rows of a layer of that driver, and lanes are used.
  */
-static int is_plain(const struct oj_source *source, const char *name)
+static int is_whole_layer_of_driver(const struct oj_source *source,
+                                    const char *name)
 {
     GDALDriverH driver =
         source->dataset != NULL ? GDALGetDatasetDriver(source->dataset) : NULL;
@@ -615,7 +619,7 @@ static int is_plain(const struct oj_source *source, const char *name)
 
 const char *oj_source_file(const struct oj_source *source)
 {
-    return is_plain(source, "FlatGeobuf") &&
+    return is_whole_layer_of_driver(source, "FlatGeobuf") &&
                    GDALDatasetGetLayerCount(source->dataset) == 1
                ? GDALGetDescription(source->dataset)
                : NULL;
@@ -623,7 +627,8 @@ const char *oj_source_file(const struct oj_source *source)
 
 GDALDatasetH oj_source_geopackage(const struct oj_source *source)
 {
-    return is_plain(source, "GPKG") && source->side->open_options == NULL
+    return is_whole_layer_of_driver(source, "GPKG") &&
+                   source->side->open_options == NULL
                ? source->dataset
                : NULL;
 }

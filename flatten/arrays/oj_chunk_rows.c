@@ -96,8 +96,9 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
 /* Makes *part one of some rows of whole, which begin where a byte of bits does:
  * bits and values are those of whole, bytes are its own. *part is NULL or an
  * earlier one, whose memory is used again. */
-static oj_status begin_part(const struct oj_chunk_rows *whole,
-                            struct oj_chunk_rows **part, struct oj_error *err)
+static oj_status begin_row_part(const struct oj_chunk_rows *whole,
+                                struct oj_chunk_rows **part,
+                                struct oj_error *err)
 {
     if (*part == NULL)
         OJ_TRY(make_columns(whole->n_columns, part, err));
@@ -117,9 +118,9 @@ static oj_status begin_part(const struct oj_chunk_rows *whole,
 
 /* Adds the bytes of a part, with n_rows rows from row on, to whole: parts are
  * added in the order of their rows. */
-static oj_status add_part(struct oj_chunk_rows *whole,
-                          const struct oj_chunk_rows *part, int64_t row,
-                          int64_t n_rows, struct oj_error *err)
+static oj_status append_row_part(struct oj_chunk_rows *whole,
+                                 const struct oj_chunk_rows *part, int64_t row,
+                                 int64_t n_rows, struct oj_error *err)
 {
     for (int c = 0; c < whole->n_columns; c++)
     {
@@ -140,7 +141,7 @@ static oj_status add_part(struct oj_chunk_rows *whole,
 }
 
 /* Columns of the row that have no value: those of bytes end where they did. */
-static void add_nulls(struct oj_chunk_rows *rows, int64_t row)
+static void fill_missing_values(struct oj_chunk_rows *rows, int64_t row)
 {
     for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
     {
@@ -156,14 +157,14 @@ static void add_nulls(struct oj_chunk_rows *rows, int64_t row)
     }
 }
 
-static void make_piece(int64_t task, int thread, void *user)
+static void make_piece_rows(int64_t task, int thread, void *user)
 {
     const struct oj_chunk_maker *maker = user;
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
     int64_t at = piece->at;
     work->n = 0;
-    work->status = begin_part(maker->rows, &work->part, &work->error);
+    work->status = begin_row_part(maker->rows, &work->part, &work->error);
     while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
     {
         int64_t row = piece->row + work->n;
@@ -171,21 +172,22 @@ static void make_piece(int64_t task, int thread, void *user)
             maker->add(maker->lane, thread, work->part, row, &at, &work->error);
         if (work->status != OJ_OK)
             return;
-        add_nulls(work->part, row);
+        fill_missing_values(work->part, row);
         work->n++;
     }
 }
 
 /* Adds it to the chunk, which ends at the first row that is left. */
-static void end_piece(int64_t task, int thread, void *user)
+static void append_piece(int64_t task, int thread, void *user)
 {
     struct oj_chunk_maker *maker = user;
     const struct chunk_work *work = &maker->work[thread];
     if (maker->status != OJ_OK)
         return;
     if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
-        maker->status = add_part(maker->rows, work->part,
-                                 maker->piece[task].row, work->n, maker->error);
+        maker->status =
+            append_row_part(maker->rows, work->part, maker->piece[task].row,
+                            work->n, maker->error);
     if (maker->status == OJ_OK && work->status != OJ_OK)
         maker->status =
             oj_fail(maker->error, work->status, "%s", work->error.message);
@@ -225,14 +227,14 @@ static oj_status fill_rows(struct oj_chunk_maker *maker, int64_t max_rows,
         OJ_TRY(maker->read(maker->lane, maker->n_rows, max_rows, err));
         if (maker->n_pieces == 0)
             break;
-        oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1, make_piece,
-                             end_piece, maker);
+        oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1,
+                             make_piece_rows, append_piece, maker);
     }
     return maker->status;
 }
 
-static oj_status finish(struct oj_chunk_maker *maker, struct oj_chunk **out,
-                        struct oj_error *err)
+static oj_status finish_chunk(struct oj_chunk_maker *maker,
+                              struct oj_chunk **out, struct oj_error *err)
 {
     OJ_TRY(oj_chunk_new(maker->n_fields, maker->rows, free_rows, out, err));
     (*out)->n_rows = maker->n_rows;
@@ -259,7 +261,7 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
     status = fill_rows(maker, max_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
-        status = finish(maker, out, err);
+        status = finish_chunk(maker, out, err);
     if (*out == NULL)
         free_rows(maker->rows);
     return status;

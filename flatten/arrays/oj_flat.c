@@ -12,7 +12,7 @@
  * dropping a feature is reading its start back. */
 
 /* 1 for a coordinate that joins take; 0 for NaN, too. */
-static int is_taken(double x)
+static int is_joinable_coordinate(double x)
 {
     return fabs(x) <= OJ_FLAT_MOST;
 }
@@ -83,7 +83,8 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
 }
 
 /* Room for the features there are and one more; the offsets get values. */
-static oj_status to_long_form(struct oj_flat_buf *buf, struct oj_error *err)
+static oj_status expand_points_to_parts(struct oj_flat_buf *buf,
+                                        struct oj_error *err)
 {
     int64_t n = buf->n_features, n_parts = 0;
     OJ_ROOM(buf->part_offset, 0, n + 2, buf->cap_part_offset, err);
@@ -115,7 +116,7 @@ oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
     OJ_ROOM(buf->fid, buf->n_features, buf->n_features + 1, buf->cap_features,
             err);
     if (!buf->long_form)
-        OJ_TRY(to_long_form(buf, err));
+        OJ_TRY(expand_points_to_parts(buf, err));
     OJ_ROOM(buf->part_offset, buf->n_features + 1, buf->n_features + 2,
             buf->cap_part_offset, err);
     buf->fid[buf->n_features] = fid;
@@ -166,11 +167,15 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
 
 /* Whether joins take vertices first <= v < end. An integer sum, so that
  * compilers vectorise it. */
-static int all_taken(const struct oj_flat_buf *buf, int64_t first, int64_t end)
+static int all_joinable_vertices(const struct oj_flat_buf *buf, int64_t first,
+                                 int64_t end)
 {
     int64_t bad = 0;
     for (int64_t v = first; v < end; v++)
-        bad += is_taken(buf->x[v]) && is_taken(buf->y[v]) ? 0 : 1;
+        bad += is_joinable_coordinate(buf->x[v]) &&
+                       is_joinable_coordinate(buf->y[v])
+                   ? 0
+                   : 1;
     return bad == 0;
 }
 
@@ -211,7 +216,7 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
         int kind = buf->part_kind[part];
         int64_t end_ring = buf->ring_offset[part + 1];
         if (kind != OJ_PART_POINT &&
-            !all_taken(buf, vertex, buf->vertex_offset[end_ring]))
+            !all_joinable_vertices(buf, vertex, buf->vertex_offset[end_ring]))
             *not_finite = 1;
         if (is_empty_part(buf, kind, ring, end_ring))
         {
@@ -220,7 +225,8 @@ static int64_t drop_empty(struct oj_flat_buf *buf, int *not_finite,
             vertex = buf->vertex_offset[end_ring];
             continue;
         }
-        if (kind == OJ_PART_POINT && !all_taken(buf, vertex, vertex + 1))
+        if (kind == OJ_PART_POINT &&
+            !all_joinable_vertices(buf, vertex, vertex + 1))
             *not_finite = 1;
         for (; ring < end_ring; ring++)
         {
@@ -332,8 +338,8 @@ oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
 }
 
 /* The long form's way to a point. */
-static oj_status add_long_point(struct oj_flat_buf *buf, int64_t fid, double x,
-                                double y, struct oj_error *err)
+static oj_status add_point_as_part(struct oj_flat_buf *buf, int64_t fid,
+                                   double x, double y, struct oj_error *err)
 {
     double *to_x, *to_y;
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
@@ -357,8 +363,9 @@ oj_status oj_flat_buf_room(struct oj_flat_buf *buf, int64_t n_features,
     return reserve_vertices(buf, buf->n_vertices + n_vertices, err);
 }
 
-static oj_status add_short_point(struct oj_flat_buf *buf, int64_t fid, double x,
-                                 double y, struct oj_error *err)
+static oj_status add_point_without_part(struct oj_flat_buf *buf, int64_t fid,
+                                        double x, double y,
+                                        struct oj_error *err)
 {
     int64_t n = buf->n_features;
     OJ_TRY(oj_flat_buf_room(buf, 1, 1, err));
@@ -380,7 +387,7 @@ oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
     }
     else
     {
-        OJ_TRY(add_short_point(buf, fid, (double)NAN, (double)NAN, err));
+        OJ_TRY(add_point_without_part(buf, fid, (double)NAN, (double)NAN, err));
     }
     buf->counts.n_null++;
     return OJ_OK;
@@ -390,14 +397,14 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
                                 double y, struct oj_error *err)
 {
     if (buf->long_form)
-        return add_long_point(buf, fid, x, y, err);
-    if (is_taken(x) && is_taken(y))
+        return add_point_as_part(buf, fid, x, y, err);
+    if (is_joinable_coordinate(x) && is_joinable_coordinate(y))
     {
-        OJ_TRY(add_short_point(buf, fid, x, y, err));
+        OJ_TRY(add_point_without_part(buf, fid, x, y, err));
         buf->part_kinds |= OJ_PART_POINT;
         return OJ_OK;
     }
-    OJ_TRY(add_short_point(buf, fid, (double)NAN, (double)NAN, err));
+    OJ_TRY(add_point_without_part(buf, fid, (double)NAN, (double)NAN, err));
     if (isnan(x) && isnan(y))
         buf->counts.n_empty++;
     else
@@ -439,7 +446,8 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
             continue; /* had no geometry before */
-        if (is_taken(buf->x[i]) && is_taken(buf->y[i]))
+        if (is_joinable_coordinate(buf->x[i]) &&
+            is_joinable_coordinate(buf->y[i]))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
         n++;
@@ -462,7 +470,7 @@ int64_t oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first)
         int64_t end_part = buf->part_offset[i + 1];
         int64_t end_ring = buf->ring_offset[end_part];
         int64_t end_vertex = buf->vertex_offset[end_ring];
-        if (all_taken(buf, vertex, end_vertex))
+        if (all_joinable_vertices(buf, vertex, end_vertex))
         {
             size_t bytes = (size_t)(end_vertex - vertex) * sizeof(double);
             memmove(buf->x + to_vertex, buf->x + vertex, bytes);

@@ -36,7 +36,8 @@ static uint32_t code_of_cell(uint32_t x, uint32_t y)
     return code;
 }
 
-static uint32_t cell_of(double low, double high, double first, double size)
+static uint32_t hilbert_cell_of(double low, double high, double first,
+                                double size)
 {
     double cell = 65535.0 * ((low + high) / 2.0 - first) / size;
     return cell > 0.0 ? cell < 65535.0 ? (uint32_t)cell : 65535 : 0;
@@ -45,8 +46,8 @@ static uint32_t cell_of(double low, double high, double first, double size)
 uint32_t oj_hilbert_code(const double box[4], const double extent[4])
 {
     return code_of_cell(
-        cell_of(box[0], box[2], extent[0], extent[2] - extent[0]),
-        cell_of(box[1], box[3], extent[1], extent[3] - extent[1]));
+        hilbert_cell_of(box[0], box[2], extent[0], extent[2] - extent[0]),
+        hilbert_cell_of(box[1], box[3], extent[1], extent[3] - extent[1]));
 }
 
 /* 11 bits at a time. */

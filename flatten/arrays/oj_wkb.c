@@ -35,7 +35,7 @@ struct header
     size_t ordinates; /* per vertex: 2 to 4 */
 };
 
-static oj_status fail_strict(const struct wkb_reader *in)
+static oj_status fail_noncanonical_wkb(const struct wkb_reader *in)
 {
     return oj_fail(in->err, OJ_ERR_DATA, "not as OGR writes it");
 }
@@ -104,7 +104,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
             in->dimensions = dimensions;
         if (out->big_endian || (type & EWKB_FLAGS) != 0 ||
             dimensions != in->dimensions)
-            return fail_strict(in);
+            return fail_noncanonical_wkb(in);
     }
     if (out->type >= WKB_FIRST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_UNSUPPORTED,
@@ -131,7 +131,7 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
                        (unsigned long)n, (long long)(in->at - in->start),
                        (long long)(in->end - in->start));
     if (in->is_strict && n == 0)
-        return fail_strict(in);
+        return fail_noncanonical_wkb(in);
     in->at += 4;
     *count = n;
     return OJ_OK;
@@ -183,7 +183,7 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
     /* An empty point is NaN NaN, of which there are many. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
-        return fail_strict(in);
+        return fail_noncanonical_wkb(in);
     OJ_TRY(begin_part(in, buf, OJ_PART_POINT));
     return read_vertices(in, header, 1, buf);
 }
@@ -278,8 +278,8 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
 }
 
 /* n of them, of so many ordinates. */
-static void pass_vertices(struct oj_wkb_walk *walk, int64_t n, int n_ordinates,
-                          int has_z)
+static void skip_and_box_vertices(struct oj_wkb_walk *walk, int64_t n,
+                                  int n_ordinates, int has_z)
 {
     const uint8_t *at = walk->at;
     walk->n_vertices += n;
@@ -307,7 +307,7 @@ void oj_wkb_pass(struct oj_wkb_walk *walk)
     {
         int is_empty = isnan(oj_wkb_double(walk->at)) &&
                        isnan(oj_wkb_double(walk->at + 8));
-        pass_vertices(walk, 1, n_ordinates, has_z);
+        skip_and_box_vertices(walk, 1, n_ordinates, has_z);
         walk->n_vertices -= is_empty;
         return;
     }
@@ -315,7 +315,7 @@ void oj_wkb_pass(struct oj_wkb_walk *walk)
     walk->at += 4;
     if (type == WKB_LINE || type == WKB_FIRST_UNSUPPORTED)
     {
-        pass_vertices(walk, n, n_ordinates, has_z);
+        skip_and_box_vertices(walk, n, n_ordinates, has_z);
         return;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -326,7 +326,8 @@ void oj_wkb_pass(struct oj_wkb_walk *walk)
             continue;
         }
         walk->at += 4;
-        pass_vertices(walk, get_u32(walk->at - 4, 0), n_ordinates, has_z);
+        skip_and_box_vertices(walk, get_u32(walk->at - 4, 0), n_ordinates,
+                              has_z);
     }
 }
 
@@ -422,7 +423,7 @@ static uint8_t *put_vertices(uint8_t *at, const struct oj_flat *flat,
     return at;
 }
 
-static uint32_t type_of(const struct oj_flat *flat, int64_t part)
+static uint32_t wkb_type_of_part(const struct oj_flat *flat, int64_t part)
 {
     return flat->part_kind[part] == OJ_PART_POLYGON ? WKB_POLYGON
            : flat->part_kind[part] == OJ_PART_LINE  ? WKB_LINE
@@ -432,7 +433,7 @@ static uint32_t type_of(const struct oj_flat *flat, int64_t part)
 static uint8_t *put_part(uint8_t *at, const struct oj_flat *flat, int64_t part)
 {
     int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
-    uint32_t type = type_of(flat, part);
+    uint32_t type = wkb_type_of_part(flat, part);
     at = put_head(at, type);
     if (type == WKB_POLYGON)
         at = put_u32(at, (uint32_t)(end - ring));
@@ -448,15 +449,15 @@ static uint8_t *put_part(uint8_t *at, const struct oj_flat *flat, int64_t part)
 }
 
 /* The type of a geometry that holds several parts. */
-static uint32_t collection_of(const struct oj_flat *flat, int64_t first,
-                              int64_t end)
+static uint32_t multi_type_of_parts(const struct oj_flat *flat, int64_t first,
+                                    int64_t end)
 {
     for (int64_t part = first + 1; part < end; part++)
     {
         if (flat->part_kind[part] != flat->part_kind[first])
             return WKB_COLLECTION;
     }
-    return type_of(flat, first) - WKB_POINT + WKB_MULTIPOINT;
+    return wkb_type_of_part(flat, first) - WKB_POINT + WKB_MULTIPOINT;
 }
 
 int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi)
@@ -496,7 +497,7 @@ void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
     part = flat->part_offset[feature];
     end = flat->part_offset[feature + 1];
     if (multi || end - part > 1)
-        to = put_u32(put_head(to, collection_of(flat, part, end)),
+        to = put_u32(put_head(to, multi_type_of_parts(flat, part, end)),
                      (uint32_t)(end - part));
     for (; part < end; part++)
         to = put_part(to, flat, part);

@@ -22,7 +22,7 @@ int64_t oj_alloc_fail_at(int64_t n)
     return counted;
 }
 
-static int must_fail(void)
+static int is_test_failure_due(void)
 {
     long long n = atomic_fetch_add(&n_allocations, 1) + 1;
     long long at = atomic_load(&fail_at);
@@ -43,7 +43,7 @@ void *oj_malloc(int64_t n, size_t size)
 {
     size_t bytes = checked_bytes(n, size);
     void *array;
-    if (bytes == 0 || must_fail())
+    if (bytes == 0 || is_test_failure_due())
         return NULL;
     if (bytes < HUGE_BYTES)
         return aligned_alloc(OJ_ALIGNMENT, bytes);

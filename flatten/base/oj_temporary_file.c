@@ -21,7 +21,7 @@ static oj_status fail_file(const char *what, struct oj_error *err)
 
 /* The descriptor of a file without a name in a folder, n letters of text, or
  * -1. */
-static int open_in(const char *folder, size_t n)
+static int open_unlinked_in(const char *folder, size_t n)
 {
     char path[PATH_SIZE];
     int file;
@@ -38,11 +38,11 @@ static int open_in(const char *folder, size_t n)
 }
 
 /* In the folder that path is in. */
-static int open_beside(const char *path)
+static int open_unlinked_beside(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash == NULL ? open_in(".", 1)
-                         : open_in(path, (size_t)(slash - path));
+    return slash == NULL ? open_unlinked_in(".", 1)
+                         : open_unlinked_in(path, (size_t)(slash - path));
 }
 
 oj_status oj_temporary_file_open(const char *near, const char *what,
@@ -52,12 +52,12 @@ oj_status oj_temporary_file_open(const char *near, const char *what,
     struct oj_temporary_file made = {-1, 1, 0, what};
     const char *fallback = getenv("TMPDIR");
     if (near != NULL && strncmp(near, "/vsi", 4) != 0)
-        made.descriptor = open_beside(near);
+        made.descriptor = open_unlinked_beside(near);
     if (made.descriptor < 0)
     {
         if (fallback == NULL || fallback[0] == '\0')
             fallback = "/tmp";
-        made.descriptor = open_in(fallback, strlen(fallback));
+        made.descriptor = open_unlinked_in(fallback, strlen(fallback));
     }
     if (made.descriptor < 0)
         return fail_file(what, err);

@@ -76,7 +76,7 @@ struct ordered_loop
     int64_t n_ended;
 };
 
-static void run_ordered(int64_t task, int thread, void *user)
+static void run_ordered_task(int64_t task, int thread, void *user)
 {
     struct ordered_loop *loop = user;
     loop->body(task, thread, loop->user);
@@ -98,7 +98,7 @@ void oj_parallel_in_order(int n_threads, int64_t n_tasks,
     struct ordered_loop loop = {.body = body, .end = end, .user = user};
     pthread_mutex_init(&loop.mutex, NULL);
     pthread_cond_init(&loop.has_ended, NULL);
-    oj_parallel_for(n_threads, n_tasks, run_ordered, &loop);
+    oj_parallel_for(n_threads, n_tasks, run_ordered_task, &loop);
     pthread_mutex_destroy(&loop.mutex);
     pthread_cond_destroy(&loop.has_ended);
 }
@@ -134,7 +134,7 @@ struct fallible_loop
     struct oj_error *err; /* written by the thread that sets status */
 };
 
-static void run_trial(int64_t task, int thread, void *user)
+static void run_fallible_slice(int64_t task, int thread, void *user)
 {
     struct fallible_loop *trial = user;
     int64_t end = (task + 1) * trial->at_once;
@@ -163,6 +163,7 @@ oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
     struct fallible_loop trial = {
         .n = n, .at_once = at_once, .body = body, .user = user, .err = err};
     atomic_init(&trial.status, OJ_OK);
-    oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_trial, &trial);
+    oj_parallel_for(n_threads, (n + at_once - 1) / at_once, run_fallible_slice,
+                    &trial);
     return (oj_status)atomic_load(&trial.status);
 }

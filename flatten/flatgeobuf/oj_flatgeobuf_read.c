@@ -89,8 +89,8 @@ struct oj_flatgeobuf_reader
 /* ---- bytes of the file --------------------------------------------------- */
 
 /* Has n bytes of the file in block at at; leaves a file that ends before. */
-static oj_status want_bytes(struct oj_flatgeobuf_reader *r, int64_t n,
-                            struct oj_error *err)
+static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
+                                       int64_t n, struct oj_error *err)
 {
     int64_t n_rest = r->n_block - r->at, n_more;
     if (n <= n_rest)
@@ -110,9 +110,9 @@ static oj_status want_bytes(struct oj_flatgeobuf_reader *r, int64_t n,
 
 /* ---- header -------------------------------------------------------------- */
 
-static int64_t get_number(struct oj_flatbuffer *buffer,
-                          const struct oj_flat_table *table, int field,
-                          int size, int64_t otherwise)
+static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
+                                 const struct oj_flat_table *table, int field,
+                                 int size, int64_t otherwise)
 {
     const uint8_t *at = oj_flatbuffer_field(buffer, table, field, size);
     if (at == NULL)
@@ -121,10 +121,11 @@ static int64_t get_number(struct oj_flatbuffer *buffer,
 }
 
 /* The columns are the fields of the layer. */
-static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
-                              struct oj_flatbuffer *buffer,
-                              const struct oj_flat_table *header,
-                              struct oj_error *err)
+static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
+                                    OGRLayerH layer,
+                                    struct oj_flatbuffer *buffer,
+                                    const struct oj_flat_table *header,
+                                    struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     int64_t n, n_name;
@@ -145,7 +146,7 @@ static oj_status take_columns(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
             return oj_leave_to_gdal(err);
         name = oj_flatbuffer_vector(buffer, &table, OJ_FGB_COLUMN_NAME, 1,
                                     &n_name);
-        type = get_number(buffer, &table, OJ_FGB_COLUMN_TYPE, 1, 0);
+        type = read_scalar_field(buffer, &table, OJ_FGB_COLUMN_TYPE, 1, 0);
         if (name == NULL || n_name != (int64_t)strlen(own) ||
             memcmp(name, own, (size_t)n_name) != 0 || type >= N_TYPES ||
             types[type].field != OGR_Fld_GetType(field))
@@ -183,25 +184,27 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     struct oj_flatbuffer buffer = {0};
     struct oj_flat_table header;
     int64_t n_index, n_skipped;
-    OJ_TRY(want_bytes(r, 12, err));
+    OJ_TRY(ensure_bytes_in_block(r, 12, err));
     if (memcmp(r->block, magic, sizeof magic) != 0)
         return oj_leave_to_gdal(err);
     buffer.size = oj_le32(r->block + 8);
     r->at = 12;
-    OJ_TRY(want_bytes(r, buffer.size, err));
+    OJ_TRY(ensure_bytes_in_block(r, buffer.size, err));
     buffer.bytes = r->block + r->at;
     if (!oj_flatbuffer_root(&buffer, &header))
         return oj_leave_to_gdal(err);
-    r->geometry_type =
-        (int)get_number(&buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
-    r->has_z = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_Z, 1, 0) != 0;
-    r->has_m = get_number(&buffer, &header, OJ_FGB_HEADER_HAS_M, 1, 0) != 0;
+    r->geometry_type = (int)read_scalar_field(
+        &buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
+    r->has_z =
+        read_scalar_field(&buffer, &header, OJ_FGB_HEADER_HAS_Z, 1, 0) != 0;
+    r->has_m =
+        read_scalar_field(&buffer, &header, OJ_FGB_HEADER_HAS_M, 1, 0) != 0;
     r->n_features =
-        get_number(&buffer, &header, OJ_FGB_HEADER_FEATURES_COUNT, 8, 0);
+        read_scalar_field(&buffer, &header, OJ_FGB_HEADER_FEATURES_COUNT, 8, 0);
     n_index = index_bytes(
-        r->n_features,
-        get_number(&buffer, &header, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
-    OJ_TRY(take_columns(r, layer, &buffer, &header, err));
+        r->n_features, read_scalar_field(&buffer, &header,
+                                         OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
+    OJ_TRY(match_file_columns(r, layer, &buffer, &header, err));
     r->at += buffer.size;
     n_skipped = n_index - (r->n_block - r->at); /* behind the block */
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
@@ -384,8 +387,8 @@ static int put_vertices(struct wkb_writer *w, const struct vertices *v,
 }
 
 /* A count of vertices and these. */
-static int put_run(struct wkb_writer *w, const struct vertices *v,
-                   int64_t first, int64_t end)
+static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
+                                int64_t first, int64_t end)
 {
     return first < end && end <= v->n && put_u32(w, end - first) &&
            put_vertices(w, v, first, end);
@@ -407,7 +410,7 @@ static int put_members(struct wkb_writer *w, const struct vertices *v, int type)
         if ((type != OJ_FGB_POLYGON &&
              !put_head(w, type - OJ_FGB_MULTIPOINT + OJ_FGB_POINT)) ||
             !(are_points ? put_vertices(w, v, i, end)
-                         : put_run(w, v, first, end)))
+                         : put_counted_vertices(w, v, first, end)))
             return 0;
         first = end;
     }
@@ -454,7 +457,7 @@ static int put_geometry(struct wkb_writer *w, const struct oj_flat_table *table,
     if (!get_vertices(w, table, &v))
         return 0;
     return type == OJ_FGB_POINT  ? put_vertices(w, &v, 0, 1)
-           : type == OJ_FGB_LINE ? put_run(w, &v, 0, v.n)
+           : type == OJ_FGB_LINE ? put_counted_vertices(w, &v, 0, v.n)
                                  : put_members(w, &v, type);
 }
 
@@ -536,8 +539,9 @@ static oj_status read_block(void *lane, int64_t first, int64_t end,
     if (r->n_features > 0 ? r->row + first == r->n_features
                           : r->left == 0 && r->at == r->n_block)
         return OJ_OK;
-    OJ_TRY(want_bytes(r, 4, err));
-    OJ_TRY(want_bytes(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
+    OJ_TRY(ensure_bytes_in_block(r, 4, err));
+    OJ_TRY(
+        ensure_bytes_in_block(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
     return cut_pieces(r, first, end, err);
 }
 
@@ -571,9 +575,9 @@ static void close_reader(void *reader)
 }
 
 /* Which columns are wanted, each once. */
-static oj_status take_fields(struct oj_flatgeobuf_reader *r,
-                             const struct oj_lane_request *from,
-                             struct oj_error *err)
+static oj_status choose_wanted_columns(struct oj_flatgeobuf_reader *r,
+                                       const struct oj_lane_request *from,
+                                       struct oj_error *err)
 {
     for (int i = 0; i < from->n_fields; i++)
     {
@@ -616,7 +620,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
     OJ_TRY(open_file(r, from->file, err));
     OJ_TRY(read_header(r, from->layer, err));
-    return take_fields(r, from, err);
+    return choose_wanted_columns(r, from, err);
 }
 
 const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", open_reader,  1,

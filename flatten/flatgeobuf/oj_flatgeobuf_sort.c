@@ -169,7 +169,7 @@ struct sorting
 };
 
 /* What nodes are sorted by, upwards. */
-static uint32_t key_of(const struct sorting *s, int64_t row)
+static uint32_t hilbert_sort_key(const struct sorting *s, int64_t row)
 {
     return UINT32_MAX - oj_hilbert_code(s->rows->node[row].box, s->rows->box);
 }
@@ -178,7 +178,7 @@ static void order_slice(int64_t first, int64_t end, void *user)
 {
     const struct sorting *s = user;
     for (int64_t i = first; i < end; i++)
-        s->order[0][i] = (uint64_t)key_of(s, i) << 32 | (uint64_t)i;
+        s->order[0][i] = (uint64_t)hilbert_sort_key(s, i) << 32 | (uint64_t)i;
 }
 
 /* Copies n rows in an order, and their nodes. */
@@ -301,7 +301,7 @@ static oj_status deal_rows(const struct sorting *s, struct code_range *buckets,
     for (int64_t i = 0; i < s->rows->held.rows; i++)
     {
         const struct oj_fgb_node *node = &s->rows->node[i];
-        uint32_t key = key_of(s, i);
+        uint32_t key = hilbert_sort_key(s, i);
         struct code_range *to =
             &buckets[(key - least) * (uint64_t)BUCKETS / width];
         if (to->rows.n.rows == 0)
@@ -445,7 +445,7 @@ static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
     return status;
 }
 
-static oj_status sort_all(struct sorting *s, struct oj_error *err)
+static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {
     OJ_NEW_ZEROED(s->run, s->n_threads, err);
     OJ_TRY(s->rows->rows.is_open ? sort_spooled(s, err) : sort_held(s, err));
@@ -462,7 +462,7 @@ oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
     struct sorting s = {.rows = rows, .file = file, .n_threads = n_threads};
     oj_status status;
     plan_index(&s, at);
-    status = sort_all(&s, err);
+    status = sort_and_index_rows(&s, err);
     for (int i = 0; s.run != NULL && i < n_threads; i++)
     {
         oj_free(s.run[i].bytes);

@@ -49,7 +49,7 @@ struct oj_flatgeobuf_writer
  */
 
 /* Two rows, the second without geometry. 0: no. */
-static int write_examples(struct oj_flatgeobuf_writer *w, OGRLayerH layer)
+static int write_template_rows(struct oj_flatgeobuf_writer *w, OGRLayerH layer)
 {
     static const char *const wkt[] = {"POINT (0 0)",
                                       "POINT (0 0)",
@@ -100,16 +100,16 @@ static int make_template(struct oj_flatgeobuf_writer *w, OGRLayerH layer,
     for (int i = 0; is_made && i < OGR_FD_GetFieldCount(defn); i++)
         is_made = OGR_L_CreateField(copy, OGR_FD_GetFieldDefn(defn, i), 1) ==
                   OGRERR_NONE;
-    is_made = is_made && write_examples(w, copy);
+    is_made = is_made && write_template_rows(w, copy);
     GDALClose(dataset);
     return is_made;
 }
 
 /* Takes the header from the bytes of the template, and where in it stands what
  * rows decide. OJ_ERR_UNSUPPORTED: it is not as expected. */
-static oj_status take_header(struct oj_flatgeobuf_writer *w,
-                             const uint8_t *bytes, int64_t n,
-                             struct oj_error *err)
+static oj_status parse_template_header(struct oj_flatgeobuf_writer *w,
+                                       const uint8_t *bytes, int64_t n,
+                                       struct oj_error *err)
 {
     struct oj_flatbuffer header = {bytes + 12, 0, 0};
     struct oj_flat_table table;
@@ -156,7 +156,7 @@ static oj_status read_template(struct oj_flatgeobuf_writer *w, OGRLayerH layer,
         bytes = VSIGetMemFileBuffer(path, &n, FALSE);
     CPLPopErrorHandler();
     CPLErrorReset();
-    status = bytes != NULL ? take_header(w, bytes, (int64_t)n, err)
+    status = bytes != NULL ? parse_template_header(w, bytes, (int64_t)n, err)
                            : oj_leave_to_gdal(err);
     VSIUnlink(path);
     return status;
@@ -258,9 +258,9 @@ static oj_status grow_aligned(struct oj_fgb_bytes *to, int64_t n,
 
 /* A table with these fields, if any, 4 bytes each; place[slot] is where the
  * field is. */
-static oj_status make_table(struct oj_fgb_bytes *to, const int *slots,
-                            int n_slots, int64_t *table, int64_t *place,
-                            struct oj_error *err)
+static oj_status put_flatbuffer_table(struct oj_fgb_bytes *to, const int *slots,
+                                      int n_slots, int64_t *table,
+                                      int64_t *place, struct oj_error *err)
 {
     int last = n_slots > 0 ? slots[n_slots - 1] : -1;
     int64_t vtable;
@@ -279,8 +279,9 @@ static oj_status make_table(struct oj_fgb_bytes *to, const int *slots,
 
 /* A vector of n elements that the field at place points at, unless it is 0;
  * *at: the first, or 0. */
-static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
-                             int size, int64_t *at, struct oj_error *err)
+static oj_status put_flatbuffer_vector(struct oj_fgb_bytes *to, int64_t place,
+                                       int64_t n, int size, int64_t *at,
+                                       struct oj_error *err)
 {
     int64_t vector;
     *at = 0;
@@ -296,7 +297,7 @@ static oj_status make_vector(struct oj_fgb_bytes *to, int64_t place, int64_t n,
 /* ---- geometries ------------------------------------------------------------
  */
 
-static int type_of(const uint8_t *wkb)
+static int wkb_type_code(const uint8_t *wkb)
 {
     return (int)oj_le32(wkb + 1);
 }
@@ -311,7 +312,7 @@ struct vertex_run
     int64_t n;        /* vertices so far */
 };
 
-static int64_t take_count(struct vertex_run *v)
+static int64_t read_vertex_count(struct vertex_run *v)
 {
     v->from += 4;
     return oj_le32(v->from - 4);
@@ -344,7 +345,7 @@ static void end_run(struct vertex_run *v)
  * of polygons are not. */
 static void put_runs(struct vertex_run *v)
 {
-    int code = type_of(v->from), type = code % 1000;
+    int code = wkb_type_code(v->from), type = code % 1000;
     int64_t n;
     v->from += 5;
     if (type == OJ_FGB_POINT)
@@ -355,7 +356,7 @@ static void put_runs(struct vertex_run *v)
         v->from = point.at;
         return;
     }
-    n = take_count(v);
+    n = read_vertex_count(v);
     if (type == OJ_FGB_LINE || type == OJ_FGB_CIRCULAR)
     {
         put_vertices(v, code, n);
@@ -370,7 +371,7 @@ static void put_runs(struct vertex_run *v)
             put_runs(v);
             continue;
         }
-        put_vertices(v, code, take_count(v));
+        put_vertices(v, code, read_vertex_count(v));
         end_run(v);
     }
 }
@@ -386,7 +387,7 @@ static oj_status put_parts(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
 {
     struct oj_fgb_bytes *to = &encoder->bytes;
     int64_t first, at;
-    OJ_TRY(make_vector(to, place, n, 4, &first, err));
+    OJ_TRY(put_flatbuffer_vector(to, place, n, 4, &first, err));
     at = first;
     for (int64_t i = 0; i < n; i++)
     {
@@ -411,10 +412,14 @@ static oj_status put_vectors(struct oj_fgb_bytes *to, const uint8_t *wkb,
 {
     struct vertex_run v = {.from = wkb};
     int64_t ends;
-    OJ_TRY(make_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
-    OJ_TRY(make_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy, err));
-    OJ_TRY(make_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
-    OJ_TRY(make_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
+    OJ_TRY(put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy,
+                                 err));
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
     v.to = to->at;
     ends = v.ends;
     put_runs(&v);
@@ -428,7 +433,7 @@ static oj_status put_geometry(struct oj_fgb_encoder *encoder,
                               const uint8_t *wkb, int64_t n_vertices,
                               int is_part, int64_t *table, struct oj_error *err)
 {
-    int type = type_of(wkb) % 1000, slots[OJ_FGB_GEOMETRY_FIELDS];
+    int type = wkb_type_code(wkb) % 1000, slots[OJ_FGB_GEOMETRY_FIELDS];
     int has_parts = type > OJ_FGB_MULTILINE && type != OJ_FGB_CIRCULAR &&
                     type != OJ_FGB_TIN && type != OJ_FGB_TRIANGLE;
     int has_ends = type == OJ_FGB_POLYGON || type == OJ_FGB_MULTILINE ||
@@ -449,7 +454,8 @@ static oj_status put_geometry(struct oj_fgb_encoder *encoder,
         slots[n_slots++] = OJ_FGB_TYPE;
     if (has_parts)
         slots[n_slots++] = OJ_FGB_PARTS;
-    OJ_TRY(make_table(&encoder->bytes, slots, n_slots, table, place, err));
+    OJ_TRY(put_flatbuffer_table(&encoder->bytes, slots, n_slots, table, place,
+                                err));
     if (place[OJ_FGB_TYPE] != 0)
         encoder->bytes.at[place[OJ_FGB_TYPE]] = (uint8_t)type;
     return has_parts
@@ -502,7 +508,7 @@ static oj_status check_row(const struct oj_fgb_encoder *encoder,
     if (encoder->is_empty && w->empty_row == EMPTY_REFUSED)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "NULL geometry not supported with spatial index");
-    if (!encoder->is_empty && w->type != 0 && type_of(wkb) != w->type)
+    if (!encoder->is_empty && w->type != 0 && wkb_type_code(wkb) != w->type)
         return oj_fail(err, OJ_ERR_DATA,
                        "ICreateFeature: Mismatched geometry type");
     return OJ_OK;
@@ -520,20 +526,22 @@ static oj_status begin_feature(struct oj_fgb_encoder *encoder,
     int64_t place[2] = {0}, at, table;
     int first = n_vertices > 0 ? 0 : 1;
     OJ_TRY(grow_aligned(to, 8, 0, 4, &at, err));
-    OJ_TRY(make_table(to, fields + first, 2 - first, &table, place, err));
+    OJ_TRY(put_flatbuffer_table(to, fields + first, 2 - first, &table, place,
+                                err));
     set_uint32(to->at + at + 4, table - at - 4);
     if (n_vertices > 0)
     {
         OJ_TRY(put_geometry(encoder, wkb, n_vertices, 0, &table, err));
         set_uint32(to->at + place[0], table - place[0]);
     }
-    OJ_TRY(make_vector(to, place[1], 0, 1, &at, err));
+    OJ_TRY(put_flatbuffer_vector(to, place[1], 0, 1, &at, err));
     encoder->properties = at - 4;
     return OJ_OK;
 }
 
-static oj_status begin_any(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
-                           int64_t n, struct oj_error *err)
+static oj_status begin_wkb_feature(struct oj_fgb_encoder *encoder,
+                                   const uint8_t *wkb, int64_t n,
+                                   struct oj_error *err)
 {
     double least = (double)INFINITY,
            box[] = {least, -least, least, -least, least, -least};
@@ -579,8 +587,8 @@ oj_status oj_fgb_begin_row(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
 {
     const struct oj_flatgeobuf_writer *w = encoder->writer;
     const double *box;
-    int is_plain = wkb != NULL && type_of(wkb) == OJ_FGB_POINT && !w->has_z &&
-                   !w->has_m && w->type <= OJ_FGB_POINT &&
+    int is_plain = wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT &&
+                   !w->has_z && !w->has_m && w->type <= OJ_FGB_POINT &&
                    !isnan(oj_wkb_double(wkb + 5)) &&
                    !isnan(oj_wkb_double(wkb + 13));
     if (encoder->n_rows == encoder->cap_nodes)
@@ -588,8 +596,9 @@ oj_status oj_fgb_begin_row(struct oj_fgb_encoder *encoder, const uint8_t *wkb,
                 encoder->cap_nodes, err);
     encoder->start = encoder->bytes.n;
     encoder->is_empty = encoder->is_left_out = 0;
-    OJ_TRY(is_plain && encoder->n_head > 0 ? begin_point(encoder, wkb + 5, err)
-                                           : begin_any(encoder, wkb, n, err));
+    OJ_TRY(is_plain && encoder->n_head > 0
+               ? begin_point(encoder, wkb + 5, err)
+               : begin_wkb_feature(encoder, wkb, n, err));
     box = encoder->node[encoder->n_rows].box;
     encoder->is_finite = encoder->is_empty || encoder->is_left_out ||
                          (isfinite(box[0]) && isfinite(box[1]) &&

@@ -78,8 +78,8 @@ static int is_stored_as(const struct stored_value *value, OGRFieldType type)
 
 /* The only forms that the format has: YYYY-MM-DD and, for moments,
  * YYYY-MM-DDThh:mm:ss.sssZ. 0 for all others. */
-static int add_moment(const struct stored_value *value, OGRFieldType type,
-                      struct oj_chunk_column *column, int64_t row)
+static int add_date_value(const struct stored_value *value, OGRFieldType type,
+                          struct oj_chunk_column *column, int64_t row)
 {
     static const char form[] = "0000-00-00T00:00:00.000Z";
     OGRField *field = (OGRField *)column->values + row;
@@ -135,7 +135,7 @@ static oj_status add_value(const struct stored_value *value,
         return oj_chunk_add_bytes(
             column, row, text, (int64_t)strnlen(text, (size_t)value->n), err);
     return (from->type == OFTDate || from->type == OFTDateTime
-                ? add_moment(value, from->type, column, row)
+                ? add_date_value(value, from->type, column, row)
                 : add_number(value, from, column, row))
                ? OJ_OK
                : oj_leave_to_gdal(err);
@@ -165,7 +165,7 @@ static int is_plain_empty(const uint8_t *wkb, int64_t n)
 }
 
 /* 1 when the bytes can stay as they are. */
-static int is_plain(const uint8_t *wkb, int64_t n)
+static int is_wkb_as_ogr_writes(const uint8_t *wkb, int64_t n)
 {
     const uint8_t *point = oj_wkb_plain_point(wkb, (size_t)n);
     double x, y;
@@ -183,7 +183,8 @@ static oj_status add_geometry(const struct stored_value *value,
     int64_t start = 0;
     if (is_stored_as(value, OFTBinary))
         start = header_bytes(value->at, value->n);
-    return start > 0 && is_plain(value->at + start, value->n - start)
+    return start > 0 &&
+                   is_wkb_as_ogr_writes(value->at + start, value->n - start)
                ? oj_chunk_add_bytes(column, row, value->at + start,
                                     value->n - start, err)
                : oj_leave_to_gdal(err);
@@ -304,7 +305,7 @@ static oj_status next_chunk(void *stream, struct oj_chunk **out,
 /* ---- open and close ------------------------------------------------------ */
 
 /* Of the chunk; 0: a type that is not known. */
-static char format_of(OGRFieldType type)
+static char chunk_format_of(OGRFieldType type)
 {
     return type == OFTInteger                       ? 'i'
            : type == OFTInteger64                   ? 'l'
@@ -316,10 +317,11 @@ static char format_of(OGRFieldType type)
 }
 
 /* A column of the table by its name: what the layer takes of it. */
-static oj_status take_column(const struct oj_geopackage_reader *r,
-                             const struct oj_lane_request *from,
-                             const char *name, struct stored_column *column,
-                             struct oj_error *err)
+static oj_status match_table_column(const struct oj_geopackage_reader *r,
+                                    const struct oj_lane_request *from,
+                                    const char *name,
+                                    struct stored_column *column,
+                                    struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     if (strcmp(name, OGR_L_GetFIDColumn(from->layer)) == 0)
@@ -343,9 +345,9 @@ static oj_status take_column(const struct oj_geopackage_reader *r,
 }
 
 /* Formats of the fields that somebody looks at. */
-static oj_status take_fields(struct oj_geopackage_reader *r,
-                             const struct oj_lane_request *from,
-                             struct oj_error *err)
+static oj_status choose_field_formats(struct oj_geopackage_reader *r,
+                                      const struct oj_lane_request *from,
+                                      struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     for (int i = 0; i < from->n_fields; i++)
@@ -353,7 +355,7 @@ static oj_status take_fields(struct oj_geopackage_reader *r,
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
         if (from->skipped != NULL && from->skipped[i])
             continue;
-        r->maker.format[i] = format_of(OGR_Fld_GetType(field));
+        r->maker.format[i] = chunk_format_of(OGR_Fld_GetType(field));
         if (r->maker.format[i] == 0)
             return oj_leave_to_gdal(err);
         r->n_wanted++;
@@ -365,10 +367,10 @@ static oj_status take_fields(struct oj_geopackage_reader *r,
 /* Rows of root page, name, whether computed, has a default, is a key of whole
  * numbers: columns in the order of records.  Numbers of rows are FIDs if that
  * is such a key. */
-static oj_status take_columns(struct oj_geopackage_reader *r,
-                              const struct oj_lane_request *from,
-                              sqlite3_stmt *columns, int64_t *root,
-                              struct oj_error *err)
+static oj_status match_table_columns(struct oj_geopackage_reader *r,
+                                     const struct oj_lane_request *from,
+                                     sqlite3_stmt *columns, int64_t *root,
+                                     struct oj_error *err)
 {
     int64_t cap = 0;
     int n = 0, n_found = 0;
@@ -379,7 +381,7 @@ static oj_status take_columns(struct oj_geopackage_reader *r,
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
             return oj_leave_to_gdal(err);
-        OJ_TRY(take_column(r, from, name, &column, err));
+        OJ_TRY(match_table_column(r, from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
         if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
             return oj_leave_to_gdal(err);
@@ -411,7 +413,7 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
         "m, pragma_table_xinfo(m.name, 'main') x WHERE m.type = 'table' AND "
         "m.name = %Q COLLATE NOCASE ORDER BY cid",
         OGR_L_GetName(from->layer)));
-    status = take_columns(r, from, columns, &root, err);
+    status = match_table_columns(r, from, columns, &root, err);
     sqlite3_finalize(columns);
     OJ_TRY(status);
     return oj_sqlite_pages_open(db, root, r->maker.n_threads * BLOCK_BYTES,
@@ -451,7 +453,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     r->maker = maker;
     OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
     OJ_NEW_ZEROED(r->record, r->maker.n_threads, err);
-    OJ_TRY(take_fields(r, from, err));
+    OJ_TRY(choose_field_formats(r, from, err));
     status = open_table(r, db, from, err);
     return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
 }

@@ -72,20 +72,20 @@ static void grow_box(float *box, const float *by)
     }
 }
 
-static void set_nothing(float *box)
+static void set_empty_box(float *box)
 {
     box[0] = box[2] = INFINITY;
     box[1] = box[3] = -INFINITY;
 }
 
 /* Rows by their places on the curve: the row is the lower half. */
-static oj_status sort_rows(const struct oj_rtree *tree, uint64_t **out,
-                           struct oj_error *err)
+static oj_status sort_rows_by_hilbert(const struct oj_rtree *tree,
+                                      uint64_t **out, struct oj_error *err)
 {
     float all[4];
     double extent[4];
     uint64_t *order[2];
-    set_nothing(all);
+    set_empty_box(all);
     for (int64_t i = 0; i < tree->n; i++)
         grow_box(all, tree->entry[i].box);
     for (int i = 0; i < 4; i++)
@@ -173,13 +173,13 @@ static oj_status plan_levels(struct packing *p, struct oj_error *err)
 }
 
 /* The cell k of a level is in its node k / capacity. */
-static int64_t n_cells(const struct packing *p, int level)
+static int64_t count_level_cells(const struct packing *p, int level)
 {
     return level == 0 ? p->tree->n : p->n_nodes[level - 1];
 }
 
-static const float *cell_of(const struct packing *p, int level, int64_t k,
-                            int64_t *id)
+static const float *level_cell_box(const struct packing *p, int level,
+                                   int64_t k, int64_t *id)
 {
     const struct oj_rtree_entry *row;
     if (level > 0)
@@ -196,12 +196,12 @@ static void find_boxes(struct packing *p)
 {
     for (int level = 0; level < p->n_levels; level++)
     {
-        for (int64_t k = 0; k < n_cells(p, level); k++)
+        for (int64_t k = 0; k < count_level_cells(p, level); k++)
         {
             int64_t id, node = p->first[level] + k / p->capacity;
             if (k % p->capacity == 0)
-                set_nothing(p->box[node - 1]);
-            grow_box(p->box[node - 1], cell_of(p, level, k, &id));
+                set_empty_box(p->box[node - 1]);
+            grow_box(p->box[node - 1], level_cell_box(p, level, k, &id));
         }
     }
 }
@@ -213,15 +213,15 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
     int64_t begin = i * p->capacity, end = begin + p->capacity;
     int64_t number = p->first[level] + i;
     int is_root = level == p->n_levels - 1;
-    if (end > n_cells(p, level))
-        end = n_cells(p, level);
+    if (end > count_level_cells(p, level))
+        end = count_level_cells(p, level);
     memset(p->node, 0, (size_t)p->node_bytes);
     put_u32(p->node,
             (uint32_t)(end - begin) | (is_root ? (uint32_t)level << 16 : 0));
     for (int64_t k = begin; k < end; k++)
     {
         int64_t id;
-        const float *box = cell_of(p, level, k, &id);
+        const float *box = level_cell_box(p, level, k, &id);
         put_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, id, box);
     }
     sqlite3_bind_int64(p->put_node, 1, number);
@@ -259,7 +259,7 @@ struct places
     int64_t at;     /* the row at hand */
 };
 
-static oj_status go_to_next(void *user, int *there, struct oj_error *err)
+static oj_status next_row_place(void *user, int *there, struct oj_error *err)
 {
     struct places *all = user;
     if (++all->at % LOOK_EACH == 0)
@@ -268,20 +268,22 @@ static oj_status go_to_next(void *user, int *there, struct oj_error *err)
     return OJ_OK;
 }
 
-static void give_place(void *user, int column, sqlite3_context *to)
+static void result_row_place(void *user, int column, sqlite3_context *to)
 {
     const struct places *all = user;
     sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
                                          : (int64_t)all->node[all->at]);
 }
 
-static oj_status write_places(const struct packing *p, sqlite3 *connection,
-                              const char *name, struct oj_error *err)
+static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
+                                   const char *name, struct oj_error *err)
 {
     static const char table[] = "ogrjoin_row_places";
     struct places all = {.p = p, .at = -1};
-    struct oj_sqlite_rows rows = {
-        .n_columns = 2, .next = go_to_next, .column = give_place, .user = &all};
+    struct oj_sqlite_rows rows = {.n_columns = 2,
+                                  .next = next_row_place,
+                                  .column = result_row_place,
+                                  .user = &all};
     oj_status status;
     OJ_NEW(all.node, p->tree->n, err);
     for (int64_t k = 0; k < p->tree->n; k++)
@@ -331,11 +333,11 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     OJ_TRY(oj_sqlite_prepare(connection, &p->put_parent, err,
                              "INSERT INTO \"%w_parent\" VALUES (?1, ?2)",
                              name));
-    OJ_TRY(sort_rows(p->tree, &p->order, err));
+    OJ_TRY(sort_rows_by_hilbert(p->tree, &p->order, err));
     OJ_TRY(plan_levels(p, err));
     find_boxes(p);
     OJ_TRY(write_nodes(p, err));
-    return write_places(p, connection, name, err);
+    return write_rowid_table(p, connection, name, err);
 }
 
 oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,

@@ -12,7 +12,7 @@ static int is_gdals;
 /* Connections of other threads are none of GDAL's that is looked at. */
 static _Thread_local int was_called;
 
-static int note_connection(sqlite3 *db, char **text, const void *functions)
+static int note_new_connection(sqlite3 *db, char **text, const void *functions)
 {
     (void)db;
     (void)text;
@@ -21,10 +21,10 @@ static int note_connection(sqlite3 *db, char **text, const void *functions)
     return SQLITE_OK;
 }
 
-static void ask_gdal(void)
+static void probe_gdal_sqlite(void)
 {
     static const char *const drivers[] = {"SQLite", NULL};
-    void (*callback)(void) = (void (*)(void))note_connection;
+    void (*callback)(void) = (void (*)(void))note_new_connection;
     GDALDatasetH dataset;
     if (sqlite3_auto_extension(callback) != SQLITE_OK)
         return;
@@ -41,7 +41,7 @@ static void ask_gdal(void)
 
 int oj_sqlite_is_gdals(void)
 {
-    return pthread_once(&once, ask_gdal) == 0 && is_gdals;
+    return pthread_once(&once, probe_gdal_sqlite) == 0 && is_gdals;
 }
 
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
@@ -125,7 +125,7 @@ struct row_table
     struct oj_sqlite_rows *rows;
 };
 
-static struct oj_sqlite_rows *rows_of(sqlite3_vtab_cursor *cursor)
+static struct oj_sqlite_rows *rows_of_cursor(sqlite3_vtab_cursor *cursor)
 {
     return ((struct row_table *)cursor->pVtab)->rows;
 }
@@ -190,9 +190,9 @@ static int close_cursor(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-static int go_on(sqlite3_vtab_cursor *cursor)
+static int advance_cursor(sqlite3_vtab_cursor *cursor)
 {
-    struct oj_sqlite_rows *rows = rows_of(cursor);
+    struct oj_sqlite_rows *rows = rows_of_cursor(cursor);
     rows->there = 0;
     rows->status = rows->next(rows->user, &rows->there, &rows->error);
     return rows->status == OJ_OK ? SQLITE_OK : SQLITE_ERROR;
@@ -205,23 +205,23 @@ static int begin_cursor(sqlite3_vtab_cursor *cursor, int number,
     (void)text;
     (void)n;
     (void)values;
-    return go_on(cursor);
+    return advance_cursor(cursor);
 }
 
 static int is_at_end(sqlite3_vtab_cursor *cursor)
 {
-    return !rows_of(cursor)->there;
+    return !rows_of_cursor(cursor)->there;
 }
 
-static int give_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to,
-                       int column)
+static int return_column_value(sqlite3_vtab_cursor *cursor, sqlite3_context *to,
+                               int column)
 {
-    struct oj_sqlite_rows *rows = rows_of(cursor);
+    struct oj_sqlite_rows *rows = rows_of_cursor(cursor);
     rows->column(rows->user, column, to);
     return SQLITE_OK;
 }
 
-static int give_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid)
+static int return_zero_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid)
 {
     (void)cursor;
     *rowid = 0;
@@ -234,10 +234,10 @@ static const sqlite3_module module = {.xConnect = connect_table,
                                       .xOpen = open_cursor,
                                       .xClose = close_cursor,
                                       .xFilter = begin_cursor,
-                                      .xNext = go_on,
+                                      .xNext = advance_cursor,
                                       .xEof = is_at_end,
-                                      .xColumn = give_column,
-                                      .xRowid = give_rowid};
+                                      .xColumn = return_column_value,
+                                      .xRowid = return_zero_rowid};
 
 oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
                               struct oj_sqlite_rows *rows, struct oj_error *err)

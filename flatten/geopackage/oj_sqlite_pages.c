@@ -45,7 +45,7 @@ static oj_status read_pages(struct oj_sqlite_pages *pages, int64_t number,
 
 /* The log of a file that has one is empty; it stays out of what we see if it
  * grows. */
-static int has_no_log(sqlite3 *connection)
+static int has_empty_wal(sqlite3 *connection)
 {
     sqlite3_file *log = NULL;
     sqlite3_int64 n = 1;
@@ -57,7 +57,7 @@ static int has_no_log(sqlite3 *connection)
 }
 
 /* Source: the format's section 1.3. */
-static int take_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
+static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 {
     uint8_t header[HEADER_BYTES];
     sqlite3_int64 n = 0;
@@ -71,7 +71,7 @@ static int take_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
     pages->page_bytes = be16(header + 16) == 1 ? 65536 : be16(header + 16);
     pages->usable_bytes = pages->page_bytes - header[20];
     return pages->usable_bytes >= 480 &&
-           (header[19] == 1 || (header[19] == 2 && has_no_log(connection)));
+           (header[19] == 1 || (header[19] == 2 && has_empty_wal(connection)));
 }
 
 oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
@@ -84,7 +84,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
     pages->root = root;
     if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
                              &pages->file) != SQLITE_OK ||
-        pages->file == NULL || !take_header(pages, connection))
+        pages->file == NULL || !read_file_header(pages, connection))
         return oj_leave_to_gdal(err);
     n = n_bytes / pages->page_bytes + 1;
     pages->cap_leaves = n;
@@ -104,14 +104,15 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 
 /* ---- tree ---------------------------------------------------------------- */
 
-static int n_cells(const uint8_t *page)
+static int count_page_cells(const uint8_t *page)
 {
     return be16(page + 3);
 }
 
 /* Goes to an interior page; *is_leaf where it is none. */
-static oj_status enter(struct oj_sqlite_pages *pages, int depth, int64_t number,
-                       int *is_leaf, struct oj_error *err)
+static oj_status read_interior_page(struct oj_sqlite_pages *pages, int depth,
+                                    int64_t number, int *is_leaf,
+                                    struct oj_error *err)
 {
     struct oj_sqlite_level *level = &pages->level[depth];
     level->at = 0;
@@ -120,17 +121,17 @@ static oj_status enter(struct oj_sqlite_pages *pages, int depth, int64_t number,
     OJ_TRY(read_pages(pages, number, 1, level->page, err));
     *is_leaf = level->page[0] == IS_LEAF;
     return *is_leaf || (level->page[0] == IS_INTERIOR &&
-                        INTERIOR_HEAD + 2 * n_cells(level->page) <=
+                        INTERIOR_HEAD + 2 * count_page_cells(level->page) <=
                             pages->usable_bytes)
                ? OJ_OK
                : oj_leave_to_gdal(err);
 }
 
 /* The next one below; 0: there is none. */
-static int64_t take_below(const struct oj_sqlite_pages *pages,
-                          struct oj_sqlite_level *level)
+static int64_t next_child_page(const struct oj_sqlite_pages *pages,
+                               struct oj_sqlite_level *level)
 {
-    int i = level->at++, n = n_cells(level->page), at;
+    int i = level->at++, n = count_page_cells(level->page), at;
     if (i > n)
         return 0;
     if (i == n)
@@ -148,10 +149,11 @@ static oj_status begin(struct oj_sqlite_pages *pages, int64_t *leaf,
     pages->has_begun = 1;
     for (; pages->n_levels < OJ_SQLITE_MOST_LEVELS; pages->n_levels++)
     {
-        OJ_TRY(enter(pages, pages->n_levels, *leaf, &is_leaf, err));
+        OJ_TRY(
+            read_interior_page(pages, pages->n_levels, *leaf, &is_leaf, err));
         if (is_leaf)
             return OJ_OK;
-        *leaf = take_below(pages, &pages->level[pages->n_levels]);
+        *leaf = next_child_page(pages, &pages->level[pages->n_levels]);
     }
     return oj_leave_to_gdal(err);
 }
@@ -165,17 +167,17 @@ static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
     if (!pages->has_begun)
         return begin(pages, leaf, err);
     while (depth >= 0 &&
-           pages->level[depth].at > n_cells(pages->level[depth].page))
+           pages->level[depth].at > count_page_cells(pages->level[depth].page))
         depth--;
     if (depth < 0)
         return OJ_OK;
-    *leaf = take_below(pages, &pages->level[depth]);
+    *leaf = next_child_page(pages, &pages->level[depth]);
     while (++depth < pages->n_levels)
     {
-        OJ_TRY(enter(pages, depth, *leaf, &is_leaf, err));
+        OJ_TRY(read_interior_page(pages, depth, *leaf, &is_leaf, err));
         if (is_leaf)
             return oj_leave_to_gdal(err);
-        *leaf = take_below(pages, &pages->level[depth]);
+        *leaf = next_child_page(pages, &pages->level[depth]);
     }
     return *leaf != 0 ? OJ_OK : oj_leave_to_gdal(err);
 }
@@ -189,7 +191,7 @@ static const uint8_t *page_of(const struct oj_sqlite_pages *pages, int64_t leaf)
 
 int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages, int64_t leaf)
 {
-    return n_cells(page_of(pages, leaf));
+    return count_page_cells(page_of(pages, leaf));
 }
 
 /* Bytes of the row's head, and its bytes and number; 0: it is broken. */
@@ -212,7 +214,7 @@ static int get_head(const struct oj_sqlite_pages *pages, int64_t leaf, int i,
 static int is_good_leaf(struct oj_sqlite_pages *pages, int64_t leaf)
 {
     const uint8_t *page = page_of(pages, leaf);
-    int n = n_cells(page);
+    int n = count_page_cells(page);
     uint64_t size;
     int64_t first, last;
     if (page[0] != IS_LEAF || n == 0 ||
@@ -268,9 +270,10 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 /* A record of n bytes, n_local of which are at at, the others in pages that
  * each lead to the next.  A page is read over the last bytes before its own,
  * which are put back. */
-static oj_status join_record(struct oj_sqlite_pages *pages, const uint8_t *at,
-                             int64_t n, int64_t n_local,
-                             struct oj_sqlite_record *to, struct oj_error *err)
+static oj_status assemble_record(struct oj_sqlite_pages *pages,
+                                 const uint8_t *at, int64_t n, int64_t n_local,
+                                 struct oj_sqlite_record *to,
+                                 struct oj_error *err)
 {
     int64_t more = pages->usable_bytes - 4, done = n_local;
     uint32_t next = be32(at + n_local);
@@ -315,7 +318,7 @@ oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages, int64_t leaf, int i,
         return oj_leave_to_gdal(err);
     if (n_local == row->n)
         return OJ_OK;
-    OJ_TRY(join_record(pages, at, row->n, n_local, long_one, err));
+    OJ_TRY(assemble_record(pages, at, row->n, n_local, long_one, err));
     row->record = long_one->bytes;
     return OJ_OK;
 }

@@ -33,7 +33,7 @@ struct oj_arrow_stream
 /* The format that values of this type have in a stream, 0 where something is
  * lost (times lose their zone; GDAL 3.6 mixes up the bits of booleans) or where
  * it is not worth it (lists). */
-static char format_of(OGRFieldDefnH field)
+static char lossless_arrow_format(OGRFieldDefnH field)
 {
     OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
     switch (OGR_Fld_GetType(field))
@@ -103,20 +103,22 @@ static int find_columns(struct oj_arrow_stream *stream,
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
         if ((from->skipped == NULL || !from->skipped[i]) &&
-            !find_column(schema, OGR_Fld_GetNameRef(field), format_of(field),
+            !find_column(schema, OGR_Fld_GetNameRef(field),
+                         lossless_arrow_format(field),
                          &stream->column[OJ_CHUNK_FIELDS + i]))
             return 0;
     }
     return 1;
 }
 
-static int types_survive(const struct oj_lane_request *from)
+static int are_types_lossless(const struct oj_lane_request *from)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     for (int i = 0; i < from->n_fields; i++)
     {
         if ((from->skipped == NULL || !from->skipped[i]) &&
-            format_of(OGR_FD_GetFieldDefn(defn, from->fields[i])) == 0)
+            lossless_arrow_format(OGR_FD_GetFieldDefn(defn, from->fields[i])) ==
+                0)
             return 0;
     }
     return OGR_FD_GetGeomFieldCount(defn) <= 1;
@@ -154,7 +156,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     int n_columns = OJ_CHUNK_FIELDS + from->n_fields;
     size_t size = sizeof *stream + (size_t)n_columns * sizeof stream->column[0];
     *out = NULL;
-    if (!types_survive(from) ||
+    if (!are_types_lossless(from) ||
         !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
         return oj_leave_to_gdal(err);
     *out = stream = oj_calloc(1, size);
@@ -179,7 +181,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
 /* FlatGeobuf (seen with GDAL 3.10) forgets in its streams that a row has
  * no geometry, and writes the next ones over others: a WKB of no bytes, or of
  * less, in a row that is not NULL. */
-static int geometries_are_sound(const struct oj_chunk *chunk)
+static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
 {
     const struct oj_column_view *column = &chunk->column[OJ_CHUNK_GEOMETRY];
     int64_t n;
@@ -258,7 +260,7 @@ static oj_status next_chunk(struct oj_arrow_stream *stream,
         free_array(array);
         return status;
     }
-    if (!geometries_are_sound(all.chunk))
+    if (!are_geometry_bytes_sound(all.chunk))
     {
         oj_slice_free(&all);
         *text = "the driver mixes up rows without geometry";

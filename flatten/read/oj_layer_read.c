@@ -85,7 +85,8 @@ static void transform_chunk(struct oj_layer_reader *reader, double *x,
 /* Transforms every vertex of the features >= first in place, unless the
  * features themselves were. A feature with a vertex that has no place in the
  * other CRS gets no parts. */
-static void transform_added(struct oj_layer_reader *reader, int64_t first)
+static void transform_new_features(struct oj_layer_reader *reader,
+                                   int64_t first)
 {
     struct oj_flat_buf *flat = reader->flat;
     int64_t v = first;
@@ -163,7 +164,7 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-static void close_lane(struct oj_layer_reader *reader)
+static void close_fast_reader(struct oj_layer_reader *reader)
 {
     oj_slice_free(&reader->rest);
     if (reader->lane != NULL)
@@ -201,7 +202,7 @@ static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
-        close_lane(reader);
+        close_fast_reader(reader);
         reader->lane = lanes[i];
         status = lanes[i]->open(&request, &reader->stream, err);
     }
@@ -209,7 +210,7 @@ static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
         reader->counts.lane = reader->lane->name;
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
-    close_lane(reader);
+    close_fast_reader(reader);
     OGR_L_ResetReading(reader->layer);
     return OJ_OK;
 }
@@ -250,7 +251,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
 {
     if (reader == NULL)
         return;
-    close_lane(reader);
+    close_fast_reader(reader);
     if (reader->has_ignored_fields)
         OGR_L_SetIgnoredFields(reader->layer, NULL);
     oj_layer_geometry_free(&reader->geometry);
@@ -372,8 +373,8 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
 }
 
 /* A layer that has no random access would be read from its start for each. */
-static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
-                           struct oj_error *err)
+static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
+                                 struct oj_error *err)
 {
     int64_t n = reader->n_null_fids;
     if (fid == OGRNullFID || reader->lane->nulls_are_sure ||
@@ -387,10 +388,10 @@ static oj_status note_null(struct oj_layer_reader *reader, int64_t fid,
 }
 
 /* After the last row, when no thread of the driver reads any more. */
-static oj_status check_nulls(struct oj_layer_reader *reader,
-                             struct oj_error *err)
+static oj_status reread_null_rows(struct oj_layer_reader *reader,
+                                  struct oj_error *err)
 {
-    close_lane(reader);
+    close_fast_reader(reader);
     reader->at_end = 1;
     for (int64_t i = 0; i < reader->n_null_fids; i++)
     {
@@ -406,8 +407,9 @@ static oj_status check_nulls(struct oj_layer_reader *reader,
 }
 
 /* For all rows at once: a vertex takes 16 bytes or more. */
-static oj_status make_room(struct oj_flat_buf *flat,
-                           const struct oj_slice *slice, struct oj_error *err)
+static oj_status reserve_slice_vertices(struct oj_flat_buf *flat,
+                                        const struct oj_slice *slice,
+                                        struct oj_error *err)
 {
     const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
     const char *first, *last;
@@ -426,7 +428,7 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     struct oj_flat_buf *flat = reader->flat;
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     struct oj_error reason;
-    OJ_TRY(make_room(flat, slice, err));
+    OJ_TRY(reserve_slice_vertices(flat, slice, err));
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
@@ -437,7 +439,7 @@ static oj_status add_slice(struct oj_layer_reader *reader,
             fid = ((const int64_t *)fids->values)[fids->first + at];
         if (wkb == NULL)
         {
-            OJ_TRY(note_null(reader, fid, err));
+            OJ_TRY(record_null_fid(reader, fid, err));
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
@@ -452,11 +454,11 @@ static oj_status add_slice(struct oj_layer_reader *reader,
 /* From here on. A stream that gives nothing at all is no proof of anything:
  * FlatGeobuf's does not end for a layer without rows (GDAL 3.6), GeoPackage's
  * not for a broken file. The feature loop knows which it is. */
-static oj_status read_features_instead(struct oj_layer_reader *reader,
+static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
     if (!reader->lane->keeps_state)
-        close_lane(reader);
+        close_fast_reader(reader);
     oj_slice_free(&reader->rest);
     reader->is_left = 1;
     reader->counts.lane = NULL;
@@ -493,7 +495,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
         return status;
     if (status == OJ_ERR_UNSUPPORTED ||
         (status != OJ_OK && reader->counts.n_rows == 0))
-        return read_features_instead(reader, max_rows, err);
+        return fall_back_to_features(reader, max_rows, err);
     if (status != OJ_OK || reader->errors.n_failures > 0)
     {
         oj_slice_free(&slice);
@@ -504,7 +506,7 @@ static oj_status read_slice(struct oj_layer_reader *reader, int64_t max_rows,
                          err);
     }
     if (slice.chunk == NULL)
-        return check_nulls(reader, err);
+        return reread_null_rows(reader, err);
     status = add_slice(reader, &slice, err);
     if (status == OJ_OK && reader->attributes != NULL)
         reader->attributes->slice = slice;
@@ -526,13 +528,13 @@ static oj_status read_rows(struct oj_layer_reader *reader, int64_t max_rows,
         return OJ_OK;
     oj_ogr_errors_begin(&reader->errors);
     if (max_rows <= 0) /* the limit */
-        status = check_nulls(reader, err);
+        status = reread_null_rows(reader, err);
     else if (reader->lane != NULL && !reader->is_left)
         status = read_slice(reader, max_rows, err);
     else
         status = read_features(reader, max_rows, err);
     if (status == OJ_OK)
-        transform_added(reader, first);
+        transform_new_features(reader, first);
     oj_ogr_errors_end(&reader->errors);
     counts->n_warnings = reader->errors.n_warnings;
     memcpy(counts->first_warning, reader->errors.warning,
@@ -614,7 +616,7 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
     oj_ogr_errors_begin(&reader->errors);
     status = get_feature(reader, fid, err);
     if (status == OJ_OK)
-        transform_added(reader, 0);
+        transform_new_features(reader, 0);
     oj_ogr_errors_end(&reader->errors);
     if (status == OJ_OK)
         batch->n_rows = batch->flat.n_features;
@@ -623,9 +625,9 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 
 /* ---- a whole layer ------------------------------------------------------ */
 
-static void tell_counts(const struct oj_layer_reader *reader,
-                        const struct oj_table *table,
-                        struct oj_read_counts *counts)
+static void report_read_counts(const struct oj_layer_reader *reader,
+                               const struct oj_table *table,
+                               struct oj_read_counts *counts)
 {
     *counts = reader->counts;
     counts->n_vertices = reader->flat->n_vertices;
@@ -648,7 +650,7 @@ static oj_status read_chunks(struct oj_layer_reader *reader,
             return OJ_OK;
         OJ_TRY(oj_table_append(table, reader->attributes, n, err));
         oj_attributes_clear(reader->attributes);
-        tell_counts(reader, table, counts);
+        report_read_counts(reader, table, counts);
         if (progress != NULL && progress(reader->counts.n_rows, user) != 0)
             return oj_fail_cancelled(err);
         OJ_TRY(oj_check_cancel(reader->options.cancel, err));
@@ -687,7 +689,7 @@ oj_status oj_layer_read_all(OGRLayerH layer,
     oj_free(attributes.feature);
     if (status == OJ_OK)
     {
-        tell_counts(reader, rows, counts);
+        report_read_counts(reader, rows, counts);
         counts->shapes = shapes.counts;
         counts->seconds = oj_clock_seconds() - started;
         oj_flat_buf_free(flat);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int is_inside_letter(char c)
+static int is_utf8_continuation(char c)
 {
     return ((unsigned char)c & 0xC0) == 0x80;
 }
@@ -13,7 +13,7 @@ static int is_inside_letter(char c)
 /* Copies at most size - 1 bytes and keeps them to one line. Of a text that is
  * too long the middle goes: drivers quote values in full and say what is wrong
  * with them at the end. A UTF-8 sequence is never cut. */
-static void copy_line(char *to, size_t size, const char *from)
+static void copy_shortened_line(char *to, size_t size, const char *from)
 {
     static const char gap[] = " ... ";
     size_t n = strlen(from), head = n, tail = n;
@@ -21,9 +21,9 @@ static void copy_line(char *to, size_t size, const char *from)
     {
         head = size / 2;
         tail = n - (size - head - sizeof gap);
-        while (head > 0 && is_inside_letter(from[head]))
+        while (head > 0 && is_utf8_continuation(from[head]))
             head--;
-        while (tail < n && is_inside_letter(from[tail]))
+        while (tail < n && is_utf8_continuation(from[tail]))
             tail++;
     }
     snprintf(to, size, "%.*s%s%s", (int)head, from, tail < n ? gap : "",
@@ -48,12 +48,12 @@ static void CPL_STDCALL collect_error(CPLErr level, CPLErrorNum number,
     else if (level == CE_Failure)
     {
         if (errors->n_failures++ == 0)
-            copy_line(errors->failure, sizeof errors->failure, text);
+            copy_shortened_line(errors->failure, sizeof errors->failure, text);
     }
     else if (level == CE_Warning)
     {
         if (errors->n_warnings++ == 0)
-            copy_line(errors->warning, sizeof errors->warning, text);
+            copy_shortened_line(errors->warning, sizeof errors->warning, text);
     }
 }
 

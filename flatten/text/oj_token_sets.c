@@ -80,9 +80,9 @@ static oj_status add_token(struct text_slice *s, int64_t row,
 }
 
 /* A token of 1 to 3 code points, all of which fit into its key. */
-static oj_status add_short(struct text_slice *s, int64_t row,
-                           const uint32_t *code, int64_t n,
-                           struct oj_error *err)
+static oj_status add_packed_token(struct text_slice *s, int64_t row,
+                                  const uint32_t *code, int64_t n,
+                                  struct oj_error *err)
 {
     struct oj_token token = {0, NULL, 0};
     for (int64_t i = 0; i < n; i++)
@@ -101,7 +101,7 @@ static oj_status add_trigrams(struct text_slice *s, int64_t row,
         three[0] = three[1];
         three[1] = three[2];
         three[2] = i < n ? code[i] : ' ';
-        OJ_TRY(add_short(s, row, three, SHORT_CODES, err));
+        OJ_TRY(add_packed_token(s, row, three, SHORT_CODES, err));
     }
     return OJ_OK;
 }
@@ -140,7 +140,7 @@ static oj_status add_grams(struct text_slice *s, int64_t row,
         struct oj_token token;
         if (q <= SHORT_CODES)
         {
-            OJ_TRY(add_short(s, row, text->code + i, n, err));
+            OJ_TRY(add_packed_token(s, row, text->code + i, n, err));
             continue;
         }
         token = oj_token_of_codes(text->code + i, n);
@@ -232,8 +232,9 @@ static int compare_counted(const void *left, const void *right)
 }
 
 /* Adds the tokens of all slices, each once, and how many rows have it. */
-static oj_status count_tokens(const struct tokenising *t,
-                              struct oj_dictionary *all, struct oj_error *err)
+static oj_status merge_slice_tokens(const struct tokenising *t,
+                                    struct oj_dictionary *all,
+                                    struct oj_error *err)
 {
     for (int i = 0; i < t->n_slices; i++)
     {
@@ -300,8 +301,8 @@ oj_status oj_dictionary_order(struct oj_dictionary *dictionary,
 
 /* The dictionary's numbers of a slice's tokens, and how many of each row's
  * tokens have one: in offset, behind the row. */
-static oj_status find_slice(int64_t i, int thread, void *user,
-                            struct oj_error *err)
+static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
+                                      struct oj_error *err)
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
@@ -367,7 +368,7 @@ static void sort_tokens(uint32_t *token, int64_t n)
     }
 }
 
-static void fill_slice(int64_t i, int thread, void *user)
+static void fill_slice_sets(int64_t i, int thread, void *user)
 {
     const struct tokenising *t = user;
     const struct text_slice *s = &t->slice[i];
@@ -440,7 +441,8 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
     int64_t n = t->texts->n, n_bad = 0, n_without = 0;
-    OJ_TRY(oj_parallel_try(t->n_threads, t->n_slices, 1, find_slice, t, err));
+    OJ_TRY(oj_parallel_try(t->n_threads, t->n_slices, 1, look_up_slice_tokens,
+                           t, err));
     sets->offset[0] = 0;
     for (int64_t row = 0; row < n; row++)
     {
@@ -448,7 +450,7 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
         n_without += sets->size[row] == 0;
     }
     OJ_ROOM(sets->token, 0, sets->offset[n] + 1, sets->cap_token, err);
-    oj_parallel_for(t->n_threads, t->n_slices, fill_slice, t);
+    oj_parallel_for(t->n_threads, t->n_slices, fill_slice_sets, t);
     for (int i = 0; i < t->n_slices; i++)
         n_bad += t->slice[i].n_bad_bytes;
     sets->n_rows = n;
@@ -458,13 +460,14 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
 }
 
 /* is_all: there are no other texts. */
-static oj_status insert_texts(struct tokenising *t, int n_threads, int is_all,
-                              struct oj_dictionary *dictionary,
-                              struct oj_error *err)
+static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
+                                         int is_all,
+                                         struct oj_dictionary *dictionary,
+                                         struct oj_error *err)
 {
     uint32_t *number = NULL; /* of no use: no set has an earlier one */
     OJ_TRY(tokenise_texts(t, n_threads, err));
-    OJ_TRY(count_tokens(t, dictionary, err));
+    OJ_TRY(merge_slice_tokens(t, dictionary, err));
     if (is_all)
         OJ_TRY(oj_dictionary_order(dictionary, &number, err));
     oj_free(number);
@@ -490,7 +493,7 @@ oj_status oj_dictionary_add(const struct oj_texts *texts, const int64_t *fid,
         (*dictionary)->rules = *rules;
     }
     t.dictionary = *dictionary;
-    status = insert_texts(&t, n_threads, is_all, *dictionary, err);
+    status = add_texts_to_dictionary(&t, n_threads, is_all, *dictionary, err);
     free_slices(&t);
     return status;
 }

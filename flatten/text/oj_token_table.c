@@ -12,8 +12,8 @@ struct oj_token oj_token_of_codes(const uint32_t *code, int64_t n)
     return token;
 }
 
-static int is_token(const struct oj_token_table *table, int64_t number,
-                    const struct oj_token *token)
+static int is_same_token(const struct oj_token_table *table, int64_t number,
+                         const struct oj_token *token)
 {
     int64_t start;
     if (table->key[number] != token->key)
@@ -32,7 +32,8 @@ static uint32_t *find_slot(const struct oj_token_table *table,
 {
     uint64_t last = (uint64_t)table->n_slots - 1;
     uint64_t i = oj_token_mix(token->key) & last;
-    while (table->slot[i] != 0 && !is_token(table, table->slot[i] - 1, token))
+    while (table->slot[i] != 0 &&
+           !is_same_token(table, table->slot[i] - 1, token))
         i = (i + 1) & last;
     return table->slot + i;
 }

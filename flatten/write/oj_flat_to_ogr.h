@@ -4,7 +4,7 @@
 #ifndef OJ_FLAT_TO_OGR_H
 #define OJ_FLAT_TO_OGR_H
 
-#include "oj_row_options.h"
+#include "oj_row_layout.h"
 
 #include <ogr_api.h>
 

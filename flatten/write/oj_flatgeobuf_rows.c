@@ -53,8 +53,8 @@ struct oj_flatgeobuf_rows
 };
 
 /* OJ_ERR_UNSUPPORTED: values of a field are not written here as GDAL does. */
-static oj_status take_fields(struct oj_flatgeobuf_rows *rows,
-                             OGRFeatureDefnH defn, struct oj_error *err)
+static oj_status plan_file_fields(struct oj_flatgeobuf_rows *rows,
+                                  OGRFeatureDefnH defn, struct oj_error *err)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
     OJ_NEW(rows->place, rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS, err);
@@ -98,7 +98,7 @@ oj_status oj_flatgeobuf_rows_open(const struct oj_flatgeobuf_file *file,
     rows->n_threads = file->n_threads > 1 ? file->n_threads : 1;
     rows->scratch = OGR_F_Create(defn);
     status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
-                                   : take_fields(rows, defn, err);
+                                   : plan_file_fields(rows, defn, err);
     if (status == OJ_OK)
         status = oj_flatgeobuf_write_open(file, layer, &rows->writer, err);
     if (status == OJ_OK && rows->writer != NULL)
@@ -152,7 +152,7 @@ static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
 
 /* Finds where values lie. Returns 1 when rows of the answer can be made on
  * several threads. */
-static int plan_fields(struct oj_flatgeobuf_rows *rows)
+static int find_field_values(struct oj_flatgeobuf_rows *rows)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
     int are_plain = sources->batch->attributes->slice.chunk != NULL;
@@ -187,10 +187,10 @@ static oj_status add_values(const struct oj_flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-static oj_status make_row(const struct oj_flatgeobuf_rows *rows,
-                          struct row_slice *slice,
-                          const struct oj_row_place *place,
-                          struct oj_error *err)
+static oj_status encode_row(const struct oj_flatgeobuf_rows *rows,
+                            struct row_slice *slice,
+                            const struct oj_row_place *place,
+                            struct oj_error *err)
 {
     struct oj_flatgeobuf_told *told = &slice->told;
     struct oj_fgb_encoder *encoder = &slice->encoder;
@@ -220,8 +220,8 @@ static oj_status make_row(const struct oj_flatgeobuf_rows *rows,
  */
 
 /* Those from place first on; any thread, where scratch is NULL. */
-static void make_slice(const struct oj_flatgeobuf_rows *rows, int64_t first,
-                       struct row_slice *slice, OGRFeatureH scratch)
+static void encode_slice(const struct oj_flatgeobuf_rows *rows, int64_t first,
+                         struct row_slice *slice, OGRFeatureH scratch)
 {
     const struct oj_flatgeobuf_told nothing = {0};
     const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
@@ -236,13 +236,13 @@ static void make_slice(const struct oj_flatgeobuf_rows *rows, int64_t first,
          i++)
     {
         slice->told.failed_fid = fid[rows->place[i].row];
-        slice->status = make_row(rows, slice, &rows->place[i], &slice->error);
+        slice->status = encode_row(rows, slice, &rows->place[i], &slice->error);
     }
     slice->told.has_failed = slice->status != OJ_OK;
 }
 
-static void add_told(struct oj_flatgeobuf_told *sum,
-                     const struct oj_flatgeobuf_told *told)
+static void add_write_outcome(struct oj_flatgeobuf_told *sum,
+                              const struct oj_flatgeobuf_told *told)
 {
     sum->n_rows += told->n_rows;
     sum->n_empty += told->n_empty;
@@ -256,13 +256,13 @@ static void add_told(struct oj_flatgeobuf_told *sum,
 }
 
 /* The next slice in order, unless one before it is missing. */
-static void end_slice(struct oj_flatgeobuf_rows *rows, int64_t first,
-                      struct row_slice *slice)
+static void write_slice_in_order(struct oj_flatgeobuf_rows *rows, int64_t first,
+                                 struct row_slice *slice)
 {
     if (rows->status != OJ_OK || rows->n_done != first ||
         slice->wkb.needs_ogr || slice->encoder.needs_ogr)
         return;
-    add_told(rows->told, &slice->told);
+    add_write_outcome(rows->told, &slice->told);
     rows->status =
         slice->status == OJ_OK
             ? oj_flatgeobuf_write_rows(rows->writer, &slice->encoder,
@@ -274,13 +274,13 @@ static void end_slice(struct oj_flatgeobuf_rows *rows, int64_t first,
 static void make_task(int64_t task, int thread, void *user)
 {
     const struct oj_flatgeobuf_rows *rows = user;
-    make_slice(rows, task * SLICE_ROWS, &rows->slice[thread], NULL);
+    encode_slice(rows, task * SLICE_ROWS, &rows->slice[thread], NULL);
 }
 
 static void end_task(int64_t task, int thread, void *user)
 {
     struct oj_flatgeobuf_rows *rows = user;
-    end_slice(rows, task * SLICE_ROWS, &rows->slice[thread]);
+    write_slice_in_order(rows, task * SLICE_ROWS, &rows->slice[thread]);
 }
 
 oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
@@ -296,7 +296,7 @@ oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
     rows->status = OJ_OK;
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
-    are_plain = plan_fields(rows);
+    are_plain = find_field_values(rows);
     while (rows->status == OJ_OK &&
            (rows->n_places = oj_row_cursor_take(
                 rows->cursor, rows->place,
@@ -312,8 +312,8 @@ oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
         while (rows->status == OJ_OK && rows->n_done < rows->n_places)
         {
             are_plain = 0;
-            make_slice(rows, rows->n_done, rows->slice, rows->scratch);
-            end_slice(rows, rows->n_done, rows->slice);
+            encode_slice(rows, rows->n_done, rows->slice, rows->scratch);
+            write_slice_in_order(rows, rows->n_done, rows->slice);
         }
     }
     return rows->status;

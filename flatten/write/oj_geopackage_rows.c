@@ -104,7 +104,7 @@ struct oj_geopackage_rows
 /* ---- geometries ---------------------------------------------------------- */
 
 /* Looks at ISO WKB, little-endian, which is whole (NULL: no geometry). */
-static void read_shape_of_wkb(const uint8_t *wkb, struct shape *shape)
+static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
 {
     struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
     int code;
@@ -194,8 +194,8 @@ static int is_ascii(const char *text, int64_t n)
 }
 
 /* OGR looks at texts that can be too long, or are no UTF-8. */
-static int is_odd_text(const struct row_column *column, const char *text,
-                       int64_t n)
+static int needs_ogr_text_check(const struct row_column *column,
+                                const char *text, int64_t n)
 {
     return (column->width > 0 && n > column->width) ||
            (!is_ascii(text, n) &&
@@ -203,8 +203,9 @@ static int is_odd_text(const struct row_column *column, const char *text,
 }
 
 /* A fleeting one is copied. */
-static oj_status take_text(struct oj_geopackage_rows *rows,
-                           struct row_column *column, struct oj_error *err)
+static oj_status fetch_text_value(struct oj_geopackage_rows *rows,
+                                  struct row_column *column,
+                                  struct oj_error *err)
 {
     if (column->is_fleeting)
     {
@@ -212,13 +213,13 @@ static oj_status take_text(struct oj_geopackage_rows *rows,
         memcpy(column->copy, column->at, (size_t)column->n);
         column->at = column->copy;
     }
-    rows->is_odd |= is_odd_text(column, column->at, column->n);
+    rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
     return OJ_OK;
 }
 
 /* Of the row at hand. */
-static oj_status take_values(struct oj_geopackage_rows *rows,
-                             struct oj_error *err)
+static oj_status fetch_row_values(struct oj_geopackage_rows *rows,
+                                  struct oj_error *err)
 {
     rows->is_odd = 0;
     for (int i = 0; i < rows->n; i++)
@@ -231,13 +232,14 @@ static oj_status take_values(struct oj_geopackage_rows *rows,
             continue;
         rows->is_left |= column->is_whose != OURS;
         if (column->from.type == OFTString)
-            OJ_TRY(take_text(rows, column, err));
+            OJ_TRY(fetch_text_value(rows, column, err));
     }
     rows->is_left |= rows->is_odd;
     return OJ_OK;
 }
 
-static void give_time(const struct row_column *column, sqlite3_context *to)
+static void return_time_to_sqlite(const struct row_column *column,
+                                  sqlite3_context *to)
 {
     char text[80];
     int n = oj_value_xml_time(column->at, 1, text, sizeof text);
@@ -246,7 +248,8 @@ static void give_time(const struct row_column *column, sqlite3_context *to)
     sqlite3_result_text(to, text, n, SQLITE_TRANSIENT);
 }
 
-static void set_result(const struct row_column *column, sqlite3_context *to)
+static void return_value_to_sqlite(const struct row_column *column,
+                                   sqlite3_context *to)
 {
     const void *at = column->at;
     sqlite3_uint64 n = (sqlite3_uint64)column->n;
@@ -270,7 +273,7 @@ static void set_result(const struct row_column *column, sqlite3_context *to)
             sqlite3_result_blob64(to, n > 0 ? at : "", n, SQLITE_STATIC);
             break;
         default:
-            give_time(column, to);
+            return_time_to_sqlite(column, to);
             break;
     }
 }
@@ -279,8 +282,8 @@ static void set_result(const struct row_column *column, sqlite3_context *to)
 
 /* *there is 0 after the last row of the answer and before one that GDAL has to
  * write, behind which they go on. */
-static oj_status take_row(struct oj_geopackage_rows *rows, int *there,
-                          struct oj_error *err)
+static oj_status fetch_next_row(struct oj_geopackage_rows *rows, int *there,
+                                struct oj_error *err)
 {
     *there = 0;
     rows->is_left = 0;
@@ -289,10 +292,10 @@ static oj_status take_row(struct oj_geopackage_rows *rows, int *there,
     oj_row_cursor_fetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,
                            &rows->n_wkb, err));
-    read_shape_of_wkb(rows->wkb, &rows->shape);
+    describe_wkb_shape(rows->wkb, &rows->shape);
     rows->is_left = rows->is_blocked || rows->shape.kind < 0 ||
                     rows->is_whose[rows->shape.kind] != OURS;
-    OJ_TRY(take_values(rows, err));
+    OJ_TRY(fetch_row_values(rows, err));
     *there = !rows->is_left;
     return OJ_OK;
 }
@@ -320,16 +323,16 @@ static oj_status next_row(void *user, int *there, struct oj_error *err)
         OJ_TRY(count_row(rows, err));
     if (rows->n_rows % 1024 == 0)
         OJ_TRY(oj_check_cancel(rows->cancel, err));
-    OJ_TRY(take_row(rows, there, err));
+    OJ_TRY(fetch_next_row(rows, there, err));
     rows->has_row = *there;
     return *there ? make_blob(rows, err) : OJ_OK;
 }
 
-static void give_column(void *user, int column, sqlite3_context *to)
+static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 {
     const struct oj_geopackage_rows *rows = user;
     if (column >= FIRST_FIELD)
-        set_result(&rows->column[column - FIRST_FIELD], to);
+        return_value_to_sqlite(&rows->column[column - FIRST_FIELD], to);
     else if (column == 0 && rows->place.fid != OGRNullFID)
         sqlite3_result_int64(to, rows->place.fid);
     else if (column == 1 && rows->shape.kind > 0)
@@ -362,7 +365,7 @@ static int is_known_type(OGRFieldType type)
 }
 
 /* Defaults are for values that are not set, which is not told apart here. */
-static int knows_fields(OGRLayerH layer)
+static int are_fields_supported(OGRLayerH layer)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     const char *fid = OGR_L_GetFIDColumn(layer);
@@ -393,8 +396,8 @@ static int is_usable(sqlite3 *db)
 
 /* Statements that set aside the triggers that keep the index up to date. *fits
  * is 0 when the table has triggers that GDAL does not make. */
-static oj_status find_triggers(struct oj_geopackage_rows *w, int *fits,
-                               struct oj_error *err)
+static oj_status collect_index_triggers(struct oj_geopackage_rows *w, int *fits,
+                                        struct oj_error *err)
 {
     sqlite3_stmt *statement = NULL;
     size_t n_index = strlen(w->index);
@@ -435,8 +438,8 @@ static oj_status run_all(const struct oj_geopackage_rows *w, char **statements,
 
 /* *fits is 0 for a table with triggers on updates, one of which can hang on
  * which columns are written, and without columns. */
-static oj_status look_for_triggers(struct oj_geopackage_rows *w, int *fits,
-                                   struct oj_error *err)
+static oj_status check_no_update_triggers(struct oj_geopackage_rows *w,
+                                          int *fits, struct oj_error *err)
 {
     int64_t n_triggers;
     OJ_TRY(query_number(
@@ -450,8 +453,8 @@ static oj_status look_for_triggers(struct oj_geopackage_rows *w, int *fits,
 }
 
 /* *fits is 0 when the table is not a new one as GDAL makes it. */
-static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
-                               struct oj_error *err)
+static oj_status check_table_is_new(struct oj_geopackage_rows *w, int *fits,
+                                    struct oj_error *err)
 {
     sqlite3 *db = w->db;
     int64_t n, srs_id;
@@ -463,7 +466,7 @@ static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
                         "lower(table_name) = lower(%Q)",
                         w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
-    OJ_TRY(find_triggers(w, fits, err));
+    OJ_TRY(collect_index_triggers(w, fits, err));
     OJ_TRY(query_number(db,
                         "SELECT count(*) FROM sqlite_master WHERE name = %Q",
                         w->index, &n, err));
@@ -488,9 +491,10 @@ static oj_status look_at_table(struct oj_geopackage_rows *w, int *fits,
  *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
  *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
  * The first keeps the rows before one that is refused. */
-static oj_status prepare_insert(struct oj_geopackage_rows *w, int is_update,
-                                const char *names, const char *values,
-                                struct oj_error *err)
+static oj_status prepare_row_statements(struct oj_geopackage_rows *w,
+                                        int is_update, const char *names,
+                                        const char *values,
+                                        struct oj_error *err)
 {
     const char *g = w->geometry;
     OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
@@ -536,10 +540,10 @@ static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
              (unsigned long long)(uintptr_t)w);
     w->rows.n_columns = w->n + FIRST_FIELD;
     w->rows.next = next_row;
-    w->rows.column = give_column;
+    w->rows.column = return_column_to_sqlite;
     w->rows.user = w;
     status = n != NULL && v != NULL
-                 ? prepare_insert(w, is_update, n, v, err)
+                 ? prepare_row_statements(w, is_update, n, v, err)
                  : oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
     sqlite3_free(n);
     sqlite3_free(v);
@@ -549,8 +553,9 @@ static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
 /* ---- open and close ------------------------------------------------------ */
 
 /* *fits is 0 where the layer is better left to GDAL. */
-static oj_status begin_rows(struct oj_geopackage_rows *w, int is_update,
-                            int *fits, struct oj_error *err)
+static oj_status begin_table_writing(struct oj_geopackage_rows *w,
+                                     int is_update, int *fits,
+                                     struct oj_error *err)
 {
     int64_t n_tables;
     OJ_TRY(query_number(
@@ -561,17 +566,17 @@ static oj_status begin_rows(struct oj_geopackage_rows *w, int is_update,
     *fits = n_tables == 1 &&
             w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
     if (*fits && is_update)
-        OJ_TRY(look_for_triggers(w, fits, err));
+        OJ_TRY(check_no_update_triggers(w, fits, err));
     else if (*fits)
-        OJ_TRY(look_at_table(w, fits, err));
+        OJ_TRY(check_table_is_new(w, fits, err));
     if (!*fits)
         return OJ_OK;
     OJ_TRY(open_table(w, is_update, err));
     return w->index != NULL ? run_all(w, w->drop, err) : OJ_OK;
 }
 
-static oj_status take_columns(struct oj_geopackage_rows *rows,
-                              OGRFeatureDefnH defn, struct oj_error *err)
+static oj_status init_row_columns(struct oj_geopackage_rows *rows,
+                                  OGRFeatureDefnH defn, struct oj_error *err)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
     rows->n = sources->options->n_columns;
@@ -624,7 +629,7 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
     int fits = 0;
     oj_status status;
     *out = NULL;
-    if (db == NULL || !is_usable(db) || !knows_fields(layer))
+    if (db == NULL || !is_usable(db) || !are_fields_supported(layer))
         return OJ_OK;
     /* GDAL makes the tables of a new layer now, while they are empty. */
     CPLErrorReset();
@@ -640,9 +645,9 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
     w->cancel = cancel;
     w->box[0] = w->box[2] = (double)INFINITY;
     w->box[1] = w->box[3] = (double)-INFINITY;
-    status = take_columns(w, OGR_L_GetLayerDefn(layer), err);
+    status = init_row_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status = begin_rows(w, is_update, &fits, err);
+        status = begin_table_writing(w, is_update, &fits, err);
     if (status == OJ_OK && fits)
         *out = w;
     else
@@ -688,7 +693,7 @@ static oj_status update_row(struct oj_geopackage_rows *w, int64_t fid,
     w->shape.kind = -1;
     w->is_left = w->n_of_gdal == 0; /* it then notes the change */
     oj_row_cursor_begin_pair(w->cursor, entries, values);
-    status = take_values(w, err);
+    status = fetch_row_values(w, err);
     oj_row_cursor_end(w->cursor);
     *is_left = w->is_left;
     if (status != OJ_OK || w->is_left)
@@ -712,8 +717,9 @@ static int64_t count_rows(const struct oj_geopackage_rows *w, int64_t *n_empty)
     return w->n_rows;
 }
 
-static oj_status take_box(struct oj_geopackage_rows *w, int64_t fid,
-                          OGRGeometryH geometry, struct oj_error *err)
+static oj_status add_box_by_gdal_functions(struct oj_geopackage_rows *w,
+                                           int64_t fid, OGRGeometryH geometry,
+                                           struct oj_error *err)
 {
     OGREnvelope box;
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
@@ -726,8 +732,8 @@ static oj_status take_box(struct oj_geopackage_rows *w, int64_t fid,
 /* Rows that GDAL writes without a trigger that stood until the first: it sets
  * the one that counts rows aside. With one SQLite takes all rows of ours before
  * it inserts the first. */
-static oj_status look_for_blocks(struct oj_geopackage_rows *w,
-                                 struct oj_error *err)
+static oj_status check_insert_triggers(struct oj_geopackage_rows *w,
+                                       struct oj_error *err)
 {
     int64_t n;
     OJ_TRY(query_number(
@@ -760,18 +766,19 @@ static oj_status compare_row(struct oj_geopackage_rows *w, int64_t fid,
 }
 
 /* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
-static oj_status note_row(struct oj_geopackage_rows *w, OGRFeatureH feature,
-                          struct oj_error *err)
+static oj_status record_gdal_row(struct oj_geopackage_rows *w,
+                                 OGRFeatureH feature, struct oj_error *err)
 {
     int is_equal[2], kind = w->shape.kind;
     int64_t fid = OGR_F_GetFID(feature);
     if (w->update == NULL && w->n_of_gdal == 0)
-        OJ_TRY(look_for_blocks(w, err));
+        OJ_TRY(check_insert_triggers(w, err));
     w->n_of_gdal++;
     if (fid == OGRNullFID) /* GDAL 3.6 forgets 0 */
         fid = sqlite3_last_insert_rowid(w->db);
     if (w->update == NULL)
-        OJ_TRY(take_box(w, fid, OGR_F_GetGeometryRef(feature), err));
+        OJ_TRY(add_box_by_gdal_functions(w, fid, OGR_F_GetGeometryRef(feature),
+                                         err));
     OJ_TRY(compare_row(w, fid, is_equal, err));
     if (kind >= 0 && w->is_whose[kind] == UNSEEN)
         w->is_whose[kind] = is_equal[0] ? OURS : GDALS;
@@ -836,9 +843,9 @@ static oj_status finish_rows(struct oj_geopackage_rows *w, struct oj_error *err)
     return OJ_OK;
 }
 
-static const struct oj_geopackage_way way = {open_rows, write_rows, update_row,
-                                             note_row,  count_rows, finish_rows,
-                                             close_rows};
+static const struct oj_geopackage_way way = {
+    open_rows,  write_rows,  update_row, record_gdal_row,
+    count_rows, finish_rows, close_rows};
 const struct oj_geopackage_way *const oj_geopackage_way = &way;
 
 #else

@@ -148,8 +148,8 @@ static oj_status fail_row(const struct oj_layer_writer *writer, int64_t fid,
                    side, (long long)fid, OGR_L_GetName(writer->layer), text);
 }
 
-static void note_infinite(struct oj_layer_writer *writer, int64_t fid,
-                          const char *side)
+static void record_infinite_feature(struct oj_layer_writer *writer, int64_t fid,
+                                    const char *side)
 {
     if (writer->infinite_side != NULL)
         return;
@@ -164,7 +164,7 @@ static oj_status create_row(struct oj_layer_writer *writer,
     int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
     if (writer->looks_for_infinite &&
         !is_finite(OGR_F_GetGeometryRef(writer->feature)))
-        note_infinite(writer, fid, side);
+        record_infinite_feature(writer, fid, side);
     if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
         writer->errors.n_failures > 0)
         return fail_row(writer, fid, side, oj_ogr_errors_text(&writer->errors),
@@ -198,7 +198,7 @@ static oj_status write_rows(struct oj_layer_writer *writer,
     writer->n_without += told.n_empty;
     writer->n_rows += told.n_rows;
     if (told.has_infinite)
-        note_infinite(writer, told.infinite_fid, side);
+        record_infinite_feature(writer, told.infinite_fid, side);
     if (status == OJ_OK)
         return OJ_OK;
     return told.has_failed ? explain_failed_row(writer, status, told.failed_fid,

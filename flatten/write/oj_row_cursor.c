@@ -284,7 +284,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 /* ---- places ------------------------------------------------------------- */
 
 /* Goes to row at; it gives no place when entry is end_entry afterwards. */
-static void enter_row(struct oj_row_cursor *cursor)
+static void begin_row_entries(struct oj_row_cursor *cursor)
 {
     int64_t row = cursor->at++;
     enum oj_how how = cursor->options.how;
@@ -318,8 +318,8 @@ static void enter_row(struct oj_row_cursor *cursor)
 }
 
 /* What 64 bits cannot hold has no FID. */
-static int64_t spread_fid(const struct oj_row_cursor *cursor, int64_t fid,
-                          int32_t rank)
+static int64_t fid_of_pair_rank(const struct oj_row_cursor *cursor, int64_t fid,
+                                int32_t rank)
 {
     int64_t stride = cursor->stride;
     if (stride <= 1)
@@ -368,7 +368,7 @@ static void make_place(struct oj_row_cursor *cursor, struct oj_row_place *place)
     }
     place->fid = OGRNullFID;
     if (cursor->options.keep_fids && !cursor->sources.is_join_rows)
-        place->fid = spread_fid(
+        place->fid = fid_of_pair_rank(
             cursor, cursor->sources.batch->flat.fid[place->row], place->rank);
     else if (cursor->number >= 0)
         place->fid = cursor->number++;
@@ -384,7 +384,7 @@ int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
         if (cursor->entry != cursor->end_entry)
             make_place(cursor, &places[n_taken++]);
         else if (cursor->at < cursor->n_rows)
-            enter_row(cursor);
+            begin_row_entries(cursor);
         else
             break;
     }
@@ -678,7 +678,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         /* now and then: an answer can take a second to write */
         if ((cursor->at & 1023) == 0)
             OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-        enter_row(cursor);
+        begin_row_entries(cursor);
     }
     make_place(cursor, &place);
     oj_row_cursor_fetch(cursor, &place);

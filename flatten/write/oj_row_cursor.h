@@ -11,7 +11,7 @@
 #ifndef OJ_ROW_CURSOR_H
 #define OJ_ROW_CURSOR_H
 
-#include "oj_row_options.h"
+#include "oj_row_layout.h"
 
 struct oj_row_cursor;
 

@@ -1,8 +1,8 @@
 /** What the rows of a layer of pairs hold: which rows there are, where the
  * values of their columns come from, what their geometry is.
  */
-#ifndef OJ_ROW_OPTIONS_H
-#define OJ_ROW_OPTIONS_H
+#ifndef OJ_ROW_LAYOUT_H
+#define OJ_ROW_LAYOUT_H
 
 #include "../arrays/oj_pair_values.h"
 #include "../base/oj_output_rows.h"

@@ -1,4 +1,4 @@
-#include "oj_driver.h"
+#include "oj_gdal_driver.h"
 
 #include "oj_words.h"
 
@@ -122,7 +122,7 @@ int oj_driver_is_database(GDALDriverH driver)
            metadata_item(driver, GDAL_DMD_EXTENSION) == NULL;
 }
 
-static int is_word_of(const char *words, const char *word)
+static int is_word_in_list(const char *words, const char *word)
 {
     char **list = CSLTokenizeString2(words, " ", 0);
     int found = CSLFindString(list, word) >= 0;
@@ -133,7 +133,7 @@ static int is_word_of(const char *words, const char *word)
 int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type)
 {
     const char *types = metadata_item(driver, GDAL_DMD_CREATIONFIELDDATATYPES);
-    return types == NULL || is_word_of(types, OGR_GetFieldTypeName(type));
+    return types == NULL || is_word_in_list(types, OGR_GetFieldTypeName(type));
 }
 
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
@@ -143,7 +143,8 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
     /* Of text these are only a mark, which drivers keep that do not list it. */
     if (subtype == OFSTNone || subtype == OFSTJSON)
         return 1;
-    return types != NULL && is_word_of(types, OGR_GetFieldSubTypeName(subtype));
+    return types != NULL &&
+           is_word_in_list(types, OGR_GetFieldSubTypeName(subtype));
 }
 
 const char *oj_driver_hidden_name(GDALDriverH driver)

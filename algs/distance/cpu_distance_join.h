@@ -6,8 +6,8 @@
  *  needs of the batch at hand, too.  "Distance" is what it compares: metres, or
  *  the square of a chord.
  */
-#ifndef CPU_DISTANCE_ROWS_H
-#define CPU_DISTANCE_ROWS_H
+#ifndef CPU_DISTANCE_JOIN_H
+#define CPU_DISTANCE_JOIN_H
 
 #include "../base/cpu_order.h"
 #include "../pairs/oj_pairs.h"

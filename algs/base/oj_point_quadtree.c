@@ -1,4 +1,4 @@
-#include "oj_point_quadrants.h"
+#include "oj_point_quadtree.h"
 #include "../../flatten/base/oj_array.h"
 #include "../kernels/oj_quadrant.h"
 #include "oj_radix.h"

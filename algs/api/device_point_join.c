@@ -1,4 +1,4 @@
-#include "device_joins.h"
+#include "device_point_join.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "api_pairs.h"
@@ -15,9 +15,9 @@ struct device_answer
     void *stream;
 };
 
-static oj_status check_points(const struct ogrjoin_device_points *points,
-                              const struct ogrjoin_device_pairs *out,
-                              struct oj_error *err)
+static oj_status check_device_points(const struct ogrjoin_device_points *points,
+                                     const struct ogrjoin_device_pairs *out,
+                                     struct oj_error *err)
 {
     if (points->size < sizeof *points || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
@@ -30,9 +30,10 @@ static oj_status check_points(const struct ogrjoin_device_points *points,
 }
 
 /* The device of the points; no points are on the first. */
-static oj_status find_device(const struct oj_gpu_module *module,
-                             const struct ogrjoin_device_points *points,
-                             int *ordinal, struct oj_error *err)
+static oj_status
+find_device_of_points(const struct oj_gpu_module *module,
+                      const struct ogrjoin_device_points *points, int *ordinal,
+                      struct oj_error *err)
 {
     int other;
     *ordinal = 0;
@@ -46,10 +47,10 @@ static oj_status find_device(const struct oj_gpu_module *module,
 }
 
 /* The index on a device; the caller has the lock. */
-static oj_status find_index(const struct oj_gpu_module *module,
-                            struct device_joins *joins,
-                            const struct device_join_side *side, int ordinal,
-                            struct oj_error *err)
+static oj_status get_or_build_device_index(const struct oj_gpu_module *module,
+                                           struct device_joins *joins,
+                                           const struct device_join_side *side,
+                                           int ordinal, struct oj_error *err)
 {
     struct oj_options options = *side->options;
     struct oj_stats stats = {0};
@@ -72,14 +73,14 @@ oj_status device_join(struct device_joins *joins,
     struct device_answer *answer;
     oj_status status;
     int ordinal;
-    OJ_TRY(check_points(points, out, err));
+    OJ_TRY(check_device_points(points, out, err));
     OJ_TRY(oj_gpu_load(&module, err));
-    OJ_TRY(find_device(module, points, &ordinal, err));
+    OJ_TRY(find_device_of_points(module, points, &ordinal, err));
     answer = oj_calloc(1, sizeof *answer);
     if (answer == NULL)
         return oj_fail_nomem(err, 1, sizeof *answer);
     pthread_mutex_lock(&joins->lock);
-    status = find_index(module, joins, side, ordinal, err);
+    status = get_or_build_device_index(module, joins, side, ordinal, err);
     if (status == OJ_OK)
         status = module->resident_join(joins->of[ordinal], &here,
                                        points->stream, &answer->pairs, err);

@@ -1,4 +1,4 @@
-#include "cpu_offset_scatter.h"
+#include "cpu_list_places.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
@@ -10,7 +10,7 @@
 #define GROUP_BITS 14
 #define MOST_GROUPS 1024
 
-static void free_notes(struct oj_list_places *places)
+static void free_thread_notes(struct oj_list_places *places)
 {
     for (int t = 0; places->notes != NULL && t < places->n_threads; t++)
     {
@@ -24,7 +24,8 @@ static void free_notes(struct oj_list_places *places)
     places->n_passed = NULL;
 }
 
-static oj_status make_notes(struct oj_list_places *places, struct oj_error *err)
+static oj_status allocate_thread_notes(struct oj_list_places *places,
+                                       struct oj_error *err)
 {
     int64_t n_groups = places->n_groups;
     OJ_NEW_ZEROED(places->notes, places->n_threads, err);
@@ -50,15 +51,15 @@ oj_status oj_list_places_begin(struct oj_list_places *places, int64_t *offset,
     places->offset = offset;
     if (places->notes == NULL || places->n_rows != n_rows)
     {
-        free_notes(places);
+        free_thread_notes(places);
         places->n_rows = n_rows;
         places->group_bits = bits;
         places->n_groups = (n_rows >> bits) + 1;
         places->n_threads = n_threads;
-        status = make_notes(places, err);
+        status = allocate_thread_notes(places, err);
         if (status != OJ_OK)
         {
-            free_notes(places);
+            free_thread_notes(places);
             return status;
         }
     }
@@ -114,6 +115,6 @@ void oj_list_places_end(struct oj_list_places *places)
 
 void oj_list_places_free(struct oj_list_places *places)
 {
-    free_notes(places);
+    free_thread_notes(places);
     memset(places, 0, sizeof *places);
 }

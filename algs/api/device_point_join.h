@@ -1,7 +1,7 @@
 /** Joins of points that lie on CUDA devices: the join side is copied to each
  *  device at the first join with points there. */
-#ifndef DEVICE_JOINS_H
-#define DEVICE_JOINS_H
+#ifndef DEVICE_POINT_JOIN_H
+#define DEVICE_POINT_JOIN_H
 
 #include "../ogrjoin.h"
 

@@ -12,8 +12,8 @@
  *
  *  Source: Zhang, You, Gruenwald 2012, section 3.2.
  */
-#ifndef OJ_POINT_QUADRANTS_H
-#define OJ_POINT_QUADRANTS_H
+#ifndef OJ_POINT_QUADTREE_H
+#define OJ_POINT_QUADTREE_H
 
 #include "oj_boxes.h"
 

@@ -1,7 +1,7 @@
 /** What a row of the output holds: which rows there are, which one of a row's
  *  pairs stays, which fields there are, and what a row's geometry is. */
-#ifndef OJ_ROWS_H
-#define OJ_ROWS_H
+#ifndef OJ_ROW_PLAN_H
+#define OJ_ROW_PLAN_H
 
 #include "../../algs/pair_values/oj_pair_stage.h"
 #include "../../flatten/write/oj_layer_write.h"

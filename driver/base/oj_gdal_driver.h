@@ -1,6 +1,6 @@
 /** GDAL drivers: which one writes a file, and what it can take. */
-#ifndef OJ_DRIVER_H
-#define OJ_DRIVER_H
+#ifndef OJ_GDAL_DRIVER_H
+#define OJ_GDAL_DRIVER_H
 
 #include "../../flatten/base/oj_status.h"
 

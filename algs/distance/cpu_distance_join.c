@@ -1,4 +1,4 @@
-#include "cpu_distance_rows.h"
+#include "cpu_distance_join.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"

@@ -1,4 +1,4 @@
-#include "oj_rows.h"
+#include "oj_row_plan.h"
 
 #include "../../algs/pair_values/oj_pick.h"
 #include "../../flatten/base/oj_array.h"
@@ -21,8 +21,8 @@ static int is_scorable(OGRFieldType type)
     return oj_type_is_number(type) || oj_type_is_time(type);
 }
 
-static oj_status plan_field(struct oj_rows *rows, const char *name,
-                            struct oj_error *err)
+static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
+                                 struct oj_error *err)
 {
     struct oj_source *join = &rows->job->join;
     OGRFieldDefnH field;
@@ -54,7 +54,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
     {
         rows->score_is_least = rule[1] == 'i' || rule[1] == 'I';
-        return plan_field(rows, rule + 4, err);
+        return plan_pick_field(rows, rule + 4, err);
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     {
@@ -75,9 +75,9 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                    rule);
 }
 
-static void add_own(struct oj_rows *rows, enum oj_column_origin origin,
-                    int source, OGRFieldType type, const char *usual,
-                    const char *given, const char *option)
+static void add_join_column(struct oj_rows *rows, enum oj_column_origin origin,
+                            int source, OGRFieldType type, const char *usual,
+                            const char *given, const char *option)
 {
     const struct oj_own_column own = {origin,
                                       source,
@@ -90,11 +90,12 @@ static void add_own(struct oj_rows *rows, enum oj_column_origin origin,
 }
 
 /* A column with a value of the pairs. */
-static void add_value(struct oj_rows *rows, enum oj_pair_value which,
-                      const char *name)
+static void add_pair_value_column(struct oj_rows *rows,
+                                  enum oj_pair_value which, const char *name)
 {
     rows->request.want[which] = 1;
-    add_own(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name, NULL, NULL);
+    add_join_column(rows, OJ_COLUMN_PAIR_VALUE, (int)which, OFTReal, name, NULL,
+                    NULL);
 }
 
 /* Of further conditions the name ends in their number. */
@@ -113,8 +114,9 @@ static oj_status plan_similarities(struct oj_rows *rows, const char *given,
         else
             snprintf(name, size, "%s_%d", first, i + 1);
         rows->request.want[OJ_PAIR_SIMILARITY + i] = 1;
-        add_own(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i, OFTReal,
-                name, given != NULL ? name : NULL, "name_similarity");
+        add_join_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_SIMILARITY + i,
+                        OFTReal, name, given != NULL ? name : NULL,
+                        "name_similarity");
     }
     return OJ_OK;
 }
@@ -142,8 +144,8 @@ static oj_status plan_overlap(struct oj_rows *rows, const char *list,
     for (int j = 0; all[j] != NULL; j++)
     {
         if (CSLFindString(words, all[j]) >= 0)
-            add_value(rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j),
-                      names[j]);
+            add_pair_value_column(
+                rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j), names[j]);
     }
     CSLDestroy(words);
     return status;
@@ -171,23 +173,24 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
         (relation->op == OJ_OP_NEAREST || relation->k < OJ_EVERY_PAIR) &&
         rows->request.pick == OJ_PICK_ALL && !c->one_to_one &&
         oj_relation_gives_lists(relation);
-    add_own(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid", c->name_fid,
-            "name_fid");
+    add_join_column(rows, OJ_COLUMN_JOIN_FID, 0, OFTInteger64, "join_fid",
+                    c->name_fid, "name_fid");
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0)
-        add_own(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
-                oj_op_get(relation->op)->measure, c->name_distance,
-                "name_distance");
+        add_join_column(rows, OJ_COLUMN_MEASURE, 0, OFTReal,
+                        oj_op_get(relation->op)->measure, c->name_distance,
+                        "name_distance");
     OJ_TRY(plan_similarities(rows, c->name_similarity, err));
     if (relation->vector.is_asked)
     {
         rows->request.want[OJ_PAIR_DIFFERENCE] =
             c->name_difference == NULL || c->name_difference[0] != '\0';
-        add_own(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE, OFTReal,
-                "join_difference", c->name_difference, "name_difference");
+        add_join_column(rows, OJ_COLUMN_PAIR_VALUE, OJ_PAIR_DIFFERENCE, OFTReal,
+                        "join_difference", c->name_difference,
+                        "name_difference");
     }
     if (is_ranked)
-        add_own(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank", c->name_rank,
-                "name_rank");
+        add_join_column(rows, OJ_COLUMN_RANK, 0, OFTInteger, "join_rank",
+                        c->name_rank, "name_rank");
     else if (c->name_rank != NULL && c->name_rank[0] != '\0')
         return oj_fail(err, OJ_ERR_ARG,
                        "-name_rank: there is a rank only with -op nearest or "
@@ -195,17 +198,17 @@ static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
                        "(-k, -ties all), "
                        "of which none is picked");
     if (c->name_count != NULL)
-        add_own(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "", c->name_count,
-                "name_count");
+        add_join_column(rows, OJ_COLUMN_COUNT, 0, OFTInteger64, "",
+                        c->name_count, "name_count");
     if (c->overlap != NULL)
         OJ_TRY(plan_overlap(rows, c->overlap, err));
     if (c->nearest_point_fields)
     {
-        add_value(rows, OJ_PAIR_NEAREST_X, "nearest_x");
-        add_value(rows, OJ_PAIR_NEAREST_Y, "nearest_y");
+        add_pair_value_column(rows, OJ_PAIR_NEAREST_X, "nearest_x");
+        add_pair_value_column(rows, OJ_PAIR_NEAREST_Y, "nearest_y");
     }
     if (c->bearing_field)
-        add_value(rows, OJ_PAIR_BEARING, "join_bearing");
+        add_pair_value_column(rows, OJ_PAIR_BEARING, "join_bearing");
     return OJ_OK;
 }
 
@@ -265,7 +268,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
 
 /* ---- scores ------------------------------------------------------------- */
 
-static double seconds_of(const OGRField *raw)
+static double utc_seconds(const OGRField *raw)
 {
     double zone =
         raw->Date.TZFlag > 1 ? ((double)raw->Date.TZFlag - 100) * 900 : 0.0;
@@ -273,7 +276,7 @@ static double seconds_of(const OGRField *raw)
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 
-static int64_t score_of(const struct oj_table *table, int64_t row, int column)
+static int64_t pick_score(const struct oj_table *table, int64_t row, int column)
 {
     struct oj_value value;
     oj_table_value(table, row, column, &value);
@@ -288,7 +291,7 @@ static int64_t score_of(const struct oj_table *table, int64_t row, int column)
         case OFTReal:
             return oj_score_of_double(value.raw.Real);
         default:
-            return oj_score_of_double(seconds_of(&value.raw));
+            return oj_score_of_double(utc_seconds(&value.raw));
     }
 }
 
@@ -301,7 +304,7 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
                       sizeof *rows->score, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t score = score_of(table, i, rows->score_column);
+        int64_t score = pick_score(table, i, rows->score_column);
         rows->score[i] =
             rows->score_is_least ? oj_score_reversed(score) : score;
     }
@@ -317,9 +320,9 @@ struct keyed_row
 };
 
 /* The tie order of features that came with an answer, out of tiles. */
-static oj_status rank_answer(struct oj_rows *rows,
-                             const struct oj_answer_side *side,
-                             struct oj_error *err)
+static oj_status rank_features_for_ties(struct oj_rows *rows,
+                                        const struct oj_answer_side *side,
+                                        struct oj_error *err)
 {
     int by_fid = oj_tiled_join_ties_by_fid(rows->job->tiled);
     int64_t n = side->flat.n_features;
@@ -366,7 +369,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     else if (rows->request.pick != OJ_PICK_ALL &&
              oj_relation_sorts_by_measure(&job->relation))
     {
-        OJ_TRY(rank_answer(rows, &from, err));
+        OJ_TRY(rank_features_for_ties(rows, &from, err));
         side.tie_rank = rows->tie_rank;
     }
     return oj_pair_stage_set_join_side(rows->stage, &side, err);
@@ -452,7 +455,7 @@ void oj_rows_warn(const struct oj_rows *rows)
 
 /* The dimension that the declared type tells, as the kind of its parts; 0:
  * anything. */
-static unsigned kind_of(OGRwkbGeometryType type)
+static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     switch (OGR_GT_Flatten(type))
     {
@@ -473,7 +476,7 @@ static unsigned kind_of(OGRwkbGeometryType type)
 }
 
 /* Shapes from arrays: two-dimensional, without curves. */
-static OGRwkbGeometryType type_of_arrays(OGRwkbGeometryType type)
+static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
     switch (flat)
@@ -489,22 +492,23 @@ static OGRwkbGeometryType type_of_arrays(OGRwkbGeometryType type)
 }
 
 /* Z and M of either stay. */
-static OGRwkbGeometryType with_dimensions(OGRwkbGeometryType flat,
-                                          OGRwkbGeometryType a,
-                                          OGRwkbGeometryType b)
+static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
+                                            OGRwkbGeometryType a,
+                                            OGRwkbGeometryType b)
 {
     return OGR_GT_SetModifier(flat, OGR_GT_HasZ(a) || OGR_GT_HasZ(b),
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-static int has_one_type(GDALDriverH driver)
+static int holds_one_geometry_type(GDALDriverH driver)
 {
     return driver != NULL &&
            strcmp(GDALGetDescription(driver), "ESRI Shapefile") == 0;
 }
 
 /* Of a Shapefile, for shapes of this kind. */
-static OGRwkbGeometryType type_of_kind(unsigned kind, OGRwkbGeometryType points)
+static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
+                                                 OGRwkbGeometryType points)
 {
     return kind == OJ_PART_POLYGON ? wkbPolygon
            : kind == OJ_PART_LINE  ? wkbLineString
@@ -513,8 +517,8 @@ static OGRwkbGeometryType type_of_kind(unsigned kind, OGRwkbGeometryType points)
 
 /* Shapefile tells neither single from multi nor one type from another later:
  * rows of one kind are all it takes. */
-static oj_status set_type_of_both_in_one(struct oj_rows *rows, unsigned a,
-                                         unsigned b, struct oj_error *err)
+static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
+                                          unsigned b, struct oj_error *err)
 {
     OGRwkbGeometryType of_a = rows->job->input.type;
     OGRwkbGeometryType of_b = rows->job->join.type;
@@ -524,15 +528,15 @@ static oj_status set_type_of_both_in_one(struct oj_rows *rows, unsigned a,
                        "a Shapefile has one geometry type, and join rows that "
                        "match nothing bring another one; write GPKG, or leave "
                        "out -how right or full");
-    rows->fields.type =
-        with_dimensions(type_of_kind(a, OGR_GT_Flatten(of_a)), of_a, of_b);
+    rows->fields.type = keep_zm_of_either(
+        shapefile_type_of_kind(a, OGR_GT_Flatten(of_a)), of_a, of_b);
     return OJ_OK;
 }
 
 /* In a Shapefile: what two features of these kinds can have in common at most,
  * and nothing of lower dimension. */
-static oj_status set_type_of_common_in_one(struct oj_rows *rows, unsigned a,
-                                           unsigned b, struct oj_error *err)
+static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
+                                            unsigned b, struct oj_error *err)
 {
     unsigned least = a < b ? a : b;
     if (a == 0 || b == 0)
@@ -540,7 +544,7 @@ static oj_status set_type_of_common_in_one(struct oj_rows *rows, unsigned a,
                        "a Shapefile has one geometry type, and the layers do "
                        "not say theirs: write the intersections as GPKG");
     rows->request.shape_kinds = least;
-    rows->fields.type = type_of_kind(least, wkbMultiPoint);
+    rows->fields.type = shapefile_type_of_kind(least, wkbMultiPoint);
     oj_notice("a Shapefile has one geometry type: parts of intersections that "
               "are no %s are left out",
               least == OJ_PART_POLYGON ? "polygons"
@@ -550,8 +554,8 @@ static oj_status set_type_of_common_in_one(struct oj_rows *rows, unsigned a,
 }
 
 /* A point has a point in common with anything; all else is open. */
-static OGRwkbGeometryType type_of_common(OGRwkbGeometryType a,
-                                         OGRwkbGeometryType b)
+static OGRwkbGeometryType intersection_type(OGRwkbGeometryType a,
+                                            OGRwkbGeometryType b)
 {
     return OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
                ? wkbPoint
@@ -566,7 +570,7 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
     switch (rows->geometry)
     {
         case OJ_WRITE_JOIN:
-            *type = type_of_arrays(b);
+            *type = linear_2d_type(b);
             break;
         case OJ_WRITE_NEAREST_POINT:
             *type = wkbPoint;
@@ -575,25 +579,25 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = wkbLineString;
             break;
         case OJ_WRITE_SHAPE:
-            *type = type_of_common(a, b);
-            if (has_one_type(driver) && *type == wkbUnknown)
-                return set_type_of_common_in_one(rows, kind_of(a), kind_of(b),
-                                                 err);
+            *type = intersection_type(a, b);
+            if (holds_one_geometry_type(driver) && *type == wkbUnknown)
+                return set_shapefile_overlap_type(rows, part_kind_of_type(a),
+                                                  part_kind_of_type(b), err);
             break;
         case OJ_WRITE_INPUT:
             *type = a;
             if (!rows->fields.has_other_rows)
                 break;
-            if (has_one_type(driver))
-                return set_type_of_both_in_one(rows, kind_of(a), kind_of(b),
-                                               err);
+            if (holds_one_geometry_type(driver))
+                return set_shapefile_outer_type(rows, part_kind_of_type(a),
+                                                part_kind_of_type(b), err);
             if (a == wkbNone || b == wkbNone)
                 *type = a == wkbNone ? b : a;
             else
-                *type = with_dimensions(OGR_GT_Flatten(a) == OGR_GT_Flatten(b)
-                                            ? OGR_GT_Flatten(a)
-                                            : wkbUnknown,
-                                        a, b);
+                *type = keep_zm_of_either(OGR_GT_Flatten(a) == OGR_GT_Flatten(b)
+                                              ? OGR_GT_Flatten(a)
+                                              : wkbUnknown,
+                                          a, b);
             break;
     }
     return OJ_OK;
