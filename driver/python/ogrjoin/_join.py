@@ -637,6 +637,7 @@ def _join(
 
     in_shown = in_right if geometry == "join" and not is_one else in_left
     shown = in_shown[0] if in_shown else None
+    find_pairs(reader.schema.empty_table())  # what is wrong is said by this call
     return Joined(pa.RecordBatchReader.from_batches(schema, batches()), shown)
 
 
