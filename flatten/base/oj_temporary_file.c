@@ -101,12 +101,20 @@ int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n)
     return 0;
 }
 
+oj_status oj_temporary_file_change(const struct oj_temporary_file *file,
+                                   int64_t offset, const void *bytes, int64_t n,
+                                   struct oj_error *err)
+{
+    return oj_write_at(file->descriptor, offset, bytes, n) == 0
+               ? OJ_OK
+               : fail_file(file->what, err);
+}
+
 oj_status oj_temporary_file_write(struct oj_temporary_file *file,
                                   const void *bytes, int64_t n,
                                   struct oj_error *err)
 {
-    if (oj_write_at(file->descriptor, file->size, bytes, n) != 0)
-        return fail_file(file->what, err);
+    OJ_TRY(oj_temporary_file_change(file, file->size, bytes, n, err));
     file->size += n;
     return OJ_OK;
 }

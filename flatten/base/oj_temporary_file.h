@@ -32,6 +32,11 @@ OJ_MUST_USE oj_status oj_temporary_file_write(struct oj_temporary_file *file,
                                               const void *bytes, int64_t n,
                                               struct oj_error *err);
 
+/** Writes n bytes over those that were written at offset. */
+OJ_MUST_USE oj_status
+oj_temporary_file_change(const struct oj_temporary_file *file, int64_t offset,
+                         const void *bytes, int64_t n, struct oj_error *err);
+
 /** Reads n bytes that were written at offset. */
 OJ_MUST_USE oj_status
 oj_temporary_file_read(const struct oj_temporary_file *file, int64_t offset,

@@ -10,17 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROW_BYTES 128 /* of rows in memory, in the mean */
-#define LEAST_ROOM (INT64_C(16) << 20)
+/* Of a block, and about those of a bucket: many rows make them large, so that
+ * there are not too many places to read from. */
+#define LEAST_BYTES (INT64_C(2) << 20)
+#define MOST_BYTES (INT64_C(16) << 20)
+#define BLOCKS 64
 
-#define BUCKETS 32
-#define BUCKET_ROOM (INT64_C(4) << 20)
+/* All that threads hold at once, about. */
+#define MOST_HELD (INT64_C(400) << 20)
 
+#define MOST_SAMPLES 65536
+#define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
 #define ROWS_AT_ONCE 4096  /* from memory to the file */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_fgb_node))
+#define LEAST_ROW_BYTES 128 /* of rows in memory, in the mean */
 
 oj_status oj_fgb_write_at(int file, int64_t at, const void *bytes, int64_t n,
                           struct oj_error *err)
@@ -42,6 +48,34 @@ void oj_fgb_grow_box(double *box, const double *by)
     }
 }
 
+static int64_t block_bytes(const struct oj_fgb_unsorted *rows)
+{
+    int64_t n = rows->n.bytes / BLOCKS;
+    return n < LEAST_BYTES ? LEAST_BYTES : n < MOST_BYTES ? n : MOST_BYTES;
+}
+
+/* Every second one goes when they are too many. */
+static void add_sample(struct oj_fgb_unsorted *rows,
+                       const struct oj_fgb_node *node)
+{
+    if (rows->n_samples == MOST_SAMPLES)
+    {
+        rows->n_samples /= 2;
+        rows->stride *= 2;
+        for (int64_t i = 0; i < rows->n_samples; i++)
+            rows->sample[i] = rows->sample[2 * i];
+    }
+    rows->sample[rows->n_samples++] = *node;
+}
+
+static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
+{
+    OJ_ROOM(rows->block, rows->n_blocks + 1, rows->n_blocks + 2,
+            rows->cap_blocks, err);
+    rows->block[++rows->n_blocks] = rows->n;
+    return OJ_OK;
+}
+
 /* A row begins with its size but for that. */
 static int64_t size_at(const uint8_t *row)
 {
@@ -60,7 +94,7 @@ static void place_rows(struct oj_fgb_node *node, int64_t n, const uint8_t *at)
         node[i].offset = (uintptr_t)at;
 }
 
-static void free_memory(struct oj_fgb_unsorted *rows)
+static void free_kept(struct oj_fgb_unsorted *rows)
 {
     oj_free(rows->bytes);
     oj_free(rows->node);
@@ -68,47 +102,39 @@ static void free_memory(struct oj_fgb_unsorted *rows)
     rows->node = NULL;
 }
 
-void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
-{
-    oj_temporary_file_close(&rows->rows);
-    oj_temporary_file_close(&rows->nodes);
-    free_memory(rows);
-    memset(rows, 0, sizeof *rows);
-}
-
-/* All of it at once, less where that is too much: what is not used costs
- * nothing. */
-static oj_status make_room(struct oj_fgb_unsorted *rows, struct oj_error *err)
-{
-    while ((rows->bytes = oj_malloc(rows->room, 1)) == NULL &&
-           rows->room > LEAST_ROOM)
-        rows->room /= 2;
-    if (rows->bytes == NULL)
-        return oj_fail_nomem(err, rows->room, 1);
-    rows->cap_bytes = rows->room;
-    rows->cap_nodes = rows->room / LEAST_ROW_BYTES;
-    OJ_NEW(rows->node, rows->cap_nodes, err);
-    return OJ_OK;
-}
-
+/* Rows to the files, those in memory before them. */
 static oj_status spool_rows(struct oj_fgb_unsorted *rows, const uint8_t *bytes,
                             int64_t n_bytes, const struct oj_fgb_node *node,
                             int64_t n, struct oj_error *err)
 {
-    if (!rows->rows.is_open)
+    if (rows->bytes != NULL)
     {
-        OJ_TRY(oj_temporary_file_open(rows->near, "rows", &rows->rows, err));
-        OJ_TRY(oj_temporary_file_open(rows->near, "rows", &rows->nodes, err));
+        OJ_TRY(oj_temporary_file_write(&rows->rows, rows->bytes, rows->n.bytes,
+                                       err));
+        OJ_TRY(oj_temporary_file_write(&rows->nodes, rows->node,
+                                       NODE_BYTES * rows->n.rows, err));
     }
+    free_kept(rows);
     OJ_TRY(oj_temporary_file_write(&rows->rows, bytes, n_bytes, err));
     return oj_temporary_file_write(&rows->nodes, node, NODE_BYTES * n, err);
 }
 
-static oj_status spool_held(struct oj_fgb_unsorted *rows, struct oj_error *err)
+/* Memory is asked for once: what is not used costs nothing. */
+static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
+                                    struct oj_error *err)
 {
-    const struct oj_fgb_extent none = {0, 0}, n = rows->held;
-    rows->held = none;
-    return spool_rows(rows, rows->bytes, n.bytes, rows->node, n.rows, err);
+    OJ_NEW(rows->sample, MOST_SAMPLES, err);
+    rows->stride = 1;
+    OJ_ROOM(rows->block, 0, 1, rows->cap_blocks, err);
+    rows->block[0] = rows->n;
+    if (rows->most_kept == 0)
+        return OJ_OK;
+    rows->bytes = oj_malloc(rows->most_kept, 1);
+    rows->node =
+        oj_malloc(rows->most_kept / LEAST_ROW_BYTES, sizeof *rows->node);
+    if (rows->bytes == NULL || rows->node == NULL)
+        free_kept(rows);
+    return OJ_OK;
 }
 
 oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
@@ -116,44 +142,61 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
                               const struct oj_fgb_node *node, int64_t n,
                               struct oj_error *err)
 {
-    struct oj_fgb_extent *held = &rows->held;
-    if (rows->bytes == NULL)
-        OJ_TRY(make_room(rows, err));
-    if (held->bytes + n_bytes > rows->cap_bytes ||
-        held->rows + n > rows->cap_nodes)
-        OJ_TRY(spool_held(rows, err));
-    rows->n.rows += n;
-    rows->n.bytes += n_bytes;
-    if (n_bytes > rows->cap_bytes || n > rows->cap_nodes)
-        return spool_rows(rows, bytes, n_bytes, node, n, err);
-    memcpy(rows->bytes + held->bytes, bytes, (size_t)n_bytes);
-    memcpy(rows->node + held->rows, node, (size_t)(NODE_BYTES * n));
-    place_rows(rows->node + held->rows, n, rows->bytes + held->bytes);
-    held->rows += n;
-    held->bytes += n_bytes;
-    return OJ_OK;
+    struct oj_fgb_extent old = rows->n,
+                         end = {old.rows + n, old.bytes + n_bytes};
+    if (rows->sample == NULL)
+        OJ_TRY(init_unsorted_rows(rows, err));
+    if (rows->bytes == NULL || end.bytes > rows->most_kept ||
+        end.rows > rows->most_kept / LEAST_ROW_BYTES)
+        OJ_TRY(spool_rows(rows, bytes, n_bytes, node, n, err));
+    else
+    {
+        memcpy(rows->bytes + old.bytes, bytes, (size_t)n_bytes);
+        memcpy(rows->node + old.rows, node, (size_t)(NODE_BYTES * n));
+        place_rows(rows->node + old.rows, n, rows->bytes + old.bytes);
+    }
+    for (int64_t i =
+             (rows->stride - rows->n.rows % rows->stride) % rows->stride;
+         i < n; i += rows->stride - (rows->n.rows + i) % rows->stride)
+        add_sample(rows, &node[i]);
+    rows->n = end;
+    return rows->n.bytes - rows->block[rows->n_blocks].bytes < block_bytes(rows)
+               ? OJ_OK
+               : end_block(rows, err);
 }
 
-/* ---- rows in memory --------------------------------------------------------
+void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
+{
+    oj_temporary_file_close(&rows->rows);
+    oj_temporary_file_close(&rows->nodes);
+    free_kept(rows);
+    oj_free(rows->block);
+    oj_free(rows->sample);
+    memset(rows, 0, sizeof *rows);
+}
+
+/* ---- plan ------------------------------------------------------------------
  */
 
-/* Rows in order, and nodes: memory of one thread. */
+/* Rows and their nodes, before and after they are sorted: memory of one
+ * thread. */
 struct row_run
 {
     struct oj_fgb_extent n;
-    uint8_t *bytes;
-    struct oj_fgb_node *node;
-    int64_t cap_bytes, cap_nodes;
+    int64_t cap_rows[2], cap_bytes[2], cap_order[2];
+    struct oj_fgb_node *node[2];
+    uint8_t *bytes[2];
+    uint64_t *order[2]; /* key and number of each; the other */
+
     oj_status status;
     struct oj_error error;
 };
 
 struct sorting
 {
-    struct oj_fgb_unsorted *rows; /* its memory has those that are sorted */
+    struct oj_fgb_unsorted *rows;
     int file, n_threads;
     int64_t rows_at; /* in file */
-    struct oj_fgb_extent written;
 
     /* The index: level 0 are the rows' own nodes. */
     int n_levels;
@@ -161,27 +204,139 @@ struct sorting
     int64_t first[MOST_LEVELS]; /* of all nodes */
     int level;                  /* the one that is made */
 
-    uint64_t *order[2]; /* key and number of each row; the other */
-    int64_t cap_order[2];
-    struct row_run *run; /* [n_threads] */
+    /* Keys from first_key[k] on, below the next bucket's, are in bucket k. */
+    int n_buckets;
+    uint32_t *first_key;           /* [n_buckets] */
+    struct oj_fgb_extent *stretch; /* [n_blocks][n_buckets], and the end: where
+                                      each begins in the sorted blocks */
+    struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
+    struct row_run *run;           /* [n_threads] */
+
+    /* Rows in memory: so many are in the file. */
+    struct oj_fgb_extent written;
     oj_status status;
     struct oj_error *error;
 };
 
 /* What nodes are sorted by, upwards. */
-static uint32_t hilbert_sort_key(const struct sorting *s, int64_t row)
+static uint32_t hilbert_sort_key(const double *all,
+                                 const struct oj_fgb_node *node)
 {
-    return UINT32_MAX - oj_hilbert_code(s->rows->node[row].box, s->rows->box);
+    return UINT32_MAX - oj_hilbert_code(node->box, all);
 }
 
-static void order_slice(int64_t first, int64_t end, void *user)
+static int compare_keys(const void *a, const void *b)
 {
-    const struct sorting *s = user;
-    for (int64_t i = first; i < end; i++)
-        s->order[0][i] = (uint64_t)hilbert_sort_key(s, i) << 32 | (uint64_t)i;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
 }
 
-/* Copies n rows in an order, and their nodes. */
+/* A key of which there is more than a bucket has one of its own. */
+static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
+{
+    int64_t n = s->rows->n_samples,
+            n_wanted = s->rows->n.bytes / block_bytes(s->rows);
+    uint32_t *key, last = 0;
+    n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
+    OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
+    OJ_NEW(key, n, err);
+    for (int64_t i = 0; i < n; i++)
+        key[i] = hilbert_sort_key(s->rows->box, &s->rows->sample[i]);
+    qsort(key, (size_t)n, sizeof *key, compare_keys);
+    s->first_key[s->n_buckets++] = 0;
+    for (int64_t k = 1; k < n_wanted; k++)
+    {
+        uint32_t first = key[k * n / n_wanted];
+        if (first == last && first < UINT32_MAX)
+            first++;
+        last = key[k * n / n_wanted];
+        if (first > s->first_key[s->n_buckets - 1])
+            s->first_key[s->n_buckets++] = first;
+    }
+    oj_free(key);
+    return OJ_OK;
+}
+
+static int has_one_key(const struct sorting *s, int64_t k)
+{
+    return s->first_key[k] == UINT32_MAX ||
+           (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
+}
+
+static struct oj_fgb_extent row_range_between(const struct oj_fgb_extent *at)
+{
+    const struct oj_fgb_extent n = {at[1].rows - at[0].rows,
+                                    at[1].bytes - at[0].bytes};
+    return n;
+}
+
+static void place_buckets(struct sorting *s)
+{
+    struct oj_fgb_extent at = {0, 0};
+    for (int k = 0; k < s->n_buckets; k++)
+    {
+        s->bucket[k] = at;
+        for (int64_t b = 0; b < s->rows->n_blocks; b++)
+        {
+            struct oj_fgb_extent n =
+                row_range_between(&s->stretch[b * s->n_buckets + k]);
+            at.rows += n.rows;
+            at.bytes += n.bytes;
+        }
+    }
+    s->bucket[s->n_buckets] = at;
+}
+
+/* How many threads may hold twice the rows of any of the n blocks, or buckets,
+ * that begin at at. A bucket of one key is not held. */
+static int threads_within_memory(const struct sorting *s,
+                                 const struct oj_fgb_extent *at, int64_t n)
+{
+    int64_t most = 1, n_threads;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_fgb_extent size = row_range_between(&at[i]);
+        int64_t held = 2 * (size.bytes + (NODE_BYTES + 8) * size.rows);
+        if (held > most && (at != s->bucket || !has_one_key(s, i)))
+            most = held;
+    }
+    n_threads = MOST_HELD / most;
+    return n_threads < 1              ? 1
+           : n_threads < s->n_threads ? (int)n_threads
+                                      : s->n_threads;
+}
+
+/* ---- blocks and buckets ----------------------------------------------------
+ */
+
+static void free_run(struct row_run *run)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(run->node[i]);
+        oj_free(run->bytes[i]);
+        oj_free(run->order[i]);
+    }
+}
+
+/* Adds the rows of the temporary files between two places. */
+static oj_status read_run(const struct sorting *s, struct row_run *run,
+                          const struct oj_fgb_extent *at, struct oj_error *err)
+{
+    struct oj_fgb_extent n = row_range_between(at), old = run->n;
+    run->n.rows += n.rows;
+    run->n.bytes += n.bytes;
+    OJ_ROOM(run->node[0], old.rows, run->n.rows, run->cap_rows[0], err);
+    OJ_ROOM(run->bytes[0], old.bytes, run->n.bytes, run->cap_bytes[0], err);
+    OJ_TRY(oj_temporary_file_read(&s->rows->nodes, NODE_BYTES * at->rows,
+                                  run->node[0] + old.rows, NODE_BYTES * n.rows,
+                                  err));
+    return oj_temporary_file_read(&s->rows->rows, at->bytes,
+                                  run->bytes[0] + old.bytes, n.bytes, err);
+}
+
+/* Copies n rows in an order, by numbers of their nodes, and their nodes to the
+ * second half of run. */
 static oj_status gather_rows(struct row_run *run,
                              const struct oj_fgb_node *node,
                              const uint64_t *order, int64_t n,
@@ -190,43 +345,133 @@ static oj_status gather_rows(struct row_run *run,
     int64_t n_bytes = 0;
     for (int64_t i = 0; i < n; i++)
         n_bytes += size_at(row_of(&node[order[i] & UINT32_MAX]));
-    OJ_ROOM(run->node, 0, n, run->cap_nodes, err);
-    OJ_ROOM(run->bytes, 0, n_bytes, run->cap_bytes, err);
+    OJ_ROOM(run->node[1], 0, n, run->cap_rows[1], err);
+    OJ_ROOM(run->bytes[1], 0, n_bytes, run->cap_bytes[1], err);
     run->n.rows = n;
     run->n.bytes = 0;
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_fgb_node *from = &node[order[i] & UINT32_MAX];
         int64_t size = size_at(row_of(from));
-        memcpy(run->bytes + run->n.bytes, row_of(from), (size_t)size);
-        run->node[i] = *from;
-        run->node[i].offset = (uint64_t)run->n.bytes;
+        memcpy(run->bytes[1] + run->n.bytes, row_of(from), (size_t)size);
+        run->node[1][i] = *from;
+        run->node[1][i].offset = (uint64_t)run->n.bytes;
         run->n.bytes += size;
     }
     return OJ_OK;
+}
+
+static void find_order(const struct sorting *s, const struct oj_fgb_node *node,
+                       uint64_t *order, int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i++)
+        order[i] = (uint64_t)hilbert_sort_key(s->rows->box, &node[i]) << 32 |
+                   (uint64_t)i;
+}
+
+/* Those that were read. */
+static oj_status sort_run(const struct sorting *s, struct row_run *run,
+                          struct oj_error *err)
+{
+    int64_t n = run->n.rows;
+    place_rows(run->node[0], n, run->bytes[0]);
+    for (int i = 0; i < 2; i++)
+        OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
+    find_order(s, run->node[0], run->order[0], 0, n);
+    oj_hilbert_sort(run->order, n);
+    return gather_rows(run, run->node[0], run->order[0], n, err);
+}
+
+/* Where the stretches of the buckets begin in a sorted block. */
+static void find_bucket_stretches(const struct sorting *s,
+                                  const struct row_run *run, int64_t b)
+{
+    struct oj_fgb_extent at = s->rows->block[b],
+                         *stretch = s->stretch + b * s->n_buckets;
+    int k = 0;
+    stretch[0] = at;
+    for (int64_t i = 0; i < run->n.rows; i++)
+    {
+        while (k + 1 < s->n_buckets &&
+               run->order[0][i] >> 32 >= s->first_key[k + 1])
+            stretch[++k] = at;
+        at.rows++;
+        at.bytes +=
+            size_at(row_of(&run->node[0][run->order[0][i] & UINT32_MAX]));
+    }
+    while (k + 1 < s->n_buckets)
+        stretch[++k] = at;
+}
+
+static oj_status sort_block(int64_t b, int thread, void *user,
+                            struct oj_error *err)
+{
+    const struct sorting *s = user;
+    const struct oj_fgb_extent *at = &s->rows->block[b], none = {0, 0};
+    struct row_run *run = &s->run[thread];
+    run->n = none;
+    OJ_TRY(read_run(s, run, at, err));
+    OJ_TRY(sort_run(s, run, err));
+    find_bucket_stretches(s, run, b);
+    OJ_TRY(oj_temporary_file_change(&s->rows->nodes, NODE_BYTES * at->rows,
+                                    run->node[1], NODE_BYTES * run->n.rows,
+                                    err));
+    return oj_temporary_file_change(&s->rows->rows, at->bytes, run->bytes[1],
+                                    run->n.bytes, err);
+}
+
+/* Rows in order go to the file at *at. */
+static oj_status write_run(const struct sorting *s, const struct row_run *run,
+                           struct oj_fgb_extent *at, struct oj_error *err)
+{
+    const struct oj_fgb_extent old = *at;
+    for (int64_t i = 0; i < run->n.rows; i++)
+        run->node[1][i].offset += (uint64_t)old.bytes;
+    at->rows += run->n.rows;
+    at->bytes += run->n.bytes;
+    OJ_TRY(oj_fgb_write_at(s->file, s->level_at[0] + NODE_BYTES * old.rows,
+                           run->node[1], NODE_BYTES * run->n.rows, err));
+    return oj_fgb_write_at(s->file, s->rows_at + old.bytes, run->bytes[1],
+                           run->n.bytes, err);
+}
+
+/* Rows of one key are in order. */
+static oj_status sort_bucket(int64_t k, int thread, void *user,
+                             struct oj_error *err)
+{
+    const struct sorting *s = user;
+    const struct oj_fgb_extent none = {0, 0};
+    struct row_run *run = &s->run[thread];
+    struct oj_fgb_extent at = s->bucket[k];
+    run->n = none;
+    for (int64_t b = 0; b < s->rows->n_blocks; b++)
+    {
+        OJ_TRY(read_run(s, run, &s->stretch[b * s->n_buckets + k], err));
+        if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
+            continue;
+        OJ_TRY(sort_run(s, run, err));
+        OJ_TRY(write_run(s, run, &at, err));
+        run->n = none;
+    }
+    return OJ_OK;
+}
+
+/* ---- rows in memory --------------------------------------------------------
+ */
+
+static void order_slice(int64_t first, int64_t end, void *user)
+{
+    const struct sorting *s = user;
+    find_order(s, s->rows->node, s->run->order[0], first, end);
 }
 
 static void gather_slice(int64_t task, int thread, void *user)
 {
     const struct sorting *s = user;
     struct row_run *run = &s->run[thread];
-    int64_t first = task * ROWS_AT_ONCE, n = s->rows->held.rows - first;
-    run->status = gather_rows(run, s->rows->node, s->order[0] + first,
+    int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
+    run->status = gather_rows(run, s->rows->node, s->run->order[0] + first,
                               n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, &run->error);
-}
-
-static oj_status write_run(struct sorting *s, const struct row_run *run,
-                           struct oj_error *err)
-{
-    const struct oj_fgb_extent at = s->written;
-    for (int64_t i = 0; i < run->n.rows; i++)
-        run->node[i].offset += (uint64_t)at.bytes;
-    s->written.rows += run->n.rows;
-    s->written.bytes += run->n.bytes;
-    OJ_TRY(oj_fgb_write_at(s->file, s->level_at[0] + NODE_BYTES * at.rows,
-                           run->node, NODE_BYTES * run->n.rows, err));
-    return oj_fgb_write_at(s->file, s->rows_at + at.bytes, run->bytes,
-                           run->n.bytes, err);
 }
 
 static void write_slice(int64_t task, int thread, void *user)
@@ -235,132 +480,22 @@ static void write_slice(int64_t task, int thread, void *user)
     struct row_run *run = &s->run[thread];
     (void)task;
     if (s->status == OJ_OK && run->status == OJ_OK)
-        run->status = write_run(s, run, &run->error);
+        run->status = write_run(s, run, &s->written, &run->error);
     if (s->status == OJ_OK && run->status != OJ_OK)
         s->status = oj_fail(s->error, run->status, "%s", run->error.message);
 }
 
-/* They go to the file behind those that are there. */
-static oj_status sort_held(struct sorting *s, struct oj_error *err)
+static oj_status sort_kept(struct sorting *s, struct oj_error *err)
 {
-    int64_t n = s->rows->held.rows;
+    int64_t n = s->rows->n.rows;
     for (int i = 0; i < 2; i++)
-        OJ_ROOM(s->order[i], 0, n, s->cap_order[i], err);
+        OJ_ROOM(s->run->order[i], 0, n, s->run->cap_order[i], err);
     oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE, order_slice, s);
-    oj_hilbert_sort(s->order, n);
+    oj_hilbert_sort(s->run->order, n);
     s->error = err;
     oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1, gather_slice,
                          write_slice, s);
     return s->status;
-}
-
-/* ---- rows in temporary files ------------------------------------------------
- */
-
-struct code_range
-{
-    struct oj_fgb_unsorted rows;
-    uint32_t least, most; /* of their keys */
-};
-
-/* The rows from *at on that there is memory for, one at least; goes behind
- * them. */
-static oj_status read_rows(struct oj_fgb_unsorted *to,
-                           const struct oj_fgb_unsorted *from,
-                           struct oj_fgb_extent *at, struct oj_error *err)
-{
-    const struct oj_fgb_extent none = {0, 0};
-    int64_t n = from->n.bytes - at->bytes, size = 0;
-    n = n < to->cap_bytes ? n : to->cap_bytes;
-    to->held = none;
-    OJ_TRY(oj_temporary_file_read(&from->rows, at->bytes, to->bytes, n, err));
-    while (to->held.rows < to->cap_nodes && to->held.bytes + 4 <= n &&
-           (size = size_at(to->bytes + to->held.bytes)) <= n - to->held.bytes)
-    {
-        to->held.rows++;
-        to->held.bytes += size;
-    }
-    if (to->held.rows == 0) /* one that is larger */
-    {
-        OJ_ROOM(to->bytes, 0, size, to->cap_bytes, err);
-        return read_rows(to, from, at, err);
-    }
-    OJ_TRY(oj_temporary_file_read(&from->nodes, NODE_BYTES * at->rows, to->node,
-                                  NODE_BYTES * to->held.rows, err));
-    place_rows(to->node, to->held.rows, to->bytes);
-    at->rows += to->held.rows;
-    at->bytes += to->held.bytes;
-    return OJ_OK;
-}
-
-/* Those in memory, with keys from least to most. */
-static oj_status deal_rows(const struct sorting *s, struct code_range *buckets,
-                           uint32_t least, uint32_t most, struct oj_error *err)
-{
-    uint64_t width = (uint64_t)most - least + 1;
-    for (int64_t i = 0; i < s->rows->held.rows; i++)
-    {
-        const struct oj_fgb_node *node = &s->rows->node[i];
-        uint32_t key = hilbert_sort_key(s, i);
-        struct code_range *to =
-            &buckets[(key - least) * (uint64_t)BUCKETS / width];
-        if (to->rows.n.rows == 0)
-        {
-            to->rows.near = s->rows->near;
-            to->rows.room = BUCKET_ROOM;
-            to->least = to->most = key;
-        }
-        to->least = key < to->least ? key : to->least;
-        to->most = key > to->most ? key : to->most;
-        OJ_TRY(oj_fgb_unsorted_add(&to->rows, row_of(node),
-                                   size_at(row_of(node)), node, 1, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status sort_bucket(struct sorting *s, struct code_range *from,
-                             struct oj_error *err);
-
-/* All that is in the files of one, which are then empty. */
-static oj_status sort_buckets(struct sorting *s, struct code_range *from,
-                              struct code_range *buckets, struct oj_error *err)
-{
-    struct oj_fgb_extent at = {0, 0};
-    while (at.rows < from->rows.n.rows)
-    {
-        OJ_TRY(read_rows(s->rows, &from->rows, &at, err));
-        OJ_TRY(from->least == from->most ||
-                       s->rows->held.rows == from->rows.n.rows
-                   ? sort_held(s, err)
-                   : deal_rows(s, buckets, from->least, from->most, err));
-    }
-    oj_temporary_file_close(&from->rows.rows);
-    oj_temporary_file_close(&from->rows.nodes);
-    for (int k = 0; k < BUCKETS; k++)
-    {
-        if (buckets[k].rows.n.rows > 0)
-            OJ_TRY(spool_held(&buckets[k].rows, err));
-        free_memory(&buckets[k].rows);
-    }
-    for (int k = 0; k < BUCKETS; k++)
-        OJ_TRY(sort_bucket(s, &buckets[k], err));
-    return OJ_OK;
-}
-
-/* Rows of one key are in order. */
-static oj_status sort_bucket(struct sorting *s, struct code_range *from,
-                             struct oj_error *err)
-{
-    struct code_range *buckets;
-    oj_status status;
-    if (from->rows.n.rows == 0)
-        return OJ_OK;
-    OJ_NEW_ZEROED(buckets, BUCKETS, err);
-    status = sort_buckets(s, from, buckets, err);
-    for (int k = 0; k < BUCKETS; k++)
-        oj_fgb_unsorted_free(&buckets[k].rows);
-    oj_free(buckets);
-    return status;
 }
 
 /* ---- index -----------------------------------------------------------------
@@ -412,20 +547,21 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
         n = NODES_AT_ONCE;
         n_below = n * OJ_FGB_NODE_SIZE;
     }
-    OJ_ROOM(run->node, 0, n_below, run->cap_nodes, err);
+    OJ_ROOM(run->node[0], 0, n_below, run->cap_rows[0], err);
     if (oj_read_at(s->file, s->level_at[s->level - 1] + NODE_BYTES * below,
-                   run->node, NODE_BYTES * n_below) != 0)
+                   run->node[0], NODE_BYTES * n_below) != 0)
         return oj_fail(err, OJ_ERR_IO, "cannot read what was written: %s",
                        strerror(errno));
     for (int64_t i = 0; i < n; i++)
     {
         int64_t at = i * OJ_FGB_NODE_SIZE, left = n_below - at;
-        run->node[i] = node_above(
-            &run->node[at], left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
-            s->first[s->level - 1] + below + at);
+        run->node[0][i] =
+            node_above(&run->node[0][at],
+                       left < OJ_FGB_NODE_SIZE ? left : OJ_FGB_NODE_SIZE,
+                       s->first[s->level - 1] + below + at);
     }
     return oj_fgb_write_at(s->file, s->level_at[s->level] + NODE_BYTES * first,
-                           run->node, NODE_BYTES * n, err);
+                           run->node[0], NODE_BYTES * n, err);
 }
 
 /* ---- all of it -------------------------------------------------------------
@@ -433,22 +569,22 @@ static oj_status make_nodes(int64_t task, int thread, void *user,
 
 static oj_status sort_spooled(struct sorting *s, struct oj_error *err)
 {
-    struct code_range all = {.most = UINT32_MAX};
-    oj_status status;
-    OJ_TRY(spool_held(s->rows, err));
-    all.rows = *s->rows;
-    all.rows.bytes = NULL;
-    all.rows.node = NULL;
-    status = sort_bucket(s, &all, err);
-    s->rows->rows = all.rows.rows;
-    s->rows->nodes = all.rows.nodes;
-    return status;
+    int64_t n = s->rows->n_blocks;
+    OJ_TRY(choose_buckets(s, err));
+    OJ_NEW(s->stretch, n * s->n_buckets + 1, err);
+    OJ_NEW(s->bucket, s->n_buckets + 1, err);
+    s->stretch[n * s->n_buckets] = s->rows->n;
+    OJ_TRY(oj_parallel_try(threads_within_memory(s, s->rows->block, n), n, 1,
+                           sort_block, s, err));
+    place_buckets(s);
+    return oj_parallel_try(threads_within_memory(s, s->bucket, s->n_buckets),
+                           s->n_buckets, 1, sort_bucket, s, err);
 }
 
 static oj_status sort_and_index_rows(struct sorting *s, struct oj_error *err)
 {
     OJ_NEW_ZEROED(s->run, s->n_threads, err);
-    OJ_TRY(s->rows->rows.is_open ? sort_spooled(s, err) : sort_held(s, err));
+    OJ_TRY(s->rows->bytes != NULL ? sort_kept(s, err) : sort_spooled(s, err));
     for (s->level = 1; s->level < s->n_levels; s->level++)
         OJ_TRY(oj_parallel_try(s->n_threads,
                                (s->n_level[s->level] - 1) / NODES_AT_ONCE + 1,
@@ -461,15 +597,15 @@ oj_status oj_fgb_sort(struct oj_fgb_unsorted *rows, int file, int64_t at,
 {
     struct sorting s = {.rows = rows, .file = file, .n_threads = n_threads};
     oj_status status;
+    if (rows->block[rows->n_blocks].rows < rows->n.rows)
+        OJ_TRY(end_block(rows, err));
     plan_index(&s, at);
     status = sort_and_index_rows(&s, err);
+    oj_free(s.first_key);
+    oj_free(s.stretch);
+    oj_free(s.bucket);
     for (int i = 0; s.run != NULL && i < n_threads; i++)
-    {
-        oj_free(s.run[i].bytes);
-        oj_free(s.run[i].node);
-    }
+        free_run(&s.run[i]);
     oj_free(s.run);
-    oj_free(s.order[0]);
-    oj_free(s.order[1]);
     return status;
 }

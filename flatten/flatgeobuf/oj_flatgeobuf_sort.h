@@ -2,15 +2,17 @@
  *  not grow with the rows.
  *
  *   memory           rows as they come, while they are not too many
- *   temporary files  rows before these, and their nodes
+ *   temporary files  else: rows of block 0 | of block 1 | ...  and their nodes
  *   file             header | upper nodes, root first | nodes of rows | rows
+ *                                                       bucket 0 | bucket 1 ..
  *
  *  Rows are sorted by the Hilbert codes of their centres, downwards, equal ones
  *  as they came. Of those in memory only the order is sorted, by which they go
- *  to the file. What does not fit is dealt out to buckets, ranges of codes,
- *  which have temporary files of their own and are sorted one after another, in
- *  memory or, if they do not fit, in buckets: a row is most often read and
- *  written three times.
+ *  to the file. In temporary files first each block is sorted where it is, then
+ *  each bucket: a range of codes, which has a stretch of every block. Ranges of
+ *  about equal bytes come from a sample of the rows. Blocks, then buckets, are
+ *  done side by side, each within memory; a row is read and written three
+ * times.
  *
  *  Source: specification of FlatGeobuf, version 3; Hilbert 1891.
  *  Pays: rows in memory, a file of 1 M points with its index, see
@@ -37,21 +39,22 @@ struct oj_fgb_extent
     int64_t rows, bytes;
 };
 
-/** Rows as they come. Zeroed memory with near and room is a valid empty one. */
+/** Rows as they come. Zeroed memory and two open files are a valid empty one;
+ *  they are closed with it. */
 struct oj_fgb_unsorted
 {
-    const char *near; /**< see oj_temporary_file_open() */
-    int64_t room;     /**< bytes in memory, most often more than a row's */
-    double box[4];    /**< of all rows; set by who adds them */
-
+    struct oj_temporary_file rows, nodes;
     struct oj_fgb_extent n;
-    struct oj_temporary_file rows, nodes; /**< the first ones */
+    double box[4];     /**< of all rows; set by who adds them */
+    int64_t most_kept; /**< bytes in memory; with more, all are in the files */
 
-    /* The others. */
-    struct oj_fgb_extent held;
-    uint8_t *bytes;           /**< [room] */
-    struct oj_fgb_node *node; /**< [room / 128] */
-    int64_t cap_bytes, cap_nodes;
+    uint8_t *bytes;           /**< [n.bytes] of rows in memory, or NULL */
+    struct oj_fgb_node *node; /**< [n.rows] of these */
+
+    struct oj_fgb_extent *block; /**< [n_blocks + 1] where each begins */
+    int64_t n_blocks, cap_blocks;
+    struct oj_fgb_node *sample; /**< of every stride-th row */
+    int64_t n_samples, stride;
 };
 
 /** Adds n > 0 rows of n_bytes in all. */

@@ -22,7 +22,7 @@
 #define MOST_BYTES 2147483647LL
 
 /* Of rows that wait for their order, in memory. */
-#define MOST_HELD (INT64_C(256) << 20)
+#define MOST_KEPT (INT64_C(256) << 20)
 
 /* What GDAL does with a row without geometry. */
 enum empty_row
@@ -40,7 +40,6 @@ struct oj_flatgeobuf_writer
     int has_z, has_m, has_index;
     enum empty_row empty_row;
 
-    char *path; /* owned */
     int file, n_threads;
     struct oj_fgb_unsorted rows; /* without index: counts and box alone */
 };
@@ -174,7 +173,12 @@ static oj_status begin_file(struct oj_flatgeobuf_writer *w, const char *path,
                             struct oj_error *err)
 {
     w->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return w->file >= 0 ? OJ_OK : fail_write(err);
+    if (w->file < 0)
+        return fail_write(err);
+    if (!w->has_index)
+        return OJ_OK;
+    OJ_TRY(oj_temporary_file_open(path, "rows", &w->rows.rows, err));
+    return oj_temporary_file_open(path, "rows", &w->rows.nodes, err);
 }
 
 oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
@@ -189,9 +193,7 @@ oj_status oj_flatgeobuf_write_open(const struct oj_flatgeobuf_file *file,
     OJ_NEW_ZEROED(w, 1, err);
     w->file = -1;
     w->n_threads = file->n_threads;
-    w->path = CPLStrdup(file->path);
-    w->rows.near = w->path;
-    w->rows.room = MOST_HELD;
+    w->rows.most_kept = MOST_KEPT;
     w->rows.box[0] = w->rows.box[1] = (double)INFINITY;
     w->rows.box[2] = w->rows.box[3] = (double)-INFINITY;
     w->has_z = OGR_GT_HasZ(type);
@@ -214,7 +216,6 @@ void oj_flatgeobuf_write_close(struct oj_flatgeobuf_writer *w)
         return;
     if (w->file >= 0)
         close(w->file);
-    CPLFree(w->path);
     oj_free(w->header.at);
     oj_fgb_unsorted_free(&w->rows);
     oj_free(w);
