@@ -10,6 +10,7 @@
 struct oj_cuda_family;
 struct oj_gpu_index;    /* cuda_index.h */
 struct oj_cuda_listing; /* cuda_listing.cuh */
+struct oj_cuda_part;    /* cuda_row_shares.cuh */
 
 /** A family's index of one layer on one device. Each family adds what is its
  *  own, all zero to begin with. */
@@ -72,6 +73,16 @@ struct oj_cuda_pairs
         measure; /**< [n_pairs], or empty: no measure */
 };
 
+/** Adds rows first .. first + n - 1 of input and their pairs to part.  Where
+ *  it returns OJ_ERR_NOMEM, half as many rows are asked for.  The device is
+ *  current. */
+typedef oj_status oj_cuda_part_finder(const struct oj_cuda_index *index,
+                                      const struct oj_flat *input,
+                                      int64_t first, int64_t n,
+                                      struct oj_cuda_part *part,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err);
+
 struct oj_cuda_family
 {
     const char *name; /**< for -explain */
@@ -121,15 +132,11 @@ struct oj_cuda_family
      *  distances of input features); 0: such joins do not come here. */
     int knows_columns;
 
-    /** Of families that take features of any kinds, a whole batch on all
-     *  devices at once: pairs of input with the indexes number family of the
-     *  places. Runs aside; out has no rows yet. NULL: the family takes points,
-     *  chunk by chunk, with the functions above; else these are NULL, and the
-     *  layer of an index has nothing but flat and tie_rank. */
-    oj_status (*join_batch)(struct oj_gpu_index *index, int family,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats,
-                            struct oj_error *err) = NULL;
+    /** Of families that take features of any kinds: rows of the batch itself,
+     *  and their pairs. NULL: the family takes points, chunk by chunk, with the
+     *  functions above; else these are NULL, and the layer of an index has
+     *  nothing but flat and tie_rank. */
+    oj_cuda_part_finder *find_part = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */

@@ -36,8 +36,7 @@ int oj_cuda_choose(const struct oj_relation *relation,
     int points = is_plain_point_join(relation, input);
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
-        if ((refused >> i & 1u) == 0 &&
-            (points || family->join_batch != NULL) &&
+        if ((refused >> i & 1u) == 0 && (points || family->find_part != NULL) &&
             (!columns || family->knows_columns) &&
             family->takes(relation, join_side, input))
             return i;
@@ -59,7 +58,7 @@ oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
     struct oj_cuda_work work(device, device->stream, "copying the join layer",
                              err);
     int family = oj_cuda_chosen(index, NULL);
-    if (family < 0 || oj_cuda_family_at(family)->join_batch == NULL)
+    if (family < 0 || oj_cuda_family_at(family)->find_part == NULL)
         OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
                                   index->join_side->overlaps, index->tie_rank,
                                   &index->relation, &place->layer));

@@ -421,8 +421,8 @@ static int64_t rows_of_part(const struct oj_gpu_index *index, int64_t n)
 
 oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
                              const struct oj_flat *input,
-                             oj_cuda_part_finder *find, struct oj_matches *out,
-                             struct oj_stats *stats, struct oj_error *err)
+                             struct oj_matches *out, struct oj_stats *stats,
+                             struct oj_error *err)
 {
     struct parts_batch b = {};
     oj_status status;
@@ -430,7 +430,7 @@ oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
     b.index = index;
     b.family = family;
     b.input = input;
-    b.find = find;
+    b.find = oj_cuda_family_at(family)->find_part;
     b.part_rows = rows_of_part(index, input->n_features);
     if (index->join_side->n_features > 0)
         b.n_parts = (input->n_features + b.part_rows - 1) / b.part_rows;

@@ -33,20 +33,11 @@ OJ_MUST_USE oj_status oj_cuda_part_room(struct oj_cuda_part *part,
                                         int64_t n_rows, int64_t n_pairs,
                                         struct oj_error *err);
 
-/** Adds rows first .. first + n - 1 of input and their pairs to part.  Where
- *  it returns OJ_ERR_NOMEM, half as many rows are asked for.  The device is
- *  current. */
-typedef oj_status oj_cuda_part_finder(const struct oj_cuda_index *index,
-                                      const struct oj_flat *input,
-                                      int64_t first, int64_t n,
-                                      struct oj_cuda_part *part,
-                                      struct oj_stats *stats,
-                                      struct oj_error *err);
-
-/** The pairs of input by find, for join_batch() of family. */
+/** The pairs of a whole batch on all devices at once, by find_part() of the
+ *  family with that number, of the indexes of the places. Runs aside; out has
+ *  no rows yet. */
 OJ_MUST_USE oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
                                          const struct oj_flat *input,
-                                         oj_cuda_part_finder *find,
                                          struct oj_matches *out,
                                          struct oj_stats *stats,
                                          struct oj_error *err);

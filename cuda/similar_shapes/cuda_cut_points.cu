@@ -273,13 +273,6 @@ static oj_status build_cut_points(struct oj_cuda_index *index,
                        &self->rank);
 }
 
-static oj_status join_batch(struct oj_gpu_index *index, int family,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
-}
-
 const struct oj_cuda_family oj_cuda_cut_points = {
     "cut points of boxes, all vertices of what stays",
     takes_cut_points,
@@ -290,5 +283,5 @@ const struct oj_cuda_family oj_cuda_cut_points = {
     NULL,
     NULL,
     1,
-    join_batch,
+    join_rows,
 };

@@ -613,13 +613,6 @@ static oj_status build_text_index(struct oj_cuda_index *index,
     return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
 }
 
-static oj_status join_batch(struct oj_gpu_index *index, int family,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
-}
-
 const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
     takes,
@@ -630,5 +623,5 @@ const struct oj_cuda_family oj_cuda_similar_text = {
     NULL,
     NULL,
     1,
-    join_batch,
+    join_rows,
 };

@@ -257,13 +257,6 @@ static oj_status build_text_lists(struct oj_cuda_index *index,
     return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
 }
 
-static oj_status join_batch(struct oj_gpu_index *index, int family,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
-}
-
 const struct oj_cuda_family oj_cuda_size_blocks = {
     "blocks of sets by size, common tokens counted",
     oj_cuda_texts_take,
@@ -274,7 +267,7 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
     NULL,
     NULL,
     1,
-    join_batch,
+    join_rows,
 };
 
 const struct oj_cuda_family oj_cuda_lists = {
@@ -287,5 +280,5 @@ const struct oj_cuda_family oj_cuda_lists = {
     NULL,
     NULL,
     1,
-    join_batch,
+    join_rows,
 };

@@ -498,13 +498,6 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
                        &self->rank);
 }
 
-static oj_status join_batch(struct oj_gpu_index *index, int family,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_stats *stats, struct oj_error *err)
-{
-    return oj_cuda_join_parts(index, family, input, join_rows, out, stats, err);
-}
-
 const struct oj_cuda_family oj_cuda_zlists = {
     "shifted Z-lists",
     takes,
@@ -515,5 +508,5 @@ const struct oj_cuda_family oj_cuda_zlists = {
     NULL,
     NULL,
     1,
-    join_batch,
+    join_rows,
 };
