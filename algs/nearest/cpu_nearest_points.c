@@ -219,7 +219,7 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     double start = oj_clock_seconds(), sorted;
     int n_threads = self->options.n_threads;
     oj_status status;
-    OJ_TRY(oj_ring_cells_expect(&self->cells, n, err));
+    self->cells.n_points += n;
     OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
     sorted = oj_clock_seconds();
     status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);

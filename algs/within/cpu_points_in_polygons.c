@@ -97,10 +97,6 @@ struct point_worker
         probe[OJ_RING_LAYERS][POINT_BLOCK];
     struct point_survivor survivor[OJ_RING_LAYERS * POINT_BLOCK];
     uint32_t n_pairs_of[POINT_BLOCK];
-    /* where spots have answers */
-    uint32_t spot[POINT_BLOCK];
-    uint16_t answer[POINT_BLOCK];
-    int32_t left[POINT_BLOCK]; /* points of the survivors */
     struct oj_ring_range range[POINT_BLOCK];
     int32_t held_point[HELD + 8], held_ring[HELD + 8];
     int64_t n_candidates, cap_candidates;
@@ -587,95 +583,6 @@ static oj_status search_crowded_cell(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* --- known spots ---------------------------------------------------------- */
-
-/* Of the points of a block, those in spots of which not all is known become
- * survivors: how many.  The others' answers are left in w->answer. */
-static OJ_CLONES int64_t select_unanswered_points(
-    const struct oj_ring_layer *layer, struct point_worker *w, int64_t n)
-{
-    const uint16_t *answer = oj_ring_layer_answers(layer);
-    int64_t n_left = 0;
-    for (int64_t i = 0; i < n; i++)
-        w->spot[i] =
-            w->cell[0][i] * OJ_SPOTS + (uint32_t)spot_of(w->probe[0][i]);
-    for (int64_t i = 0; i < n; i++)
-    {
-        w->answer[i] = __atomic_load_n(&answer[w->spot[i]], __ATOMIC_RELAXED);
-        w->left[n_left] = (int32_t)i;
-        n_left += w->answer[i] < OJ_SPOT_NOTHING;
-    }
-    for (int64_t k = 0; k < n_left; k++)
-    {
-        struct point_survivor *s = &w->survivor[k];
-        s->point = w->left[k];
-        s->layer = 0;
-        s->cell = w->cell[0][s->point];
-        s->probe = w->probe[0][s->point];
-    }
-    return n_left;
-}
-
-/* Looks at a spot that a point is in. */
-static void compute_spot_answer(const struct point_query *q,
-                                const struct point_survivor *s)
-{
-    const struct oj_ring_layer *layer = &q->set->layer[0];
-    int spot = spot_of(s->probe);
-    uint16_t *answer =
-        oj_ring_layer_answers(layer) + (int64_t)s->cell * OJ_SPOTS + spot;
-    if (__atomic_load_n(answer, __ATOMIC_RELAXED) == OJ_SPOT_UNKNOWN)
-        __atomic_store_n(answer,
-                         oj_ring_cells_answer(q->cells, layer, s->cell, spot),
-                         __ATOMIC_RELAXED);
-}
-
-/* Pairs of points first .. end - 1 that are in known spots. */
-static inline int32_t *write_known_pairs(const struct point_worker *w,
-                                         int64_t first, int64_t end,
-                                         int32_t *feature)
-{
-    for (int64_t i = first; i < end; i++)
-    {
-        *feature = w->answer[i] - OJ_SPOT_FEATURE;
-        feature += w->answer[i] >= OJ_SPOT_FEATURE;
-    }
-    return feature;
-}
-
-/* Brings the pairs of points in known spots among those of the n_left others,
- * which begin at first_pair. */
-static oj_status merge_known_pairs(struct point_worker *w, int64_t first_pair,
-                                   int64_t n_left, int64_t n,
-                                   struct oj_error *err)
-{
-    int64_t n_late = w->n_pairs - first_pair, n_known = 0, next = 0;
-    const int32_t *late;
-    int32_t *feature;
-    for (int64_t i = 0; i < n; i++)
-        n_known += w->answer[i] >= OJ_SPOT_FEATURE;
-    /* the late ones behind everything; one more is written than counts */
-    OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n_known + 1 + n_late,
-            w->cap_pairs, err);
-    feature = w->feature + first_pair;
-    late = feature + n_late + n_known + 1;
-    memmove(feature + n_late + n_known + 1, feature,
-            (size_t)n_late * sizeof *feature);
-    for (int64_t k = 0; k < n_left; k++)
-    {
-        int64_t point = w->left[k];
-        feature = write_known_pairs(w, next, point, feature);
-        for (uint32_t i = 0; i < w->n_pairs_of[point]; i++)
-            *feature++ = *late++;
-        next = point + 1;
-    }
-    write_known_pairs(w, next, n, feature);
-    for (int64_t i = 0; i < n; i++)
-        w->n_pairs_of[i] += w->answer[i] >= OJ_SPOT_FEATURE;
-    w->n_pairs += n_known;
-    return OJ_OK;
-}
-
 /* --- blocks --- */
 
 /* Refines what has come together, and stops where that is asked for. */
@@ -758,8 +665,7 @@ static oj_status add_survivor_candidates(const struct point_query *q,
 /* Candidates of the survivors, refined but for the last ones. */
 static oj_status join_survivors(const struct point_query *q,
                                 struct point_worker *w, int64_t n,
-                                int64_t first_row, int has_answers,
-                                struct oj_error *err)
+                                int64_t first_row, struct oj_error *err)
 {
     const struct point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
@@ -787,8 +693,6 @@ static oj_status join_survivors(const struct point_query *q,
             OJ_TRY(flush_candidates(q, w, first_row, err));
         OJ_TRY(add_survivor_candidates(q, w, &survivor[i], first_row, err));
     }
-    for (int64_t i = 0; has_answers && i < n; i++)
-        compute_spot_answer(q, &survivor[i]);
     return OJ_OK;
 }
 
@@ -800,28 +704,22 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
 {
     const struct oj_ring_set *set = q->set;
     const double *x = q->input->x + first_row, *y = q->input->y + first_row;
-    int64_t n_survivors, first_pair = w->n_pairs;
-    int has_answers = oj_ring_layer_answers(&set->layer[0]) != NULL &&
-                      !q->filter->is_needed && (q->accepted >> OJ_INSIDE & 1);
+    int64_t n_survivors;
     memset(w->n_pairs_of, 0, (size_t)n * sizeof *w->n_pairs_of);
     w->n_candidates = 0;
     for (int l = 0; l < set->n_layers; l++)
     {
         const struct oj_ring_layer *layer = &set->layer[l];
         probe_points(&q->cells->axes, layer, n, x, y, w->cell[l], w->probe[l]);
-        for (int64_t i = 0; !has_answers && i < n; i++)
+        for (int64_t i = 0; i < n; i++)
             __builtin_prefetch(&layer->mask[w->cell[l][i]]);
     }
-    if (has_answers)
-        n_survivors = select_unanswered_points(&set->layer[0], w, n);
-    else if (set->n_layers == 1)
+    if (set->n_layers == 1)
         n_survivors = take_survivors(set, w, n, 1);
     else
         n_survivors = take_survivors(set, w, n, set->n_layers);
-    OJ_TRY(join_survivors(q, w, n_survivors, first_row, has_answers, err));
-    OJ_TRY(flush_candidates(q, w, first_row, err));
-    return has_answers ? merge_known_pairs(w, first_pair, n_survivors, n, err)
-                       : OJ_OK;
+    OJ_TRY(join_survivors(q, w, n_survivors, first_row, err));
+    return flush_candidates(q, w, first_row, err);
 }
 
 static void free_worker(struct point_worker *w)
@@ -1151,7 +1049,7 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
                (size_t)(input->n_features + 1) * sizeof *out->offset);
         return OJ_OK;
     }
-    OJ_TRY(oj_ring_cells_expect(&self->cells, input->n_features, err));
+    self->cells.n_points += input->n_features;
     b.query.cells = &self->cells;
     b.query.set = &self->cells.set[self->cells.n_sets - 1];
     b.query.input = input;

@@ -38,14 +38,6 @@
 /** Spots of a cell. */
 #define OJ_SPOTS 64
 
-/** What is known of all points of a spot. */
-#define OJ_SPOT_UNKNOWN 0 /**< it was not looked at, or too early */
-#define OJ_SPOT_MIXED 1   /**< nothing */
-#define OJ_SPOT_NOTHING 2 /**< they are in no feature */
-#define OJ_SPOT_FEATURE                                                        \
-    3 /**< they are inside of feature answer - this only                       \
-       */
-
 /** Most layers of a set. */
 #define OJ_RING_LAYERS 6
 
@@ -95,15 +87,7 @@ struct oj_ring_layer
     uint32_t *first; /* [nx * ny + 1] into entry */
     struct oj_ring_entry *entry; /* by cell */
     int32_t *child;              /* [nx * ny] set, or -1; NULL: all -1 */
-    /** [(nx * ny + 1) * OJ_SPOTS] or NULL, which ends once; the last cell is
-     *  that of no point; any thread writes */
-    _Atomic(uint16_t *) answer;
 };
-
-static inline uint16_t *oj_ring_layer_answers(const struct oj_ring_layer *layer)
-{
-    return atomic_load_explicit(&layer->answer, memory_order_acquire);
-}
 
 struct oj_ring_set
 {
@@ -129,7 +113,8 @@ struct oj_ring_cells
     struct oj_located_ring *ring; /**< [n_rings] in read order */
     int64_t n_grids;
     struct oj_late_grid *grid;
-    int64_t n_points;       /**< joined so far, or about to be */
+    /** joined so far, or about to be, as joins say: grids pay for many */
+    int64_t n_points;
     atomic_llong new_bytes; /* of grids built since this was last read */
     int64_t n_sets, cap_sets;
     struct oj_ring_set *set; /**< the last one is the whole; none: no rings */
@@ -160,18 +145,6 @@ oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
     *out = &late->grid;
     return OJ_OK;
 }
-
-/** Says that n_points more will be joined: what pays only for many of them is
- *  prepared. Copies of cells, which share what they point to, may be told so by
- *  several threads. */
-OJ_MUST_USE oj_status oj_ring_cells_expect(struct oj_ring_cells *cells,
-                                           int64_t n_points,
-                                           struct oj_error *err);
-
-/** What is known of a spot. */
-uint16_t oj_ring_cells_answer(const struct oj_ring_cells *cells,
-                              const struct oj_ring_layer *layer, int64_t cell,
-                              int spot);
 
 /** Without the grids that are not built yet. */
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);

@@ -1,4 +1,4 @@
-/* Points in polygons by cells, and by spots of few large ones: the same pairs
+/* Points in polygons by cells, of a few large ones too: the same pairs
  * as a plain loop over all rings of all features, whatever the shapes, batches,
  * threads, conditions and memory.
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
@@ -69,8 +69,8 @@ static void check_ops(const struct oj_flat *join, const struct oj_flat *input)
     }
 }
 
-/* By the backend, with spots. */
-static void check_spots(const struct join_trial *t)
+/* By the backend, in batches. */
+static void check_batches(const struct join_trial *t)
 {
     uint8_t *truth = make_truth(&t->join, &t->input, &t->relation);
     struct points_trial points = {&t->join, &t->input, &t->relation, NULL,
@@ -237,7 +237,7 @@ static void add_large_features(struct oj_flat_buf *buf, double scale,
     }
 }
 
-/* Many points in few large polygons, so that spots have answers: anywhere in
+/* Many points in few large polygons: anywhere in
  * the box, beside vertices and on edges; on lines that cut the box into powers
  * of two, where borders of spots are. */
 static void make_large_rings(struct join_trial *t)
@@ -327,7 +327,7 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
             oj_free(rank);
         }
         else if (kinds[_i].is_large)
-            check_spots(&t);
+            check_batches(&t);
         else
             check_ops(&t.join, &t.input);
         trial_free(&t);
