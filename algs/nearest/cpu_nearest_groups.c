@@ -16,6 +16,9 @@
 
 #define OJ_GROUP 32 /* points a group has at most */
 
+/* So few candidates are not looked through once more. */
+#define OJ_FEW_CANDIDATES 16
+
 /* A group that still has more candidates than this is taken in halves. */
 #define OJ_MANY_CANDIDATES 256
 
@@ -241,7 +244,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         }
     }
     oj_candidates_compact(s, bound.keep);
-    if (k > 1 && s->n_best < k && s->n_candidates > OJ_FEW_BOXES)
+    if (k > 1 && s->n_best < k && s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_own(segments, s, place, &bound);
     return OJ_OK;
 }

@@ -32,12 +32,6 @@
 /* A patch that has more boxes near it than this is taken in halves. */
 #define OJ_MANY_BOXES 1024
 
-/* k > 1: from so many boxes on, and 4 k, features' own bounds are looked at. */
-#define OJ_SOME_BOXES 256
-
-/* So few boxes, or candidates of a group, are not looked through once more. */
-#define OJ_FEW_BOXES 16
-
 /* Where some points are: their box, its centre, half its width and height,
  * half its diagonal (these rounded up). */
 struct oj_place
@@ -351,37 +345,6 @@ OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
     return low <= of->keep;
 }
 
-/* 1 when a segment of a bundle may be needed; low: of oj_bundle_measure(). */
-OJ_INLINE int oj_own_keeps_bundle(const struct oj_segments *segments,
-                                  const struct oj_nearest_scratch *s,
-                                  const struct oj_place *place,
-                                  const struct oj_bound *bound, int64_t bundle,
-                                  const float *low)
-{
-    const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
-    struct oj_own_keep of = {-1, 0.0f};
-    for (int i = 0; i < OJ_BUNDLE; i++)
-    {
-        if (oj_own_keeps(s, place, bound, feature[i], low[i], &of))
-            return 1;
-    }
-    return 0;
-}
-
-/* 1 when all below a node, d2 away, is of one feature and behind its own
- * bound. */
-OJ_INLINE int oj_own_leaves_out(const struct oj_segments *segments,
-                                const struct oj_nearest_scratch *s,
-                                const struct oj_place *place,
-                                const struct oj_bound *bound, int64_t node,
-                                float d2)
-{
-    int32_t feature = segments->only_feature[node];
-    return feature >= 0 &&
-           d2 > oj_tree_reach2(&segments->tree,
-                               oj_own_within(s, place, bound, feature));
-}
-
 /* --- fronts --------------------------------------------------------------- */
 
 /* Room for one more node's children. */
@@ -418,29 +381,6 @@ OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
         float d2 = block->d2[lane];
         oj_front_put(front, n, &block->box, lane, block->entry[lane], d2);
         n += d2 <= reach2;
-    }
-    front->n = n;
-}
-
-/* Keeps the bundles that the patch needs by the features' own bounds. */
-static inline void oj_front_compact_own(const struct oj_segments *segments,
-                                        struct oj_nearest_scratch *s,
-                                        const struct oj_place *patch,
-                                        const struct oj_bound *bound)
-{
-    struct oj_front *front = &s->near_bundles;
-    double d2[OJ_BUNDLE];
-    float low[OJ_BUNDLE];
-    int64_t n = 0;
-    oj_own_begin(s);
-    for (int64_t i = 0; i < front->n; i++)
-    {
-        const struct oj_front_block *block = &front->block[i / OJ_FANOUT];
-        int lane = (int)(i % OJ_FANOUT);
-        int32_t bundle = block->entry[lane];
-        oj_bundle_measure(&segments->bundle[bundle], patch, d2, low);
-        oj_front_put(front, n, &block->box, lane, bundle, block->d2[lane]);
-        n += oj_own_keeps_bundle(segments, s, patch, bound, bundle, low);
     }
     front->n = n;
 }
@@ -482,8 +422,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     struct oj_front *front = &s->near_bundles;
     struct oj_tree_descent descent;
     struct oj_bound bound = oj_bound_make(tree, cap);
-    int64_t step = k == 1 ? OJ_MANY_BOXES + 1 : OJ_SOME_BOXES + 4 * k;
-    int64_t check_at = step;
+    int64_t check_at = OJ_MANY_BOXES + k;
     double from_centre2[OJ_BUNDLE];
     float low[OJ_BUNDLE];
     front->n = 0;
@@ -495,13 +434,10 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
     while (descent.depth > 0)
     {
         struct oj_tree_child v = descent.stack[--descent.depth];
-        int64_t node_at = tree->level_first[v.level] + v.child;
-        const struct oj_tree_node *node = &tree->node[node_at];
+        const struct oj_tree_node *node =
+            &tree->node[tree->level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
         if (v.d2 > bound.reach2)
-            continue;
-        if (k > 1 && s->own->is_used &&
-            oj_own_leaves_out(segments, s, patch, &bound, node_at, v.d2))
             continue;
         if (v.level > 0)
         {
@@ -530,25 +466,18 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             oj_bound_tighten(segments, s, patch, k, bundle, from_centre2,
                              &bound);
             oj_front_put(front, front->n, node, c, bundle, d2[c]);
-            front->n +=
-                k == 1 || !s->own->is_used ||
-                oj_own_keeps_bundle(segments, s, patch, &bound, bundle, low);
+            front->n++;
         }
         if (front->n > check_at)
         {
             oj_front_compact(front, bound.reach2);
-            if (k > 1)
-                oj_front_compact_own(segments, s, patch, &bound);
             s->too_many = patch->h > 0.0 && front->n > OJ_MANY_BOXES + k;
             if (s->too_many)
                 return OJ_OK;
-            check_at = 2 * front->n + step;
+            check_at = 2 * front->n + OJ_MANY_BOXES + k;
         }
     }
     oj_front_compact(front, bound.reach2);
-    /* fewer than k in reach: nothing else has bounded them */
-    if (k > 1 && s->n_best < k && front->n > OJ_FEW_BOXES)
-        oj_front_compact_own(segments, s, patch, &bound);
     oj_front_finish(front);
     return OJ_OK;
 }

@@ -303,34 +303,6 @@ static void fill_bundles(int64_t first, int64_t end, void *user)
     }
 }
 
-/* From the bundles up to the root. */
-static oj_status label_single_feature_nodes(struct oj_segments *segments,
-                                            struct oj_error *err)
-{
-    const struct oj_tree *tree = &segments->tree;
-    OJ_NEW(segments->only_feature, tree->n_nodes, err);
-    for (int level = 0; level < tree->n_levels; level++)
-    {
-        int64_t first = tree->level_first[level];
-        int64_t end = level + 1 < tree->n_levels ? tree->level_first[level + 1]
-                                                 : tree->n_nodes;
-        const int32_t *below =
-            level == 0 ? segments->feature
-                       : segments->only_feature + tree->level_first[level - 1];
-        int64_t n_below = level == 0 ? segments->n_bundles * OJ_BUNDLE
-                                     : first - tree->level_first[level - 1];
-        int64_t each = level == 0 ? OJ_BUNDLE * OJ_FANOUT : OJ_FANOUT;
-        for (int64_t i = 0; i < end - first; i++)
-        {
-            int32_t only = below[i * each];
-            for (int64_t c = i * each; c < (i + 1) * each && c < n_below; c++)
-                only = below[c] == only ? only : -1;
-            segments->only_feature[first + i] = only;
-        }
-    }
-    return OJ_OK;
-}
-
 static oj_status make_bundles(struct segments_build *b, int n_threads,
                               struct oj_error *err)
 {
@@ -345,9 +317,7 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
-    OJ_TRY(oj_tree_build(&segments->tree, n_threads, n, b->box, err));
-    return b->k_distinct > 1 ? label_single_feature_nodes(segments, err)
-                             : OJ_OK;
+    return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 
 static oj_status sort_segment_pieces(struct segments_build *b, int n_threads,
@@ -418,10 +388,7 @@ int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most)
 
 int64_t oj_segments_bytes(const struct oj_segments *segments)
 {
-    int64_t labels =
-        segments->only_feature != NULL ? segments->tree.n_nodes : 0;
-    return labels * (int64_t)sizeof *segments->only_feature +
-           segments->n_bundles *
+    return segments->n_bundles *
                (int64_t)(sizeof *segments->bundle +
                          OJ_BUNDLE * sizeof *segments->feature) +
            oj_tree_bytes(&segments->tree);
@@ -431,7 +398,6 @@ void oj_segments_free(struct oj_segments *segments)
 {
     oj_free(segments->bundle);
     oj_free(segments->feature);
-    oj_free(segments->only_feature);
     oj_tree_free(&segments->tree);
     memset(segments, 0, sizeof *segments);
 }

@@ -33,9 +33,7 @@ struct oj_segments
     struct oj_bundle *bundle; /**< [n_bundles] */
     int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] */
     struct oj_tree tree;      /**< entry i is bundle i */
-    int32_t *only_feature; /**< [tree.n_nodes] whose all below a node is, or -1:
-                                of several; NULL when k_distinct is 1 */
-    double bundle_size;    /**< mean width + height of a bundle's box */
+    double bundle_size;       /**< mean width + height of a bundle's box */
 };
 
 /** Indexes the segments of flat.
