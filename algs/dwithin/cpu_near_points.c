@@ -36,9 +36,6 @@
 /* Points that a thread looks at between two looks at the cancel flag. */
 #define LOOK_AFTER (1 << 22)
 
-/* How many points ahead the places of their answers are fetched. */
-#define AHEAD 24
-
 /* Squares that wait for their roots: within the nearest cache. */
 #define SQUARES_AT_ONCE 2048
 
@@ -492,24 +489,6 @@ static int64_t row_at(const struct near_points_batch *b, int64_t i)
     return b->self->order.point[i].index;
 }
 
-/* Answers lie far apart: has the places of the rows to come fetched. */
-static void prefetch_answer(const struct near_points_batch *b, int64_t i)
-{
-    const struct oj_matches *out = b->out;
-    int64_t later = row_at(b, i + AHEAD);
-    if (b->visit == VISIT_COUNT || b->visit == VISIT_FILL)
-        __builtin_prefetch(&out->offset[later + 1], 1);
-    if (b->visit == VISIT_FILL)
-    {
-        int64_t at = out->offset[row_at(b, i + AHEAD / 2)];
-        __builtin_prefetch(out->join_row + at, 1);
-        __builtin_prefetch(out->measure + at, 1);
-        __builtin_prefetch(out->measure + at + 8, 1);
-    }
-    if (b->marks.mark != NULL)
-        __builtin_prefetch(&b->marks.mark[later]);
-}
-
 static oj_status visit_points(int64_t task, int thread, void *user,
                               struct oj_error *err)
 {
@@ -524,8 +503,6 @@ static oj_status visit_points(int64_t task, int thread, void *user,
     for (int64_t i = first; i < end; i++)
     {
         double x, y;
-        if (i + AHEAD < n)
-            prefetch_answer(b, i);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(visit_point(b, &self->worker[thread], x, y, row_at(b, i),
