@@ -338,10 +338,9 @@ static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                              struct oj_aggregates **out, struct oj_error *err)
 {
-    struct oj_aggregates *a = oj_calloc(1, sizeof *a);
+    struct oj_aggregates *a;
     oj_status status;
-    if (a == NULL)
-        return oj_fail_nomem(err, 1, sizeof *a);
+    OJ_NEW_ZEROED(a, 1, err);
     a->plan = *plan;
     status = make_aggregates(a, err);
     if (status == OJ_OK)

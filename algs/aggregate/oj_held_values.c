@@ -59,9 +59,8 @@ oj_status oj_held_open(enum oj_held_order order,
                        const struct oj_held_files *files, struct oj_held **out,
                        struct oj_error *err)
 {
-    struct oj_held *held = oj_calloc(1, sizeof *held);
-    if (held == NULL)
-        return oj_fail_nomem(err, 1, sizeof *held);
+    struct oj_held *held;
+    OJ_NEW_ZEROED(held, 1, err);
     held->order = order;
     held->files = files;
     *out = held;

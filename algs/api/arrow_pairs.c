@@ -36,9 +36,8 @@ static void release_schema(struct ArrowSchema *schema)
 
 oj_status arrow_pairs_schema(struct ArrowSchema *out, struct oj_error *err)
 {
-    struct pair_schema *all = oj_calloc(1, sizeof *all);
-    if (all == NULL)
-        return oj_fail_nomem(err, 1, sizeof *all);
+    struct pair_schema *all;
+    OJ_NEW_ZEROED(all, 1, err);
     memset(out, 0, sizeof *out);
     for (int i = 0; i < N_COLUMNS; i++)
     {
@@ -131,9 +130,8 @@ static void fill_array(struct pair_array *all, int64_t n,
 oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
                            struct oj_error *err)
 {
-    struct pair_array *all = oj_calloc(1, sizeof *all);
-    if (all == NULL)
-        return oj_fail_nomem(err, 1, sizeof *all);
+    struct pair_array *all;
+    OJ_NEW_ZEROED(all, 1, err);
     if (!pairs->has_measure)
     {
         all->valid = oj_calloc(pairs->n / 8 + 1, 1);

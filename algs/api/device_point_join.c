@@ -76,9 +76,7 @@ oj_status device_join(struct device_joins *joins,
     OJ_TRY(check_device_points(points, out, err));
     OJ_TRY(oj_gpu_load(&module, err));
     OJ_TRY(find_device_of_points(module, points, &ordinal, err));
-    answer = oj_calloc(1, sizeof *answer);
-    if (answer == NULL)
-        return oj_fail_nomem(err, 1, sizeof *answer);
+    OJ_NEW_ZEROED(answer, 1, err);
     pthread_mutex_lock(&joins->lock);
     status = get_or_build_device_index(module, joins, side, ordinal, err);
     if (status == OJ_OK)

@@ -1069,11 +1069,10 @@ static oj_status new_index(struct ogrjoin_layer *join_side,
                            const struct ogrjoin_settings *settings,
                            struct ogrjoin_index **out, struct oj_error *err)
 {
-    struct ogrjoin_index *index = oj_calloc(1, sizeof *index);
+    struct ogrjoin_index *index;
     struct oj_relation *relation;
     oj_status status;
-    if (index == NULL)
-        return oj_fail_nomem(err, 1, sizeof *index);
+    OJ_NEW_ZEROED(index, 1, err);
     atomic_init(&index->n_users, 1);
     pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
@@ -1177,11 +1176,10 @@ static oj_status join_layer(struct ogrjoin_index *index,
 {
     struct oj_matches matches = {0};
     struct layer_sets sets = {0};
-    struct ogrjoin_pairs *pairs = oj_calloc(1, sizeof *pairs);
+    struct ogrjoin_pairs *pairs;
     struct oj_flat flat;
     oj_status status;
-    if (pairs == NULL)
-        return oj_fail_nomem(err, 1, sizeof *pairs);
+    OJ_NEW_ZEROED(pairs, 1, err);
     status = view_input_with_texts(index, input, first, &sets, &flat, err);
     if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &matches, err);

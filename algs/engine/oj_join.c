@@ -790,9 +790,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
                        "the join layer has %lld features; at most %d are "
                        "possible",
                        (long long)join_side->n_features, INT32_MAX);
-    join = oj_calloc(1, sizeof *join);
-    if (join == NULL)
-        return oj_fail_nomem(err, 1, sizeof *join);
+    OJ_NEW_ZEROED(join, 1, err);
     join->backend = found;
     join->has_screen = -1;
     pthread_mutex_init(&join->lock, NULL);

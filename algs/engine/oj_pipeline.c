@@ -380,10 +380,9 @@ static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
 oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
                            struct oj_pipeline **out, struct oj_error *err)
 {
-    struct oj_pipeline *p = oj_calloc(1, sizeof *p);
+    struct oj_pipeline *p;
     oj_status status;
-    if (p == NULL)
-        return oj_fail_nomem(err, 1, sizeof *p);
+    OJ_NEW_ZEROED(p, 1, err);
     p->work = *work;
     p->most_rows = INT64_MAX;
     if (!init_locks(p))

@@ -70,10 +70,9 @@ oj_status oj_overlapping_points_make(const struct oj_index_args *args,
                                      struct oj_stats *stats,
                                      struct oj_error *err)
 {
-    struct oj_overlapping_points *self = oj_calloc(1, sizeof *self);
+    struct oj_overlapping_points *self;
     oj_status status;
-    if (self == NULL)
-        return oj_fail_nomem(err, 1, sizeof *self);
+    OJ_NEW_ZEROED(self, 1, err);
     self->args = *args;
     status = index_features(self, stats, err);
     if (status == OJ_OK)

@@ -600,10 +600,9 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                              const struct oj_flat *join_side, int prepare,
                              struct oj_geos_pairs **out, struct oj_error *err)
 {
-    struct oj_geos_pairs *pairs = oj_calloc(1, sizeof *pairs);
+    struct oj_geos_pairs *pairs;
     oj_status status;
-    if (pairs == NULL)
-        return oj_fail_nomem(err, 1, sizeof *pairs);
+    OJ_NEW_ZEROED(pairs, 1, err);
     pairs->prepare = prepare;
     status = oj_geos_handle_open(&pairs->handle, err);
     if (status != OJ_OK)

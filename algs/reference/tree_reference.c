@@ -194,10 +194,9 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
 static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
                                  struct oj_error *err)
 {
-    struct geos_tree *tree = oj_calloc(1, sizeof *tree);
+    struct geos_tree *tree;
     oj_status status;
-    if (tree == NULL)
-        return oj_fail_nomem(err, 1, sizeof *tree);
+    OJ_NEW_ZEROED(tree, 1, err);
     tree->boxes = boxes;
     status = fill_geos_tree(tree, err);
     if (status == OJ_OK)

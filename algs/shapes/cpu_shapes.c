@@ -290,10 +290,9 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
 
 static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
 {
-    struct oj_edge_grid *cells = oj_calloc(1, sizeof *cells), *none = NULL;
+    struct oj_edge_grid *cells, *none = NULL;
     oj_status status;
-    if (cells == NULL)
-        return oj_fail_nomem(err, 1, sizeof *cells);
+    OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
     /* another thread may have been faster; its cells are the same */
     if (status == OJ_OK &&

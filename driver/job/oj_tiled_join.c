@@ -668,9 +668,8 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
                              int fids_are_unique, struct oj_tiled_join **out,
                              struct oj_error *err)
 {
-    struct oj_tiled_join *join = oj_calloc(1, sizeof *join);
-    if (join == NULL)
-        return oj_fail_nomem(err, 1, sizeof *join);
+    struct oj_tiled_join *join;
+    OJ_NEW_ZEROED(join, 1, err);
     join->tiles = tiles;
     join->relation = *relation;
     join->options = *options;

@@ -239,10 +239,9 @@ oj_status oj_classes_new(const struct oj_class_field *left,
                          const struct oj_class_field *right, int n_fields,
                          struct oj_classes **out, struct oj_error *err)
 {
-    struct oj_classes *classes = oj_calloc(1, sizeof *classes);
+    struct oj_classes *classes;
     oj_status status;
-    if (classes == NULL)
-        return oj_fail_nomem(err, 1, sizeof *classes);
+    OJ_NEW_ZEROED(classes, 1, err);
     status = init_class_field_pairs(classes, left, right, n_fields, err);
     if (status == OJ_OK)
         *out = classes;

@@ -196,10 +196,9 @@ oj_status oj_row_texts_new(const struct oj_text_fields (*fields)[2], int n,
                            const int *cancel, struct oj_row_texts **out,
                            struct oj_error *err)
 {
-    struct oj_row_texts *texts = oj_calloc(1, sizeof *texts);
+    struct oj_row_texts *texts;
     oj_status status;
-    if (texts == NULL)
-        return oj_fail_nomem(err, 1, sizeof *texts);
+    OJ_NEW_ZEROED(texts, 1, err);
     status = new_dictionaries(n, rules, word_map, &texts->dictionaries, err);
     if (status != OJ_OK)
     {
