@@ -1,6 +1,7 @@
 #include "oj_held_values.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_temporary_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@ enum
 {
     FEW = 24,             /* so many are sorted by insertion */
     KEPT_BYTES = 1 << 20, /* memory that clear leaves in place */
-    MOST_ALIKE = 64,      /* runs of one level become one of the next */
+    READ_WORDS = 512,     /* read of a run at once */
     WORD = 8
 };
 
@@ -26,15 +27,13 @@ struct entry
     uint64_t at;
 };
 
-/* Values in order, in a file of their own: once it is written, value is the one
- * to be read next. */
+/* Values in order, one after the other in the file. */
 struct run
 {
-    FILE *file;
-    int level;      /* how often its values were merged */
-    uint64_t *word; /* of value, as in the file */
-    int64_t n_words, capacity;
-    struct oj_held_value value; /* its bytes are at word */
+    int64_t at, end; /* words of the file that are not read yet */
+    uint64_t *word;  /* [n_words] read, and gone through up to next */
+    int64_t next, n_words, capacity;
+    struct oj_held_value value; /* its bytes are in word, before next */
 };
 
 struct oj_held
@@ -46,8 +45,9 @@ struct oj_held
     uint64_t *pool;
     int64_t n_pool, cap_pool; /* words */
 
-    struct run **run; /* of descending levels; read: a heap, the first value at
-                         the top */
+    FILE *file;        /* of the runs, side by side; NULL: there are none */
+    int64_t n_in_file; /* words */
+    struct run *run;   /* [n_runs] read: a heap, the first value at the top */
     int64_t n_runs, cap_runs;
 
     int64_t next;               /* entry after value, when there are no runs */
@@ -267,69 +267,38 @@ static oj_status fail_file(const char *doing, struct oj_error *err)
                    doing, strerror(errno));
 }
 
-static void close_run(struct run *run)
-{
-    if (run == NULL)
-        return;
-    if (run->file != NULL)
-        fclose(run->file);
-    oj_free(run->word);
-    oj_free(run);
-}
-
-static oj_status open_file(const struct oj_held *held, struct run *run,
-                           struct oj_error *err)
+static oj_status open_file(struct oj_held *held, struct oj_error *err)
 {
     int file = held->files->open(held->files->user);
     if (file >= 0)
-        run->file = fdopen(file, "w+b");
-    if (run->file != NULL)
+        held->file = fdopen(file, "w+b");
+    if (held->file != NULL)
         return OJ_OK;
     if (file >= 0)
         close(file);
     return fail_file("keeping", err);
 }
 
-/* An empty run, after all others. */
-static oj_status add_run(struct oj_held *held, int level, struct run **out,
-                         struct oj_error *err)
+/* Has n words of a run at hand, from run->next on. */
+static oj_status read_ahead(const struct oj_held *held, struct run *run,
+                            int64_t n, struct oj_error *err)
 {
-    struct run *run;
-    oj_status status;
-    OJ_ROOM(held->run, held->n_runs, held->n_runs + 1, held->cap_runs, err);
-    OJ_NEW_ZEROED(run, 1, err);
-    run->level = level;
-    status = open_file(held, run, err);
-    if (status != OJ_OK)
-    {
-        close_run(run);
-        return status;
-    }
-    held->run[held->n_runs++] = *out = run;
-    return OJ_OK;
-}
-
-/* Values come in order. */
-static oj_status write_value_to_run(struct run *run, int64_t row,
-                                    const uint64_t *word, int64_t n,
-                                    struct oj_error *err)
-{
-    if (fwrite(&row, WORD, 1, run->file) != 1 ||
-        fwrite(word, WORD, (size_t)n, run->file) != (size_t)n)
-        return fail_file("keeping", err);
-    return OJ_OK;
-}
-
-/* The next n words of a run, behind those of the value that it has read. */
-static oj_status read_words(struct run *run, int64_t n, struct oj_error *err)
-{
-    OJ_TRY(oj_reserve(&run->word, run->n_words, run->n_words + n,
+    int64_t more, left = run->n_words - run->next;
+    if (left >= n)
+        return OJ_OK;
+    if (left > 0)
+        memmove(run->word, run->word + run->next, (size_t)left * WORD);
+    run->n_words = left;
+    run->next = 0;
+    OJ_TRY(oj_reserve(&run->word, left, n > READ_WORDS ? n : READ_WORDS,
                       &run->capacity, WORD, err));
-    errno = EIO; /* where it is shorter than it was written */
-    if (fread(run->word + run->n_words, WORD, (size_t)n, run->file) !=
-        (size_t)n)
+    more = run->capacity - left;
+    more = more < run->end - run->at ? more : run->end - run->at;
+    if (oj_read_at(fileno(held->file), run->at * WORD, run->word + left,
+                   more * WORD) != 0)
         return fail_file("reading", err);
-    run->n_words += n;
+    run->at += more;
+    run->n_words += more;
     return OJ_OK;
 }
 
@@ -337,35 +306,35 @@ static oj_status read_words(struct run *run, int64_t n, struct oj_error *err)
 static oj_status read_next_of_run(const struct oj_held *held, struct run *run,
                                   int *is_there, struct oj_error *err)
 {
-    int64_t row;
-    *is_there = fread(&row, WORD, 1, run->file) == 1;
+    int64_t n = 1 + count_header_words(held);
+    *is_there = run->next < run->n_words || run->at < run->end;
     if (!*is_there)
-        return ferror(run->file) ? fail_file("reading", err) : OJ_OK;
-    run->n_words = 0;
-    OJ_TRY(read_words(run, count_header_words(held), err));
+        return OJ_OK;
+    OJ_TRY(read_ahead(held, run, n, err));
     if (held->order != OJ_HELD_BY_NUMBER)
-        OJ_TRY(read_words(
-            run, count_words_of_bytes((int64_t)run->word[run->n_words - 1]),
-            err));
-    run->value = decode_held_value(held, row, run->word);
+    {
+        n += count_words_of_bytes((int64_t)run->word[run->next + n - 1]);
+        OJ_TRY(read_ahead(held, run, n, err));
+    }
+    run->value = decode_held_value(held, (int64_t)run->word[run->next],
+                                   run->word + run->next + 1);
+    run->next += n;
     return OJ_OK;
 }
 
-/* ---- merging runs ------------------------------------------------------- */
-
-/* heap [n], of which only number i may come too late for its place. */
-static void sift_down(const struct oj_held *held, struct run **heap, int64_t n,
-                      int64_t i)
+/* Of the heap of runs only number i may come too late for its place. */
+static void sift_down(struct oj_held *held, int64_t i)
 {
-    for (int64_t child; (child = 2 * i + 1) < n; i = child)
+    struct run *heap = held->run;
+    for (int64_t child; (child = 2 * i + 1) < held->n_runs; i = child)
     {
-        struct run *moved = heap[i];
-        if (child + 1 < n &&
-            compare_held_values(held->order, &heap[child + 1]->value,
-                                &heap[child]->value) < 0)
+        struct run moved = heap[i];
+        if (child + 1 < held->n_runs &&
+            compare_held_values(held->order, &heap[child + 1].value,
+                                &heap[child].value) < 0)
             child++;
-        if (compare_held_values(held->order, &heap[child]->value,
-                                &moved->value) >= 0)
+        if (compare_held_values(held->order, &heap[child].value,
+                                &moved.value) >= 0)
             return;
         heap[i] = heap[child];
         heap[child] = moved;
@@ -373,65 +342,27 @@ static void sift_down(const struct oj_held *held, struct run **heap, int64_t n,
 }
 
 /* The next value of the run at the top, which goes when it has none. */
-static oj_status advance_top(const struct oj_held *held, struct run **heap,
-                             int64_t *n, struct oj_error *err)
+static oj_status advance_top(struct oj_held *held, struct oj_error *err)
 {
     int is_there;
-    OJ_TRY(read_next_of_run(held, heap[0], &is_there, err));
+    OJ_TRY(read_next_of_run(held, held->run, &is_there, err));
     if (!is_there)
     {
-        close_run(heap[0]);
-        heap[0] = heap[--*n];
-        heap[*n] = NULL;
+        oj_free(held->run[0].word);
+        held->run[0] = held->run[--held->n_runs];
     }
-    sift_down(held, heap, *n, 0);
+    sift_down(held, 0);
     return OJ_OK;
-}
-
-/* Makes a heap of n runs, each at its first value. */
-static oj_status begin_merge(const struct oj_held *held, struct run **heap,
-                             int64_t n, struct oj_error *err)
-{
-    for (int64_t i = 0; i < n; i++)
-    {
-        int is_there;
-        if (fseeko(heap[i]->file, 0, SEEK_SET) != 0)
-            return fail_file("keeping", err);
-        OJ_TRY(read_next_of_run(held, heap[i], &is_there, err));
-    }
-    for (int64_t i = n / 2 - 1; i >= 0; i--)
-        sift_down(held, heap, n, i);
-    return OJ_OK;
-}
-
-/* The last MOST_ALIKE runs, where they are of one level, as one of the next. */
-static oj_status merge_runs_of_one_level(struct oj_held *held,
-                                         struct oj_error *err)
-{
-    int64_t n = MOST_ALIKE, first = held->n_runs - n;
-    struct run **heap, *longer;
-    if (first < 0 ||
-        held->run[first]->level != held->run[held->n_runs - 1]->level)
-        return OJ_OK;
-    OJ_TRY(add_run(held, held->run[first]->level + 1, &longer, err));
-    heap = held->run + first;
-    OJ_TRY(begin_merge(held, heap, n, err));
-    while (n > 0)
-    {
-        OJ_TRY(write_value_to_run(longer, heap[0]->value.row, heap[0]->word,
-                                  heap[0]->n_words, err));
-        OJ_TRY(advance_top(held, heap, &n, err));
-    }
-    held->n_runs = first + 1;
-    held->run[first] = longer;
-    return merge_runs_of_one_level(held, err);
 }
 
 static void drop_runs(struct oj_held *held)
 {
     for (int64_t i = 0; i < held->n_runs; i++)
-        close_run(held->run[i]);
-    held->n_runs = 0;
+        oj_free(held->run[i].word);
+    if (held->file != NULL)
+        fclose(held->file);
+    held->file = NULL;
+    held->n_runs = held->n_in_file = 0;
 }
 
 static void drop_memory(struct oj_held *held)
@@ -445,22 +376,32 @@ static void drop_memory(struct oj_held *held)
 
 oj_status oj_held_spill(struct oj_held *held, struct oj_error *err)
 {
-    struct run *run;
+    struct run run = {0};
     if (held->n == 0 || held->files == NULL)
         return OJ_OK;
     sort_all(held);
-    OJ_TRY(add_run(held, 0, &run, err));
+    OJ_ROOM(held->run, held->n_runs, held->n_runs + 1, held->cap_runs, err);
+    if (held->file == NULL)
+        OJ_TRY(open_file(held, err));
+    run.at = run.end = held->n_in_file;
     for (int64_t i = 0; i < held->n; i++)
     {
         const struct entry *entry = &held->entry[i];
         const uint64_t *word = find_entry_words(held, entry);
-        int64_t n = count_header_words(held);
+        size_t n = (size_t)count_header_words(held);
         if (held->order != OJ_HELD_BY_NUMBER)
-            n += count_words_of_bytes((int64_t)word[n - 1]);
-        OJ_TRY(write_value_to_run(run, entry->row, word, n, err));
+            n += (size_t)count_words_of_bytes((int64_t)word[n - 1]);
+        if (fwrite(&entry->row, WORD, 1, held->file) != 1 ||
+            fwrite(word, WORD, n, held->file) != n)
+            return fail_file("keeping", err);
+        run.end += 1 + (int64_t)n;
     }
+    if (fflush(held->file) != 0)
+        return fail_file("keeping", err);
+    held->n_in_file = run.end;
+    held->run[held->n_runs++] = run;
     drop_memory(held);
-    return merge_runs_of_one_level(held, err);
+    return OJ_OK;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -479,9 +420,12 @@ static void advance_to_next_entry(struct oj_held *held)
 oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
 {
     if (held->n_runs > 0)
-    {
         OJ_TRY(oj_held_spill(held, err));
-        return begin_merge(held, held->run, held->n_runs, err);
+    for (int64_t i = held->n_runs - 1; i >= 0; i--)
+    {
+        int is_there;
+        OJ_TRY(read_next_of_run(held, &held->run[i], &is_there, err));
+        sift_down(held, i);
     }
     sort_all(held);
     held->next = 0;
@@ -492,14 +436,14 @@ oj_status oj_held_rewind(struct oj_held *held, struct oj_error *err)
 const struct oj_held_value *oj_held_peek(const struct oj_held *held)
 {
     if (held->n_runs > 0)
-        return &held->run[0]->value;
+        return &held->run[0].value;
     return held->has_value ? &held->value : NULL;
 }
 
 oj_status oj_held_skip(struct oj_held *held, struct oj_error *err)
 {
     if (held->n_runs > 0)
-        return advance_top(held, held->run, &held->n_runs, err);
+        return advance_top(held, err);
     advance_to_next_entry(held);
     return OJ_OK;
 }

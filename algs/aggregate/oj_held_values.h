@@ -2,7 +2,7 @@
  *
  *  They come in any order and are given back sorted by row, and within a row by
  *  number, by bytes, or by the place of their join features.  What is too much
- *  for memory is put aside as sorted runs in files and merged at the end:
+ *  for memory is put aside as sorted runs in a file and merged at the end:
  *
  *     add, add, ... -> [memory] --spill--> run 0 | run 1 | run 2 ...
  *                          \___________________________/
