@@ -21,13 +21,12 @@
  * this in its runs. */
 #define MANY_IN_RUNS 1024
 
-/* The points of a bucket on their way; of one thread. */
-struct bucket
+/* A point on its way. */
+struct near_point
 {
-    double *x, *y;
-    int32_t *id;
-    uint32_t *cell;
-    int64_t cap_x, cap_y, cap_id, cap_cell;
+    double x, y;
+    int32_t id;
+    uint32_t cell;
 };
 
 struct near_grid_build
@@ -37,11 +36,11 @@ struct near_grid_build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;        /* of a cell's number, below its bucket's */
-    uint32_t *cell;         /* [n_features], or NO_CELL */
-    int64_t *start;         /* [n_slices][n_buckets] */
-    int64_t *bucket_offset; /* [n_buckets + 1] */
-    struct bucket *bucket;  /* [n_threads] */
+    int bucket_bits;          /* of a cell's number, below its bucket's */
+    uint32_t *cell;           /* [n_features], or NO_CELL */
+    int64_t *start;           /* [n_slices][n_buckets] */
+    int64_t *bucket_offset;   /* [n_buckets + 1] */
+    struct near_point *point; /* [grid->n] by bucket */
 };
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
@@ -133,62 +132,42 @@ static void scatter_slice(int64_t slice, int thread, void *user)
         if (cell == NO_CELL)
             continue;
         place = start[cell >> b->bucket_bits]++;
-        b->grid->x[place] = b->flat->x[i];
-        b->grid->y[place] = b->flat->y[i];
-        b->grid->id[place] = b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i;
+        b->point[place] = (struct near_point){
+            b->flat->x[i], b->flat->y[i],
+            b->tie_rank != NULL ? b->tie_rank[i] : (int32_t)i, cell};
     }
-}
-
-static oj_status load_bucket(struct bucket *s, const struct oj_near_grid *grid,
-                             int64_t at, int64_t n, struct oj_error *err)
-{
-    OJ_ROOM(s->x, 0, n, s->cap_x, err);
-    OJ_ROOM(s->y, 0, n, s->cap_y, err);
-    OJ_ROOM(s->id, 0, n, s->cap_id, err);
-    OJ_ROOM(s->cell, 0, n, s->cap_cell, err);
-    for (int64_t i = 0; i < n; i++)
-    {
-        s->x[i] = grid->x[at + i];
-        s->y[i] = grid->y[at + i];
-        s->id[i] = grid->id[at + i];
-        s->cell[i] = (uint32_t)oj_near_cell_number(grid, s->x[i], s->y[i]);
-    }
-    return OJ_OK;
 }
 
 /* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
  * where cell c begins, then, when all are placed, where it ends. */
-static oj_status sort_bucket(int64_t bucket, int thread, void *user,
-                             struct oj_error *err)
+static void sort_bucket(int64_t bucket, int thread, void *user)
 {
     struct near_grid_build *b = user;
-    struct bucket *s = &b->bucket[thread];
     struct oj_near_grid *grid = b->grid;
     int64_t n_cells = grid->n_columns * grid->n_rows;
     int64_t first = bucket << b->bucket_bits;
     int64_t end = (bucket + 1) << b->bucket_bits;
-    int64_t at = b->bucket_offset[bucket];
+    int64_t at = b->bucket_offset[bucket], n = b->bucket_offset[bucket + 1];
     uint32_t *next = grid->cell_start + 1, total = (uint32_t)at;
-    int64_t n = b->bucket_offset[bucket + 1] - at;
-    OJ_TRY(load_bucket(s, grid, at, n, err));
+    (void)thread;
     end = end < n_cells ? end : n_cells;
     memset(next + first, 0, (size_t)(end - first) * sizeof *next);
-    for (int64_t i = 0; i < n; i++)
-        next[s->cell[i]]++;
+    for (int64_t i = at; i < n; i++)
+        next[b->point[i].cell]++;
     for (int64_t c = first; c < end; c++)
     {
         uint32_t count = next[c];
         next[c] = total;
         total += count;
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = at; i < n; i++)
     {
-        uint32_t place = next[s->cell[i]]++;
-        grid->x[place] = s->x[i];
-        grid->y[place] = s->y[i];
-        grid->id[place] = s->id[i];
+        const struct near_point *point = &b->point[i];
+        uint32_t place = next[point->cell]++;
+        grid->x[place] = point->x;
+        grid->y[place] = point->y;
+        grid->id[place] = point->id;
     }
-    return OJ_OK;
 }
 
 static oj_status sort_points(struct near_grid_build *b, int n_threads,
@@ -205,12 +184,13 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     oj_parallel_for(n_threads, b->n_slices, count_slice, b);
     oj_slices_place(b->n_slices, b->n_buckets, b->start, b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
-    OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
-    OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
-    OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(b->point, grid->n, err);
     oj_parallel_for(n_threads, b->n_slices, scatter_slice, b);
     oj_free(b->cell);
     b->cell = NULL;
+    OJ_NEW(grid->x, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->y, grid->n + OJ_NEAR_LANES, err);
+    OJ_NEW(grid->id, grid->n + OJ_NEAR_LANES, err);
     OJ_NEW(grid->cell_start, n_cells + 1, err);
     grid->cell_start[0] = 0;
     for (int64_t i = grid->n; i < grid->n + OJ_NEAR_LANES; i++)
@@ -218,20 +198,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
         grid->x[i] = grid->y[i] = 0.0;
         grid->id[i] = 0;
     }
-    OJ_NEW_ZEROED(b->bucket, n_threads, err);
-    return oj_parallel_try(n_threads, b->n_buckets, 1, sort_bucket, b, err);
-}
-
-static void free_buckets(struct near_grid_build *b, int n_threads)
-{
-    for (int t = 0; b->bucket != NULL && t < n_threads; t++)
-    {
-        oj_free(b->bucket[t].x);
-        oj_free(b->bucket[t].y);
-        oj_free(b->bucket[t].id);
-        oj_free(b->bucket[t].cell);
-    }
-    oj_free(b->bucket);
+    oj_parallel_for(n_threads, b->n_buckets, sort_bucket, b);
+    return OJ_OK;
 }
 
 /* 1 when a typical point would have to look at too many others. */
@@ -269,7 +237,7 @@ oj_status oj_near_grid_build(struct oj_near_grid *grid,
     oj_free(b.start);
     oj_free(b.bucket_offset);
     oj_free(b.cell);
-    free_buckets(&b, n_threads);
+    oj_free(b.point);
     if (status != OJ_OK)
         oj_near_grid_free(grid);
     else
