@@ -541,12 +541,7 @@ int ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs,
         *out = results;
     else
         ogrjoin_results_free(&results);
-    if (status != OJ_OK && err != NULL)
-    {
-        err->status = (int)status;
-        snprintf(err->message, sizeof err->message, "%s", why.message);
-    }
-    return (int)status;
+    return api_error_export(status, &why, err);
 }
 
 void ogrjoin_results_free(struct ogrjoin_results *results)

@@ -15,6 +15,10 @@
 
 #include <pthread.h>
 
+/** Puts an error into its public form, err may be NULL; returns the status. */
+int api_error_export(oj_status status, const struct oj_error *from,
+                     struct ogrjoin_error *err);
+
 #define OJ_API_TOO_MANY "the join has more pairs than max_pairs allows"
 
 /** Settings by name; ints, 0: not asked. */

@@ -800,13 +800,6 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
 /* --- arrays ----------------------------------------------------------------
  */
 
-static void release_array(struct ArrowArray *array)
-{
-    if (array->release != NULL)
-        array->release(array);
-    array->release = NULL;
-}
-
 static oj_status add_array(struct arrow_features *features,
                            const struct arrow_layout *layout,
                            const struct ArrowArray *array, struct oj_error *err)
@@ -832,7 +825,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 {
     oj_status status = add_array(features, layout, array, err);
     if (status != OJ_OK || features->held[features->n_held].column.n_rows == 0)
-        release_array(array);
+        arrow_array_release(array);
     else
         features->held[features->n_held++].array = *array;
     array->release = NULL;
@@ -842,7 +835,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 static void release_all(struct arrow_features *features)
 {
     for (int64_t i = 0; i < features->n_held; i++)
-        release_array(&features->held[i].array);
+        arrow_array_release(&features->held[i].array);
     oj_free(features->held);
     features->held = NULL;
     features->n_held = features->cap_held = 0;

@@ -13,6 +13,14 @@
 
 #include "arrow_schema.h"
 
+/** Accepts a released one. */
+static inline void arrow_array_release(struct ArrowArray *array)
+{
+    if (array->release != NULL)
+        array->release(array);
+    array->release = NULL;
+}
+
 /** Owner of the features of some arrays; zeroed memory is a valid empty one. */
 struct arrow_features
 {

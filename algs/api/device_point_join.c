@@ -125,12 +125,7 @@ int ogrjoin_device_pairs_wait(const struct ogrjoin_device_pairs *pairs,
     if (status == OJ_OK)
         status =
             module->order_streams(pairs->device, answer->stream, stream, &why);
-    if (status != OJ_OK && err != NULL)
-    {
-        err->status = (int)status;
-        snprintf(err->message, sizeof err->message, "%s", why.message);
-    }
-    return (int)status;
+    return api_error_export(status, &why, err);
 }
 
 void ogrjoin_device_pairs_free(struct ogrjoin_device_pairs *pairs)

@@ -28,8 +28,8 @@
 /* Rows whose vectors a thread makes at once. */
 #define ROWS_AT_ONCE 256
 
-static int export_error(oj_status status, const struct oj_error *from,
-                        struct ogrjoin_error *err)
+int api_error_export(oj_status status, const struct oj_error *from,
+                     struct ogrjoin_error *err)
 {
     if (status != OJ_OK && err != NULL)
     {
@@ -426,14 +426,14 @@ int ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
                      const char *value, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(set_text(settings, name, value, &why), &why, err);
+    return api_error_export(set_text(settings, name, value, &why), &why, err);
 }
 
 int ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
                        double value, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(set_number(settings, name, value, &why), &why, err);
+    return api_error_export(set_number(settings, name, value, &why), &why, err);
 }
 
 void ogrjoin_settings_cancel(struct ogrjoin_settings *settings, const int *flag)
@@ -512,7 +512,7 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
         layer->flat.max_distance = columns->max_distance;
     if (status == OJ_OK && columns->on_class != NULL)
         layer->flat.on_class = columns->on_class;
-    return export_error(status, &why, err);
+    return api_error_export(status, &why, err);
 }
 
 /* Offsets of the layer's features, from 0 on. */
@@ -545,7 +545,8 @@ int ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                            const char *bytes, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(add_text_column(layer, offset, bytes, &why), &why, err);
+    return api_error_export(add_text_column(layer, offset, bytes, &why), &why,
+                            err);
 }
 
 int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
@@ -559,7 +560,7 @@ int ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer,
         layer->number_offset = offset;
         layer->number = number;
     }
-    return export_error(status, &why, err);
+    return api_error_export(status, &why, err);
 }
 
 static unsigned collect_part_kinds(const struct oj_flat *flat)
@@ -622,7 +623,7 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
                               struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(layer_from_arrays(arrays, out, &why), &why, err);
+    return api_error_export(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
 /* No geometry decides a pair. */
@@ -704,13 +705,6 @@ static oj_status finish_arrow_layer(struct ogrjoin_layer *layer,
     return OJ_OK;
 }
 
-static void release_array(struct ArrowArray *array)
-{
-    if (array->release != NULL)
-        array->release(array);
-    array->release = NULL;
-}
-
 /* Releases array in any case. */
 static oj_status layer_from_array(const struct arrow_record *record,
                                   struct ArrowArray *array, int64_t first_row,
@@ -731,7 +725,7 @@ static oj_status layer_from_array(const struct arrow_record *record,
         *out = layer;
     else
         ogrjoin_layer_free(layer);
-    release_array(array);
+    arrow_array_release(array);
     return status;
 }
 
@@ -748,8 +742,8 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     if (status == OJ_OK)
         status = layer_from_array(&record, array, 0, settings, out, &why);
     arrow_fields_free(&record.fields);
-    release_array(array);
-    return export_error(status, &why, err);
+    arrow_array_release(array);
+    return api_error_export(status, &why, err);
 }
 
 /* --- streams ---------------------------------------------------------------
@@ -820,7 +814,7 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
         if (array.release == NULL)
             return finish_arrow_layer(layer, &source->record, settings, err);
         status = add_array(layer, &source->record, &array, err);
-        release_array(&array);
+        arrow_array_release(&array);
         OJ_TRY(status);
     }
 }
@@ -853,7 +847,7 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     else
         ogrjoin_layer_free(layer);
     close_source(&source);
-    return export_error(status, &why, err);
+    return api_error_export(status, &why, err);
 }
 
 /* --- an index --------------------------------------------------------------
@@ -1121,7 +1115,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
     status = settings != NULL ? new_index(join_side, settings, out, &why)
                               : oj_fail_nomem(&why, 1, sizeof *settings);
     ogrjoin_settings_free(defaults);
-    return export_error(status, &why, err);
+    return api_error_export(status, &why, err);
 }
 
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
@@ -1203,7 +1197,7 @@ int ogrjoin_join(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                  struct ogrjoin_pairs **out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(join_layer(index, input, 0, out, &why), &why, err);
+    return api_error_export(join_layer(index, input, 0, out, &why), &why, err);
 }
 
 /* --- points on a device ----------------------------------------------------
@@ -1239,7 +1233,7 @@ int ogrjoin_join_device(struct ogrjoin_index *index,
                         struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(join_device(index, points, out, &why), &why, err);
+    return api_error_export(join_device(index, points, out, &why), &why, err);
 }
 
 /* --- validation ------------------------------------------------------------
@@ -1313,8 +1307,8 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                      struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(validate_layer(index, input, reference, out, &why),
-                        &why, err);
+    return api_error_export(validate_layer(index, input, reference, out, &why),
+                            &why, err);
 }
 
 /* --- pairs as Arrow --------------------------------------------------------
@@ -1337,7 +1331,8 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
                            struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return export_error(pairs_to_arrow(pairs, schema, array, &why), &why, err);
+    return api_error_export(pairs_to_arrow(pairs, schema, array, &why), &why,
+                            err);
 }
 
 /* --- a stream of pairs -----------------------------------------------------
@@ -1471,5 +1466,5 @@ int ogrjoin_join_stream(struct ogrjoin_index *index,
     status = join_stream(index, &source, column, out, &why);
     if (status != OJ_OK)
         close_source(&source);
-    return export_error(status, &why, err);
+    return api_error_export(status, &why, err);
 }
