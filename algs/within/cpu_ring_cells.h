@@ -35,9 +35,6 @@
 #define OJ_CELL_STEPS 128
 #define OJ_SPOT_STEPS 16
 
-/** Spots of a cell. */
-#define OJ_SPOTS 64
-
 /** Most layers of a set. */
 #define OJ_RING_LAYERS 6
 
