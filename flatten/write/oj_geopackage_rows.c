@@ -346,21 +346,6 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* The first value of the first row; 0 without one. */
-static oj_status query_number(sqlite3 *db, const char *text, const char *table,
-                              int64_t *value, struct oj_error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code;
-    OJ_TRY(oj_sqlite_prepare(db, &statement, err, text, table));
-    code = sqlite3_step(statement);
-    *value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW || code == SQLITE_DONE
-               ? OJ_OK
-               : oj_sqlite_fail(db, "a statement failed", err);
-}
-
 static int is_known_type(OGRFieldType type)
 {
     return type == OFTInteger || type == OFTInteger64 || type == OFTReal ||
@@ -446,7 +431,7 @@ static oj_status check_no_update_triggers(struct geopackage_rows *w, int *fits,
                                           struct oj_error *err)
 {
     int64_t n_triggers;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
         "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
@@ -463,21 +448,22 @@ static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
     sqlite3 *db = w->db;
     int64_t n, srs_id;
     w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
-    OJ_TRY(query_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
+    OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n,
+                            err));
     *fits = n == 0;
-    OJ_TRY(query_number(db,
-                        "SELECT srs_id FROM gpkg_geometry_columns WHERE "
-                        "lower(table_name) = lower(%Q)",
-                        w->table, &srs_id, err));
+    OJ_TRY(oj_sqlite_number(db,
+                            "SELECT srs_id FROM gpkg_geometry_columns WHERE "
+                            "lower(table_name) = lower(%Q)",
+                            w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
     OJ_TRY(collect_index_triggers(w, fits, err));
-    OJ_TRY(query_number(db,
-                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-                        w->index, &n, err));
+    OJ_TRY(oj_sqlite_number(
+        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q", w->index, &n,
+        err));
     if (n == 1 && *fits)
     {
-        OJ_TRY(query_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1", w->index,
-                            &n, err));
+        OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1",
+                                w->index, &n, err));
         *fits = n == 0;
     }
     else
@@ -561,7 +547,7 @@ static oj_status begin_table_writing(struct geopackage_rows *w, int is_update,
                                      int *fits, struct oj_error *err)
 {
     int64_t n_tables;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
         "name = %Q",
@@ -751,7 +737,7 @@ static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
     int64_t n;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
         "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
@@ -833,9 +819,9 @@ static oj_status set_count(const struct geopackage_rows *w,
                            struct oj_error *err)
 {
     int64_t n, n_rows = w->n_rows + w->n_of_gdal;
-    OJ_TRY(query_number(w->db,
-                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-                        "gpkg_ogr_contents", &n, err));
+    OJ_TRY(oj_sqlite_number(
+        w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+        "gpkg_ogr_contents", &n, err));
     return n == 0 || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,
