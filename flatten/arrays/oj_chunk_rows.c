@@ -140,41 +140,53 @@ static oj_status append_row_part(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Columns of the row that have no value: those of bytes end where they did. */
-static void fill_missing_values(struct oj_chunk_rows *rows, int64_t row)
+/* Those of n rows from row on that have no value: bytes end where they did. */
+static void fill_missing_values(struct oj_chunk_column *column, int64_t row,
+                                int64_t n)
 {
-    for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
+    for (int64_t i = row; i < row + n; i++)
     {
-        struct oj_chunk_column *column = &rows->column[c];
-        if (column->format == 0 || oj_chunk_has(column, row))
-            continue;
-        column->n_null++;
-        if (is_bytes(column))
-            ((int64_t *)column->values)[row + 1] = column->n_bytes;
-        else
-            memset((char *)column->values + (size_t)row * column->size, 0,
-                   column->size);
+        if (i % 8 == 0 && column->bits[i >> 3] == 255)
+            i += 7;
+        else if (!oj_chunk_has(column, i))
+        {
+            column->n_null++;
+            if (is_bytes(column))
+                ((int64_t *)column->values)[i + 1] =
+                    i > row ? ((int64_t *)column->values)[i] : column->n_before;
+            else
+                memset((char *)column->values + (size_t)i * column->size, 0,
+                       column->size);
+        }
     }
 }
 
+/* One thread needs no part. */
 static void make_piece_rows(int64_t task, int thread, void *user)
 {
     const struct oj_chunk_maker *maker = user;
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
-    int64_t at = piece->at;
+    struct oj_chunk_rows *to = maker->rows;
+    int64_t at = piece->at, n = piece[1].row - piece->row;
+    work->status = OJ_OK;
     work->n = 0;
-    work->status = begin_row_part(maker->rows, &work->part, &work->error);
-    while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
+    if (maker->n_threads > 1)
     {
-        int64_t row = piece->row + work->n;
-        work->status =
-            maker->add(maker->lane, thread, work->part, row, &at, &work->error);
-        if (work->status != OJ_OK)
-            return;
-        fill_missing_values(work->part, row);
-        work->n++;
+        work->status = begin_row_part(maker->rows, &work->part, &work->error);
+        to = work->part;
     }
+    for (int c = 0; work->status == OJ_OK && c < to->n_columns; c++)
+        to->column[c].n_before = to->column[c].n_bytes;
+    while (work->status == OJ_OK && work->n < n)
+    {
+        work->status = maker->add(maker->lane, thread, to, piece->row + work->n,
+                                  &at, &work->error);
+        work->n += work->status == OJ_OK;
+    }
+    for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
+        if (to->column[c].format != 0)
+            fill_missing_values(&to->column[c], piece->row, work->n);
 }
 
 /* Adds it to the chunk, which ends at the first row that is left. */
@@ -184,7 +196,8 @@ static void append_piece(int64_t task, int thread, void *user)
     const struct chunk_work *work = &maker->work[thread];
     if (maker->status != OJ_OK)
         return;
-    if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
+    if (maker->n_threads > 1 &&
+        (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED))
         maker->status =
             append_row_part(maker->rows, work->part, maker->piece[task].row,
                             work->n, maker->error);
@@ -311,14 +324,4 @@ oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
     }
     return oj_reserve(&column->bytes, column->n_bytes, n_needed,
                       &column->cap_bytes, 1, err);
-}
-
-oj_status oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
-                             const void *bytes, int64_t n, struct oj_error *err)
-{
-    OJ_TRY(oj_chunk_room(column, row, n, err));
-    if (n > 0)
-        memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
-    oj_chunk_end_bytes(column, row, n);
-    return OJ_OK;
 }

@@ -22,6 +22,7 @@ struct oj_chunk_column
     void *values;
     char *bytes;
     int64_t n_bytes, cap_bytes;
+    int64_t n_before; /* bytes of rows before the piece */
     int64_t max_rows; /* 0: of a part */
     int n_null;
 };
@@ -122,8 +123,16 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
 }
 
 /** The row's value, of format U or Z. */
-OJ_MUST_USE oj_status oj_chunk_add_bytes(struct oj_chunk_column *column,
-                                         int64_t row, const void *bytes,
-                                         int64_t n, struct oj_error *err);
+OJ_MUST_USE static inline oj_status
+oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
+                   const void *bytes, int64_t n, struct oj_error *err)
+{
+    if (column->n_bytes + n >= column->cap_bytes)
+        OJ_TRY(oj_chunk_room(column, row, n, err));
+    if (n > 0)
+        memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
+    oj_chunk_end_bytes(column, row, n);
+    return OJ_OK;
+}
 
 #endif

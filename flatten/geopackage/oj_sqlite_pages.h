@@ -97,6 +97,11 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
                                    uint64_t *value)
 {
     uint64_t sum = 0;
+    if (at < end && at[0] < 128)
+    {
+        *value = at[0];
+        return 1;
+    }
     for (int i = 0; i < 9 && at + i < end; i++)
     {
         if (i == 8 || at[i] < 128)
@@ -113,6 +118,11 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
     uint64_t bits = n > 0 && at[0] > 127 ? UINT64_MAX : 0;
+    if (n == 8)
+        return (int64_t)((uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
+                         (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
+                         (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
+                         (uint64_t)at[6] << 8 | (uint64_t)at[7]);
     for (int i = 0; i < n; i++)
         bits = bits << 8 | at[i];
     return (int64_t)bits;
