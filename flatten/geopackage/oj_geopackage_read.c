@@ -8,6 +8,7 @@
 
 #include <cpl_error.h>
 #include <limits.h>
+#include <math.h>
 
 /* Bytes of leaves that a thread takes at once. */
 #define BLOCK_BYTES (1 << 19)
@@ -164,29 +165,26 @@ static int is_plain_empty(const uint8_t *wkb, int64_t n)
            code % 1000 >= 2 && code % 1000 <= 7 && code / 1000 < 4;
 }
 
-/* 1 when the bytes can stay as they are. */
-static int is_wkb_as_ogr_writes(const uint8_t *wkb, int64_t n)
-{
-    const uint8_t *point = oj_wkb_plain_point(wkb, (size_t)n);
-    double x, y;
-    if (point == NULL)
-        return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n);
-    x = oj_wkb_double(point);
-    y = oj_wkb_double(point + 8);
-    return x == x && y == y;
-}
-
+/* Bytes stay as they are where OGR would write them so. */
 static oj_status add_geometry(const struct stored_value *value,
                               struct oj_chunk_column *column, int64_t row,
                               struct oj_error *err)
 {
-    int64_t start = 0;
+    int64_t start = 0, n;
+    const uint8_t *wkb, *point;
     if (is_stored_as(value, OFTBinary))
         start = header_bytes(value->at, value->n);
-    return start > 0 &&
-                   is_wkb_as_ogr_writes(value->at + start, value->n - start)
-               ? oj_chunk_add_bytes(column, row, value->at + start,
-                                    value->n - start, err)
+    if (start == 0)
+        return oj_leave_to_gdal(err);
+    wkb = value->at + start;
+    n = value->n - start;
+    point = oj_wkb_plain_point(wkb, (size_t)n);
+    if (point != NULL && !isnan(oj_wkb_double(point)) &&
+        !isnan(oj_wkb_double(point + 8)))
+        return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
+    return point == NULL &&
+                   (oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n))
+               ? oj_chunk_add_bytes(column, row, wkb, n, err)
                : oj_leave_to_gdal(err);
 }
 

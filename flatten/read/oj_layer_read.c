@@ -1,5 +1,6 @@
 #include "oj_layer_read.h"
 
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
@@ -433,7 +434,7 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         size_t n = 0;
-        const uint8_t *wkb = oj_slice_wkb(slice, i, &n);
+        const uint8_t *wkb = oj_slice_wkb(slice, i, &n), *point;
         oj_status status;
         if (oj_column_has(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
@@ -443,8 +444,12 @@ static oj_status add_slice(struct oj_layer_reader *reader,
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
-        status = oj_layer_geometry_add_wkb(&reader->geometry, flat, fid, wkb, n,
-                                           &reason);
+        point = oj_wkb_plain_point(wkb, n);
+        status = point != NULL
+                     ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
+                                             oj_wkb_double(point + 8), &reason)
+                     : oj_layer_geometry_add_wkb(&reader->geometry, flat, fid,
+                                                 wkb, n, &reason);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
