@@ -164,7 +164,7 @@ static void fill_missing_values(struct oj_chunk_column *column, int64_t row,
 /* One thread needs no part. */
 static void make_piece_rows(int64_t task, int thread, void *user)
 {
-    const struct oj_chunk_maker *maker = user;
+    struct oj_chunk_maker *maker = user;
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
     struct oj_chunk_rows *to = maker->rows;
@@ -180,8 +180,8 @@ static void make_piece_rows(int64_t task, int thread, void *user)
         to->column[c].n_before = to->column[c].n_bytes;
     while (work->status == OJ_OK && work->n < n)
     {
-        work->status = maker->add(maker->lane, thread, to, piece->row + work->n,
-                                  &at, &work->error);
+        work->status = maker->add(user, thread, to, piece->row + work->n, &at,
+                                  &work->error);
         work->n += work->status == OJ_OK;
     }
     for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
@@ -237,7 +237,7 @@ static oj_status fill_rows(struct oj_chunk_maker *maker, int64_t max_rows,
            !is_full(maker->rows))
     {
         maker->n_pieces = 0;
-        OJ_TRY(maker->read(maker->lane, maker->n_rows, max_rows, err));
+        OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
         if (maker->n_pieces == 0)
             break;
         oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1,
@@ -263,16 +263,19 @@ static oj_status finish_chunk(struct oj_chunk_maker *maker,
     return OJ_OK;
 }
 
-oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
-                        struct oj_chunk **out, struct oj_error *err)
+oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
+                        struct oj_error *err)
 {
+    struct oj_chunk_maker *maker = stream;
     oj_status status;
     *out = NULL;
+    *text = NULL;
     if (maker->is_left)
         return oj_leave_to_gdal(err);
-    OJ_TRY(make_rows(maker, max_rows, &maker->rows, err));
-    status = fill_rows(maker, max_rows, err);
+    OJ_TRY(make_rows(maker, maker->batch_rows, &maker->rows, err));
+    status = fill_rows(maker, maker->batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    maker->n_before += maker->n_rows;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = finish_chunk(maker, out, err);
     if (*out == NULL)
@@ -281,15 +284,16 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
 }
 
 oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
-                              const struct oj_lane_request *request, void *lane,
+                              const struct oj_lane_request *request,
                               struct oj_error *err)
 {
     maker->n_fields = request->n_fields;
     maker->n_threads = request->n_threads > 1 ? request->n_threads : 1;
     maker->batch_rows = request->batch_rows;
-    maker->lane = lane;
     OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
-    OJ_NEW_ZEROED(maker->format, maker->n_fields, err);
+    OJ_NEW(maker->format, maker->n_fields, err);
+    if (maker->n_fields > 0)
+        memcpy(maker->format, request->formats, (size_t)maker->n_fields);
     return OJ_OK;
 }
 
