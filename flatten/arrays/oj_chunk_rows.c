@@ -168,7 +168,6 @@ static void make_piece_rows(int64_t task, int thread, void *user)
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
     struct oj_chunk_rows *to = maker->rows;
-    int64_t at = piece->at, n = piece[1].row - piece->row;
     work->status = OJ_OK;
     work->n = 0;
     if (maker->n_threads > 1)
@@ -178,12 +177,9 @@ static void make_piece_rows(int64_t task, int thread, void *user)
     }
     for (int c = 0; work->status == OJ_OK && c < to->n_columns; c++)
         to->column[c].n_before = to->column[c].n_bytes;
-    while (work->status == OJ_OK && work->n < n)
-    {
-        work->status = maker->add(user, thread, to, piece->row + work->n, &at,
-                                  &work->error);
-        work->n += work->status == OJ_OK;
-    }
+    if (work->status == OJ_OK)
+        work->status =
+            maker->add(maker, thread, piece, to, &work->n, &work->error);
     for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
         if (to->column[c].format != 0)
             fill_missing_values(&to->column[c], piece->row, work->n);

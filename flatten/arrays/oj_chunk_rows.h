@@ -56,11 +56,14 @@ struct oj_chunk_maker
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Adds the values of the row that begins at *at, but NULLs, and goes
-     *  behind it. Any thread. OJ_ERR_UNSUPPORTED: it, and all after it, have to
-     *  be read in another way. */
-    oj_status (*add)(void *stream, int thread, struct oj_chunk_rows *to,
-                     int64_t row, int64_t *at, struct oj_error *err);
+    /** Adds the values, but NULLs, of the rows of a piece, which ends where the
+     *  next one begins, and counts them in *n. Any thread. OJ_ERR_UNSUPPORTED:
+     *  the row behind them, and all after it, have to be read in another way.
+     */
+    oj_status (*add)(void *stream, int thread,
+                     const struct oj_chunk_piece *piece,
+                     struct oj_chunk_rows *to, int64_t *n,
+                     struct oj_error *err);
 
     char *format; /**< [n_fields] as in the request; owned */
     int n_fields, n_threads;

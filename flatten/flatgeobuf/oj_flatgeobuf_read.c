@@ -470,17 +470,15 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-static oj_status add_feature(void *stream, int thread,
+static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
                              struct oj_chunk_rows *rows, int64_t row,
                              int64_t *at, struct oj_error *err)
 {
-    const struct oj_flatgeobuf_reader *r = stream;
     struct oj_flatbuffer feature = {.bytes = r->block + *at + 4,
                                     .size = oj_le32(r->block + *at)};
     struct oj_flat_table table;
     const uint8_t *properties;
     int64_t geometry, n;
-    (void)thread;
     if (!oj_flatbuffer_root(&feature, &table))
         return oj_leave_to_gdal(err);
     geometry = oj_flatbuffer_target(
@@ -497,6 +495,18 @@ static oj_status add_feature(void *stream, int thread,
     ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] =
         r->maker.n_before + row;
     *at += 4 + feature.size;
+    return OJ_OK;
+}
+
+static oj_status add_features(void *stream, int thread,
+                              const struct oj_chunk_piece *piece,
+                              struct oj_chunk_rows *to, int64_t *n,
+                              struct oj_error *err)
+{
+    int64_t at = piece->at;
+    (void)thread;
+    for (; piece->row + *n < piece[1].row; ++*n)
+        OJ_TRY(add_feature(stream, to, piece->row + *n, &at, err));
     return OJ_OK;
 }
 
@@ -588,8 +598,9 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
 static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
-    const struct oj_chunk_maker maker = {
-        .field_size = sizeof(OGRField), .read = read_block, .add = add_feature};
+    const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
+                                         .read = read_block,
+                                         .add = add_features};
     struct oj_flatgeobuf_reader *r;
     *out = NULL;
     if (from->file == NULL)

@@ -243,19 +243,29 @@ static oj_status add_record(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-static oj_status add_row(void *stream, int thread, struct oj_chunk_rows *to,
-                         int64_t row, int64_t *at, struct oj_error *err)
+static oj_status add_rows(void *stream, int thread,
+                          const struct oj_chunk_piece *piece,
+                          struct oj_chunk_rows *to, int64_t *n,
+                          struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
-    int64_t leaf = *at >> ROW_BITS;
-    int i = (int)(*at & ROW_MASK);
-    struct oj_sqlite_row from;
-    OJ_TRY(
-        oj_sqlite_leaf_row(&r->pages, leaf, i, &r->record[thread], &from, err));
-    ((int64_t *)to->column[OJ_CHUNK_FID].values)[row] = from.number;
-    OJ_TRY(add_record(r, &from, to, row, err));
-    *at = i + 1 < oj_sqlite_leaf_rows(&r->pages, leaf) ? *at + 1
-                                                       : (leaf + 1) << ROW_BITS;
+    int64_t leaf = piece->at >> ROW_BITS, row = piece->row;
+    int64_t *fid = to->column[OJ_CHUNK_FID].values;
+    int i = (int)(piece->at & ROW_MASK);
+    for (; row < piece[1].row; row++)
+    {
+        struct oj_sqlite_row from;
+        if (i == oj_sqlite_leaf_rows(&r->pages, leaf))
+        {
+            leaf++;
+            i = 0;
+        }
+        OJ_TRY(oj_sqlite_leaf_row(&r->pages, leaf, i++, &r->record[thread],
+                                  &from, err));
+        fid[row] = from.number;
+        OJ_TRY(add_record(r, &from, to, row, err));
+        ++*n;
+    }
     return OJ_OK;
 }
 
@@ -416,7 +426,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {
-        .field_size = sizeof(OGRField), .read = read_block, .add = add_row};
+        .field_size = sizeof(OGRField), .read = read_block, .add = add_rows};
     struct oj_geopackage_reader *r;
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;

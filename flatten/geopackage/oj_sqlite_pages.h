@@ -82,7 +82,12 @@ OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
 /** Rows of a leaf that was read, one at least. */
-int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages, int64_t leaf);
+static inline int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages,
+                                      int64_t leaf)
+{
+    const uint8_t *page = pages->leaf + leaf * pages->page_bytes;
+    return page[3] << 8 | page[4];
+}
 
 /** Row i of it; its record may be in long_one. Any thread. OJ_ERR_UNSUPPORTED:
  *  it is broken. */
