@@ -216,29 +216,42 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
-    int size = types[type].size,
-        is_signed = type != TYPE_UBYTE && type != TYPE_BOOL &&
-                    type != TYPE_USHORT && type != TYPE_UINT;
-    uint64_t bits = size == 8   ? oj_le64(at)
-                    : size == 4 ? oj_le32(at)
-                    : size == 2 ? oj_le16(at)
-                                : *at;
-    int64_t number = (int64_t)(bits << (64 - 8 * size)) >> (64 - 8 * size);
+    int32_t *small = (int32_t *)column->values + row;
+    int64_t *large = (int64_t *)column->values + row;
+    double *real = (double *)column->values + row;
     float single;
-    double real;
     oj_chunk_mark(column, row);
-    if (column->format == 'i')
-        ((int32_t *)column->values)[row] =
-            (int32_t)(is_signed ? number : (int64_t)bits);
-    else if (column->format == 'l')
-        ((int64_t *)column->values)[row] = is_signed ? number : (int64_t)bits;
-    else
+    switch (type)
     {
-        memcpy(&real, &bits, sizeof real);
-        memcpy(&single, at, sizeof single);
-        ((double *)column->values)[row] = type == TYPE_ULONG   ? (double)bits
-                                          : type == TYPE_FLOAT ? (double)single
-                                                               : real;
+        case TYPE_INT:
+            memcpy(small, at, 4);
+            break;
+        case TYPE_LONG:
+        case TYPE_DOUBLE:
+            memcpy(large, at, 8);
+            break;
+        case TYPE_UINT:
+            *large = oj_le32(at);
+            break;
+        case TYPE_ULONG:
+            *real = (double)oj_le64(at);
+            break;
+        case TYPE_FLOAT:
+            memcpy(&single, at, 4);
+            *real = (double)single;
+            break;
+        case TYPE_SHORT:
+            *small = (int16_t)oj_le16(at);
+            break;
+        case TYPE_USHORT:
+            *small = oj_le16(at);
+            break;
+        case TYPE_BYTE:
+            *small = (int8_t)*at;
+            break;
+        default:
+            *small = *at;
+            break;
     }
 }
 
