@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/write/oj_geopackage_rows.h"
+#include "../../flatten/write/oj_row_lane.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_transaction.h"
 
@@ -50,7 +50,7 @@ struct update
     struct oj_output_options asked;
     struct oj_output *output; /* of the run */
     struct oj_row_cursor *cursor;
-    struct oj_geopackage_rows *table; /* changes rows past OGR; or NULL */
+    void *table; /* changes rows past OGR; or NULL */
 
     /* The join feature at hand, where they lie in tiles. */
     struct oj_feature_set fetched;
@@ -297,6 +297,7 @@ static oj_status open_cursor(struct update *u, struct oj_error *err)
     oj_rows_fill_write_options(&u->pass->rows, &options);
     options.columns = u->schema.columns;
     options.n_columns = (int)u->schema.n_fields;
+    options.dataset = oj_output_rows_dataset(u->output);
     return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
                               &options, &u->cursor, err);
 }
@@ -336,8 +337,8 @@ static oj_status update_row(struct update *u, int64_t row,
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
         values.value[i] = &record->value[i];
     if (u->table != NULL)
-        OJ_TRY(oj_geopackage_way->update(u->table, record->fid, &place,
-                                         &entries, &values, &is_left, err));
+        OJ_TRY(oj_geopackage_rows->update(u->table, record->fid, &place,
+                                          &entries, &values, &is_left, err));
     if (!is_left)
         return OJ_OK;
     CPLErrorReset();
@@ -354,7 +355,7 @@ static oj_status update_row(struct update *u, int64_t row,
                     "the feature %lld of layer '%s' cannot be changed: %s",
                     (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     if (status == OJ_OK && u->table != NULL)
-        status = oj_geopackage_way->took(u->table, feature, err);
+        status = oj_geopackage_rows->took(u->table, feature, err);
     OGR_F_Destroy(feature);
     return status;
 }
@@ -459,14 +460,14 @@ static oj_status update_without_triggers(struct update *u, struct oj_error *err)
         status = find_triggers(dataset, u->layer, &drop, &restore, err);
     if (status == OJ_OK)
         status = execute_all(dataset, drop, err);
-    if (status == OJ_OK && oj_geopackage_way != NULL &&
+    if (status == OJ_OK && oj_geopackage_rows != NULL &&
         oj_output_rows_dataset(u->output) != NULL)
-        status = oj_geopackage_way->open(dataset, u->output->layers[0].layer, 1,
-                                         NULL, u->cursor, &u->table, err);
+        status = oj_geopackage_rows->open(u->output->layers[0].layer, 1,
+                                          u->cursor, &u->table, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
     if (u->table != NULL)
-        oj_geopackage_way->close(u->table);
+        oj_geopackage_rows->close(u->table);
     u->table = NULL;
     if (status == OJ_OK)
         status = execute_all(dataset, restore, err);

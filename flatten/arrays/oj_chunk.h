@@ -48,9 +48,9 @@ struct oj_lane_request
     void *layer;      /**< OGRLayerH */
     const char *file; /**< of a FlatGeobuf, or NULL; read now */
 
-    const int *fields;            /**< [n_fields] wanted ones */
-    const unsigned char *skipped; /**< [n_fields] nonzero: nobody looks at the
-                                       values; or NULL */
+    const int *fields;   /**< [n_fields] wanted ones */
+    const char *formats; /**< [n_fields] of values of their types; 0: nobody
+                              looks at them */
     int n_fields;
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */

@@ -140,41 +140,49 @@ static oj_status append_row_part(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Columns of the row that have no value: those of bytes end where they did. */
-static void fill_missing_values(struct oj_chunk_rows *rows, int64_t row)
+/* Those of n rows from row on that have no value: bytes end where they did. */
+static void fill_missing_values(struct oj_chunk_column *column, int64_t row,
+                                int64_t n)
 {
-    for (int c = OJ_CHUNK_GEOMETRY; c < rows->n_columns; c++)
+    for (int64_t i = row; i < row + n; i++)
     {
-        struct oj_chunk_column *column = &rows->column[c];
-        if (column->format == 0 || oj_chunk_has(column, row))
-            continue;
-        column->n_null++;
-        if (is_bytes(column))
-            ((int64_t *)column->values)[row + 1] = column->n_bytes;
-        else
-            memset((char *)column->values + (size_t)row * column->size, 0,
-                   column->size);
+        if (i % 8 == 0 && column->bits[i >> 3] == 255)
+            i += 7;
+        else if (!oj_chunk_has(column, i))
+        {
+            column->n_null++;
+            if (is_bytes(column))
+                ((int64_t *)column->values)[i + 1] =
+                    i > row ? ((int64_t *)column->values)[i] : column->n_before;
+            else
+                memset((char *)column->values + (size_t)i * column->size, 0,
+                       column->size);
+        }
     }
 }
 
+/* One thread needs no part. */
 static void make_piece_rows(int64_t task, int thread, void *user)
 {
-    const struct oj_chunk_maker *maker = user;
+    struct oj_chunk_maker *maker = user;
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
-    int64_t at = piece->at;
+    struct oj_chunk_rows *to = maker->rows;
+    work->status = OJ_OK;
     work->n = 0;
-    work->status = begin_row_part(maker->rows, &work->part, &work->error);
-    while (work->status == OJ_OK && piece->row + work->n < piece[1].row)
+    if (maker->n_threads > 1)
     {
-        int64_t row = piece->row + work->n;
-        work->status =
-            maker->add(maker->lane, thread, work->part, row, &at, &work->error);
-        if (work->status != OJ_OK)
-            return;
-        fill_missing_values(work->part, row);
-        work->n++;
+        work->status = begin_row_part(maker->rows, &work->part, &work->error);
+        to = work->part;
     }
+    for (int c = 0; work->status == OJ_OK && c < to->n_columns; c++)
+        to->column[c].n_before = to->column[c].n_bytes;
+    if (work->status == OJ_OK)
+        work->status =
+            maker->add(maker, thread, piece, to, &work->n, &work->error);
+    for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
+        if (to->column[c].format != 0)
+            fill_missing_values(&to->column[c], piece->row, work->n);
 }
 
 /* Adds it to the chunk, which ends at the first row that is left. */
@@ -184,7 +192,8 @@ static void append_piece(int64_t task, int thread, void *user)
     const struct chunk_work *work = &maker->work[thread];
     if (maker->status != OJ_OK)
         return;
-    if (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED)
+    if (maker->n_threads > 1 &&
+        (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED))
         maker->status =
             append_row_part(maker->rows, work->part, maker->piece[task].row,
                             work->n, maker->error);
@@ -224,7 +233,7 @@ static oj_status fill_rows(struct oj_chunk_maker *maker, int64_t max_rows,
            !is_full(maker->rows))
     {
         maker->n_pieces = 0;
-        OJ_TRY(maker->read(maker->lane, maker->n_rows, max_rows, err));
+        OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
         if (maker->n_pieces == 0)
             break;
         oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1,
@@ -250,16 +259,19 @@ static oj_status finish_chunk(struct oj_chunk_maker *maker,
     return OJ_OK;
 }
 
-oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
-                        struct oj_chunk **out, struct oj_error *err)
+oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
+                        struct oj_error *err)
 {
+    struct oj_chunk_maker *maker = stream;
     oj_status status;
     *out = NULL;
+    *text = NULL;
     if (maker->is_left)
         return oj_leave_to_gdal(err);
-    OJ_TRY(make_rows(maker, max_rows, &maker->rows, err));
-    status = fill_rows(maker, max_rows, err);
+    OJ_TRY(make_rows(maker, maker->batch_rows, &maker->rows, err));
+    status = fill_rows(maker, maker->batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;
+    maker->n_before += maker->n_rows;
     if (maker->n_rows > 0 && (status == OJ_OK || maker->is_left))
         status = finish_chunk(maker, out, err);
     if (*out == NULL)
@@ -268,15 +280,16 @@ oj_status oj_chunk_make(struct oj_chunk_maker *maker, int64_t max_rows,
 }
 
 oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
-                              const struct oj_lane_request *request, void *lane,
+                              const struct oj_lane_request *request,
                               struct oj_error *err)
 {
     maker->n_fields = request->n_fields;
     maker->n_threads = request->n_threads > 1 ? request->n_threads : 1;
     maker->batch_rows = request->batch_rows;
-    maker->lane = lane;
     OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
-    OJ_NEW_ZEROED(maker->format, maker->n_fields, err);
+    OJ_NEW(maker->format, maker->n_fields, err);
+    if (maker->n_fields > 0)
+        memcpy(maker->format, request->formats, (size_t)maker->n_fields);
     return OJ_OK;
 }
 
@@ -311,14 +324,4 @@ oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t row, int64_t n,
     }
     return oj_reserve(&column->bytes, column->n_bytes, n_needed,
                       &column->cap_bytes, 1, err);
-}
-
-oj_status oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
-                             const void *bytes, int64_t n, struct oj_error *err)
-{
-    OJ_TRY(oj_chunk_room(column, row, n, err));
-    if (n > 0)
-        memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
-    oj_chunk_end_bytes(column, row, n);
-    return OJ_OK;
 }

@@ -22,6 +22,7 @@ struct oj_chunk_column
     void *values;
     char *bytes;
     int64_t n_bytes, cap_bytes;
+    int64_t n_before; /* bytes of rows before the piece */
     int64_t max_rows; /* 0: of a part */
     int n_null;
 };
@@ -44,26 +45,30 @@ struct oj_chunk_piece
  *   pieces  | 0  | 1  | 2  | 0  | 1  |        each by one thread, as a part
  *   chunk   | 0  | 1  | 2  | 3  | 4  |        parts in order
  *
- *  Zeroed memory with the first members set is a valid one. */
+ *  Zeroed memory with the first members set is a valid one. It is the first
+ *  member of what a lane's stream is. */
 struct oj_chunk_maker
 {
-    char *format; /**< [n_fields] of the fields, 0: none, as at first; owned */
-    int n_fields, n_threads;
-    int64_t batch_rows;
     size_t field_size; /**< of a value of format F */
-    void *lane;
 
     /** Reads on, unless it has rows, and cuts rows first to end - 1, or fewer,
      *  of the chunk with oj_chunk_cut(); no rows: there are no more. */
-    oj_status (*read)(void *lane, int64_t first, int64_t end,
+    oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Adds the values of the row that begins at *at, but NULLs, and goes
-     *  behind it. Any thread. OJ_ERR_UNSUPPORTED: it, and all after it, have to
-     *  be read in another way. */
-    oj_status (*add)(void *lane, int thread, struct oj_chunk_rows *to,
-                     int64_t row, int64_t *at, struct oj_error *err);
+    /** Adds the values, but NULLs, of the rows of a piece, which ends where the
+     *  next one begins, and counts them in *n. Any thread. OJ_ERR_UNSUPPORTED:
+     *  the row behind them, and all after it, have to be read in another way.
+     */
+    oj_status (*add)(void *stream, int thread,
+                     const struct oj_chunk_piece *piece,
+                     struct oj_chunk_rows *to, int64_t *n,
+                     struct oj_error *err);
 
+    char *format; /**< [n_fields] as in the request; owned */
+    int n_fields, n_threads;
+    int64_t batch_rows;
+    int64_t n_before;             /**< rows of earlier chunks */
     struct chunk_work *work;      /**< [n_threads] owned */
     struct oj_chunk_piece *piece; /**< [n_pieces], the last one an end; owned */
     int64_t n_pieces, cap_pieces;
@@ -74,17 +79,14 @@ struct oj_chunk_maker
     struct oj_error *error;
 };
 
-/** For rows of what is asked for by a lane that has set read, add and
- *  field_size. */
+/** For rows of what is asked for; read, add and field_size are set. */
 OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
-                                          void *lane, struct oj_error *err);
+                                          struct oj_error *err);
 
-/** The next chunk, of at most max_rows rows, and fewer where these are large;
- *  NULL at the end. OJ_ERR_UNSUPPORTED as of add(). */
-OJ_MUST_USE oj_status oj_chunk_make(struct oj_chunk_maker *maker,
-                                    int64_t max_rows, struct oj_chunk **out,
-                                    struct oj_error *err);
+/** The lane's next(): chunks of fewer rows where these are large. */
+OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
+                                    const char **text, struct oj_error *err);
 
 /** A piece begins at the row, a multiple of 8 or the first one; the one before
  *  ends. The last call says where all end. */
@@ -122,8 +124,16 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
 }
 
 /** The row's value, of format U or Z. */
-OJ_MUST_USE oj_status oj_chunk_add_bytes(struct oj_chunk_column *column,
-                                         int64_t row, const void *bytes,
-                                         int64_t n, struct oj_error *err);
+OJ_MUST_USE static inline oj_status
+oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
+                   const void *bytes, int64_t n, struct oj_error *err)
+{
+    if (column->n_bytes + n >= column->cap_bytes)
+        OJ_TRY(oj_chunk_room(column, row, n, err));
+    if (n > 0)
+        memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
+    oj_chunk_end_bytes(column, row, n);
+    return OJ_OK;
+}
 
 #endif

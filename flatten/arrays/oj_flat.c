@@ -368,7 +368,8 @@ static oj_status add_point_without_part(struct oj_flat_buf *buf, int64_t fid,
                                         struct oj_error *err)
 {
     int64_t n = buf->n_features;
-    OJ_TRY(oj_flat_buf_room(buf, 1, 1, err));
+    if (n >= buf->cap_features || n >= buf->cap_x || n >= buf->cap_y)
+        OJ_TRY(oj_flat_buf_room(buf, 1, 1, err));
     buf->fid[n] = fid;
     buf->x[n] = x;
     buf->y[n] = y;

@@ -62,12 +62,14 @@ int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi);
 void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
                   uint8_t *to);
 
+#define OJ_WKB_POINT_BYTES 21
+
 /** Where x starts if wkb is one plain point with n bytes of the length its
  * type asks for, little-endian, 2-D; NULL for anything else. */
 static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
 {
-    return n == 21 && wkb[0] == 1 && wkb[1] == 1 && wkb[2] == 0 &&
-                   wkb[3] == 0 && wkb[4] == 0
+    return n == OJ_WKB_POINT_BYTES && wkb[0] == 1 && wkb[1] == 1 &&
+                   wkb[2] == 0 && wkb[3] == 0 && wkb[4] == 0
                ? wkb + 5
                : NULL;
 }

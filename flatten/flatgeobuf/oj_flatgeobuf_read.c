@@ -37,28 +37,20 @@ enum
 };
 
 /* What becomes of a type: bytes in the file (0: a length and so many bytes),
- * the field that GDAL makes of it, and the format of its column. */
+ * and the field that GDAL makes of it. */
 static const struct type
 {
     int size;
     OGRFieldType field;
-    char format;
 } types[N_TYPES] = {
-    [TYPE_BYTE] = {1, OFTInteger, 'i'},
-    [TYPE_UBYTE] = {1, OFTInteger, 'i'},
-    [TYPE_BOOL] = {1, OFTInteger, 'i'},
-    [TYPE_SHORT] = {2, OFTInteger, 'i'},
-    [TYPE_USHORT] = {2, OFTInteger, 'i'},
-    [TYPE_INT] = {4, OFTInteger, 'i'},
-    [TYPE_UINT] = {4, OFTInteger64, 'l'},
-    [TYPE_LONG] = {8, OFTInteger64, 'l'},
-    [TYPE_ULONG] = {8, OFTReal, 'g'},
-    [TYPE_FLOAT] = {4, OFTReal, 'g'},
-    [TYPE_DOUBLE] = {8, OFTReal, 'g'},
-    [TYPE_STRING] = {0, OFTString, 'U'},
-    [TYPE_JSON] = {0, OFTString, 'U'},
-    [TYPE_DATETIME] = {0, OFTDateTime, 'F'},
-    [TYPE_BINARY] = {0, OFTBinary, 'Z'},
+    [TYPE_BYTE] = {1, OFTInteger},   [TYPE_UBYTE] = {1, OFTInteger},
+    [TYPE_BOOL] = {1, OFTInteger},   [TYPE_SHORT] = {2, OFTInteger},
+    [TYPE_USHORT] = {2, OFTInteger}, [TYPE_INT] = {4, OFTInteger},
+    [TYPE_UINT] = {4, OFTInteger64}, [TYPE_LONG] = {8, OFTInteger64},
+    [TYPE_ULONG] = {8, OFTReal},     [TYPE_FLOAT] = {4, OFTReal},
+    [TYPE_DOUBLE] = {8, OFTReal},    [TYPE_STRING] = {0, OFTString},
+    [TYPE_JSON] = {0, OFTString},    [TYPE_DATETIME] = {0, OFTDateTime},
+    [TYPE_BINARY] = {0, OFTBinary},
 };
 
 /* A longer text is no time. */
@@ -72,18 +64,17 @@ struct file_column
 
 struct oj_flatgeobuf_reader
 {
+    struct oj_chunk_maker maker; /* first */
     VSILFILE *file;
     int64_t left; /* bytes of the file that are not in block */
     uint8_t *block;
     int64_t at, n_block, cap_block; /* at: of the next feature in block */
 
     int64_t n_features; /* 0: the header does not say */
-    int64_t row;        /* of the next one: its FID */
     int geometry_type, has_z, has_m;
 
     int n_columns;
     struct file_column *column; /* [n_columns] of the file */
-    struct oj_chunk_maker maker;
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
@@ -225,29 +216,42 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
 static void add_number(struct oj_chunk_column *column, int64_t row, int type,
                        const uint8_t *at)
 {
-    int size = types[type].size,
-        is_signed = type != TYPE_UBYTE && type != TYPE_BOOL &&
-                    type != TYPE_USHORT && type != TYPE_UINT;
-    uint64_t bits = size == 8   ? oj_le64(at)
-                    : size == 4 ? oj_le32(at)
-                    : size == 2 ? oj_le16(at)
-                                : *at;
-    int64_t number = (int64_t)(bits << (64 - 8 * size)) >> (64 - 8 * size);
+    int32_t *small = (int32_t *)column->values + row;
+    int64_t *large = (int64_t *)column->values + row;
+    double *real = (double *)column->values + row;
     float single;
-    double real;
     oj_chunk_mark(column, row);
-    if (types[type].format == 'i')
-        ((int32_t *)column->values)[row] =
-            (int32_t)(is_signed ? number : (int64_t)bits);
-    else if (types[type].format == 'l')
-        ((int64_t *)column->values)[row] = is_signed ? number : (int64_t)bits;
-    else
+    switch (type)
     {
-        memcpy(&real, &bits, sizeof real);
-        memcpy(&single, at, sizeof single);
-        ((double *)column->values)[row] = type == TYPE_ULONG   ? (double)bits
-                                          : type == TYPE_FLOAT ? (double)single
-                                                               : real;
+        case TYPE_INT:
+            memcpy(small, at, 4);
+            break;
+        case TYPE_LONG:
+        case TYPE_DOUBLE:
+            memcpy(large, at, 8);
+            break;
+        case TYPE_UINT:
+            *large = oj_le32(at);
+            break;
+        case TYPE_ULONG:
+            *real = (double)oj_le64(at);
+            break;
+        case TYPE_FLOAT:
+            memcpy(&single, at, 4);
+            *real = (double)single;
+            break;
+        case TYPE_SHORT:
+            *small = (int16_t)oj_le16(at);
+            break;
+        case TYPE_USHORT:
+            *small = oj_le16(at);
+            break;
+        case TYPE_BYTE:
+            *small = (int8_t)*at;
+            break;
+        default:
+            *small = *at;
+            break;
     }
 }
 
@@ -479,16 +483,15 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-static oj_status add_feature(void *lane, int thread, struct oj_chunk_rows *rows,
-                             int64_t row, int64_t *at, struct oj_error *err)
+static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
+                             struct oj_chunk_rows *rows, int64_t row,
+                             int64_t *at, struct oj_error *err)
 {
-    const struct oj_flatgeobuf_reader *r = lane;
     struct oj_flatbuffer feature = {.bytes = r->block + *at + 4,
                                     .size = oj_le32(r->block + *at)};
     struct oj_flat_table table;
     const uint8_t *properties;
     int64_t geometry, n;
-    (void)thread;
     if (!oj_flatbuffer_root(&feature, &table))
         return oj_leave_to_gdal(err);
     geometry = oj_flatbuffer_target(
@@ -502,8 +505,21 @@ static oj_status add_feature(void *lane, int thread, struct oj_chunk_rows *rows,
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,
                             geometry, err));
     OJ_TRY(add_properties(r, rows, row, properties, n, err));
-    ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] = r->row + row;
+    ((int64_t *)rows->column[OJ_CHUNK_FID].values)[row] =
+        r->maker.n_before + row;
     *at += 4 + feature.size;
+    return OJ_OK;
+}
+
+static oj_status add_features(void *stream, int thread,
+                              const struct oj_chunk_piece *piece,
+                              struct oj_chunk_rows *to, int64_t *n,
+                              struct oj_error *err)
+{
+    int64_t at = piece->at;
+    (void)thread;
+    for (; piece->row + *n < piece[1].row; ++*n)
+        OJ_TRY(add_feature(stream, to, piece->row + *n, &at, err));
     return OJ_OK;
 }
 
@@ -532,31 +548,19 @@ static oj_status cut_pieces(struct oj_flatgeobuf_reader *r, int64_t row,
     return oj_chunk_cut(&r->maker, at, row, err);
 }
 
-static oj_status read_block(void *lane, int64_t first, int64_t end,
+static oj_status read_block(void *stream, int64_t first, int64_t end,
                             struct oj_error *err)
 {
-    struct oj_flatgeobuf_reader *r = lane;
-    if (r->n_features > 0 ? r->row + first == r->n_features
-                          : r->left == 0 && r->at == r->n_block)
+    struct oj_flatgeobuf_reader *r = stream;
+    int64_t n = r->n_features - r->maker.n_before; /* of the chunk on */
+    if (r->n_features > 0 ? first == n : r->left == 0 && r->at == r->n_block)
         return OJ_OK;
+    if (r->n_features > 0 && end > n)
+        end = n;
     OJ_TRY(ensure_bytes_in_block(r, 4, err));
     OJ_TRY(
         ensure_bytes_in_block(r, 4 + (int64_t)oj_le32(r->block + r->at), err));
     return cut_pieces(r, first, end, err);
-}
-
-static oj_status next(void *stream, struct oj_chunk **out, const char **text,
-                      struct oj_error *err)
-{
-    struct oj_flatgeobuf_reader *r = stream;
-    int64_t most = r->maker.batch_rows;
-    *text = NULL;
-    if (r->n_features > 0 && most > r->n_features - r->row)
-        most = r->n_features - r->row;
-    OJ_TRY(oj_chunk_make(&r->maker, most, out, err));
-    if (*out != NULL)
-        r->row += (*out)->n_rows;
-    return OJ_OK;
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -582,11 +586,10 @@ static oj_status choose_wanted_columns(struct oj_flatgeobuf_reader *r,
     for (int i = 0; i < from->n_fields; i++)
     {
         struct file_column *column = &r->column[from->fields[i]];
-        if (from->skipped != NULL && from->skipped[i])
+        if (from->formats[i] == 0)
             continue;
         if (column->to >= 0)
             return oj_leave_to_gdal(err);
-        r->maker.format[i] = types[column->type].format;
         column->to = i;
     }
     return OJ_OK;
@@ -608,8 +611,9 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
 static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
-    const struct oj_chunk_maker maker = {
-        .field_size = sizeof(OGRField), .read = read_block, .add = add_feature};
+    const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
+                                         .read = read_block,
+                                         .add = add_features};
     struct oj_flatgeobuf_reader *r;
     *out = NULL;
     if (from->file == NULL)
@@ -617,11 +621,11 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;
-    OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
+    OJ_TRY(oj_chunk_maker_open(&r->maker, from, err));
     OJ_TRY(open_file(r, from->file, err));
     OJ_TRY(read_header(r, from->layer, err));
     return choose_wanted_columns(r, from, err);
 }
 
-const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf", open_reader,  1,
-                                           next,         close_reader, 0};
+const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf",  open_reader,  1,
+                                           oj_chunk_make, close_reader, 0};

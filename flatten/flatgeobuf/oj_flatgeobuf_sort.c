@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Of a block, and about those of a bucket: many rows make them large, so that
@@ -19,7 +18,7 @@
 /* All that threads hold at once, about. */
 #define MOST_HELD (INT64_C(400) << 20)
 
-#define MOST_SAMPLES 65536
+#define SAMPLES 65536
 #define MOST_BUCKETS 2048
 #define MOST_LEVELS 16     /* of 16 nodes each: 2^64 rows */
 #define NODES_AT_ONCE 4096 /* of an upper level */
@@ -52,20 +51,6 @@ static int64_t block_bytes(const struct oj_fgb_unsorted *rows)
 {
     int64_t n = rows->n.bytes / BLOCKS;
     return n < LEAST_BYTES ? LEAST_BYTES : n < MOST_BYTES ? n : MOST_BYTES;
-}
-
-/* Every second one goes when they are too many. */
-static void add_sample(struct oj_fgb_unsorted *rows,
-                       const struct oj_fgb_node *node)
-{
-    if (rows->n_samples == MOST_SAMPLES)
-    {
-        rows->n_samples /= 2;
-        rows->stride *= 2;
-        for (int64_t i = 0; i < rows->n_samples; i++)
-            rows->sample[i] = rows->sample[2 * i];
-    }
-    rows->sample[rows->n_samples++] = *node;
 }
 
 static oj_status end_block(struct oj_fgb_unsorted *rows, struct oj_error *err)
@@ -123,8 +108,6 @@ static oj_status spool_rows(struct oj_fgb_unsorted *rows, const uint8_t *bytes,
 static oj_status init_unsorted_rows(struct oj_fgb_unsorted *rows,
                                     struct oj_error *err)
 {
-    OJ_NEW(rows->sample, MOST_SAMPLES, err);
-    rows->stride = 1;
     OJ_ROOM(rows->block, 0, 1, rows->cap_blocks, err);
     rows->block[0] = rows->n;
     if (rows->most_kept == 0)
@@ -144,7 +127,7 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
 {
     struct oj_fgb_extent old = rows->n,
                          end = {old.rows + n, old.bytes + n_bytes};
-    if (rows->sample == NULL)
+    if (rows->block == NULL)
         OJ_TRY(init_unsorted_rows(rows, err));
     if (rows->bytes == NULL || end.bytes > rows->most_kept ||
         end.rows > rows->most_kept / LEAST_ROW_BYTES)
@@ -155,10 +138,6 @@ oj_status oj_fgb_unsorted_add(struct oj_fgb_unsorted *rows,
         memcpy(rows->node + old.rows, node, (size_t)(NODE_BYTES * n));
         place_rows(rows->node + old.rows, n, rows->bytes + old.bytes);
     }
-    for (int64_t i =
-             (rows->stride - rows->n.rows % rows->stride) % rows->stride;
-         i < n; i += rows->stride - (rows->n.rows + i) % rows->stride)
-        add_sample(rows, &node[i]);
     rows->n = end;
     return rows->n.bytes - rows->block[rows->n_blocks].bytes < block_bytes(rows)
                ? OJ_OK
@@ -171,7 +150,6 @@ void oj_fgb_unsorted_free(struct oj_fgb_unsorted *rows)
     oj_temporary_file_close(&rows->nodes);
     free_kept(rows);
     oj_free(rows->block);
-    oj_free(rows->sample);
     memset(rows, 0, sizeof *rows);
 }
 
@@ -223,38 +201,6 @@ static uint32_t hilbert_sort_key(const double *all,
                                  const struct oj_fgb_node *node)
 {
     return UINT32_MAX - oj_hilbert_code(node->box, all);
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* A key of which there is more than a bucket has one of its own. */
-static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
-{
-    int64_t n = s->rows->n_samples,
-            n_wanted = s->rows->n.bytes / block_bytes(s->rows);
-    uint32_t *key, last = 0;
-    n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
-    OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
-    OJ_NEW(key, n, err);
-    for (int64_t i = 0; i < n; i++)
-        key[i] = hilbert_sort_key(s->rows->box, &s->rows->sample[i]);
-    qsort(key, (size_t)n, sizeof *key, compare_keys);
-    s->first_key[s->n_buckets++] = 0;
-    for (int64_t k = 1; k < n_wanted; k++)
-    {
-        uint32_t first = key[k * n / n_wanted];
-        if (first == last && first < UINT32_MAX)
-            first++;
-        last = key[k * n / n_wanted];
-        if (first > s->first_key[s->n_buckets - 1])
-            s->first_key[s->n_buckets++] = first;
-    }
-    oj_free(key);
-    return OJ_OK;
 }
 
 static int has_one_key(const struct sorting *s, int64_t k)
@@ -369,17 +315,52 @@ static void find_order(const struct sorting *s, const struct oj_fgb_node *node,
                    (uint64_t)i;
 }
 
+static oj_status sort_nodes(const struct sorting *s, struct row_run *run,
+                            const struct oj_fgb_node *node, int64_t n,
+                            struct oj_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
+    find_order(s, node, run->order[0], 0, n);
+    oj_hilbert_sort(run->order, n);
+    return OJ_OK;
+}
+
 /* Those that were read. */
 static oj_status sort_run(const struct sorting *s, struct row_run *run,
                           struct oj_error *err)
 {
-    int64_t n = run->n.rows;
-    place_rows(run->node[0], n, run->bytes[0]);
-    for (int i = 0; i < 2; i++)
-        OJ_ROOM(run->order[i], 0, n, run->cap_order[i], err);
-    find_order(s, run->node[0], run->order[0], 0, n);
-    oj_hilbert_sort(run->order, n);
-    return gather_rows(run, run->node[0], run->order[0], n, err);
+    place_rows(run->node[0], run->n.rows, run->bytes[0]);
+    OJ_TRY(sort_nodes(s, run, run->node[0], run->n.rows, err));
+    return gather_rows(run, run->node[0], run->order[0], run->n.rows, err);
+}
+
+/* By a sample of the rows. A key of which there is more than a bucket has one
+ * of its own. */
+static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
+{
+    struct row_run *run = s->run;
+    int64_t n = s->rows->n.rows < SAMPLES ? s->rows->n.rows : SAMPLES,
+            n_wanted = s->rows->n.bytes / block_bytes(s->rows);
+    uint32_t last = 0;
+    n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
+    OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
+    OJ_ROOM(run->node[0], 0, n, run->cap_rows[0], err);
+    for (int64_t i = 0; i < n; i++)
+        OJ_TRY(oj_temporary_file_read(&s->rows->nodes,
+                                      NODE_BYTES * i * (s->rows->n.rows / n),
+                                      &run->node[0][i], NODE_BYTES, err));
+    OJ_TRY(sort_nodes(s, run, run->node[0], n, err));
+    s->first_key[s->n_buckets++] = 0;
+    for (int64_t k = 1; k < n_wanted; k++)
+    {
+        uint32_t key = (uint32_t)(run->order[0][k * n / n_wanted] >> 32);
+        uint32_t first = key == last && key < UINT32_MAX ? key + 1 : key;
+        last = key;
+        if (first > s->first_key[s->n_buckets - 1])
+            s->first_key[s->n_buckets++] = first;
+    }
+    return OJ_OK;
 }
 
 /* Where the stretches of the buckets begin in a sorted block. */

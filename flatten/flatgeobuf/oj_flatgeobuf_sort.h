@@ -53,8 +53,6 @@ struct oj_fgb_unsorted
 
     struct oj_fgb_extent *block; /**< [n_blocks + 1] where each begins */
     int64_t n_blocks, cap_blocks;
-    struct oj_fgb_node *sample; /**< of every stride-th row */
-    int64_t n_samples, stride;
 };
 
 /** Adds n > 0 rows of n_bytes in all. */

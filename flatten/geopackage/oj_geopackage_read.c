@@ -8,6 +8,7 @@
 
 #include <cpl_error.h>
 #include <limits.h>
+#include <math.h>
 
 /* Bytes of leaves that a thread takes at once. */
 #define BLOCK_BYTES (1 << 19)
@@ -38,6 +39,7 @@ struct stored_column
 
 struct oj_geopackage_reader
 {
+    struct oj_chunk_maker maker; /* first */
     sqlite3_stmt *anchor; /* stands at a row, so that the file stays as it is */
     struct oj_sqlite_pages pages;
     int64_t at; /* the next row */
@@ -46,7 +48,6 @@ struct oj_geopackage_reader
     int n_columns;                   /* up to the last of these */
     struct stored_column *column;    /* [n_columns] */
     struct oj_sqlite_record *record; /* [n_threads] */
-    struct oj_chunk_maker maker;
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -164,29 +165,26 @@ static int is_plain_empty(const uint8_t *wkb, int64_t n)
            code % 1000 >= 2 && code % 1000 <= 7 && code / 1000 < 4;
 }
 
-/* 1 when the bytes can stay as they are. */
-static int is_wkb_as_ogr_writes(const uint8_t *wkb, int64_t n)
-{
-    const uint8_t *point = oj_wkb_plain_point(wkb, (size_t)n);
-    double x, y;
-    if (point == NULL)
-        return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n);
-    x = oj_wkb_double(point);
-    y = oj_wkb_double(point + 8);
-    return x == x && y == y;
-}
-
+/* Bytes stay as they are where OGR would write them so. */
 static oj_status add_geometry(const struct stored_value *value,
                               struct oj_chunk_column *column, int64_t row,
                               struct oj_error *err)
 {
-    int64_t start = 0;
+    int64_t start = 0, n;
+    const uint8_t *wkb, *point;
     if (is_stored_as(value, OFTBinary))
         start = header_bytes(value->at, value->n);
-    return start > 0 &&
-                   is_wkb_as_ogr_writes(value->at + start, value->n - start)
-               ? oj_chunk_add_bytes(column, row, value->at + start,
-                                    value->n - start, err)
+    if (start == 0)
+        return oj_leave_to_gdal(err);
+    wkb = value->at + start;
+    n = value->n - start;
+    point = oj_wkb_plain_point(wkb, (size_t)n);
+    if (point != NULL && !isnan(oj_wkb_double(point)) &&
+        !isnan(oj_wkb_double(point + 8)))
+        return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
+    return point == NULL &&
+                   (oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n))
+               ? oj_chunk_add_bytes(column, row, wkb, n, err)
                : oj_leave_to_gdal(err);
 }
 
@@ -245,28 +243,38 @@ static oj_status add_record(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-static oj_status add_row(void *lane, int thread, struct oj_chunk_rows *to,
-                         int64_t row, int64_t *at, struct oj_error *err)
+static oj_status add_rows(void *stream, int thread,
+                          const struct oj_chunk_piece *piece,
+                          struct oj_chunk_rows *to, int64_t *n,
+                          struct oj_error *err)
 {
-    struct oj_geopackage_reader *r = lane;
-    int64_t leaf = *at >> ROW_BITS;
-    int i = (int)(*at & ROW_MASK);
-    struct oj_sqlite_row from;
-    OJ_TRY(
-        oj_sqlite_leaf_row(&r->pages, leaf, i, &r->record[thread], &from, err));
-    ((int64_t *)to->column[OJ_CHUNK_FID].values)[row] = from.number;
-    OJ_TRY(add_record(r, &from, to, row, err));
-    *at = i + 1 < oj_sqlite_leaf_rows(&r->pages, leaf) ? *at + 1
-                                                       : (leaf + 1) << ROW_BITS;
+    struct oj_geopackage_reader *r = stream;
+    int64_t leaf = piece->at >> ROW_BITS, row = piece->row;
+    int64_t *fid = to->column[OJ_CHUNK_FID].values;
+    int i = (int)(piece->at & ROW_MASK);
+    for (; row < piece[1].row; row++)
+    {
+        struct oj_sqlite_row from;
+        if (i == oj_sqlite_leaf_rows(&r->pages, leaf))
+        {
+            leaf++;
+            i = 0;
+        }
+        OJ_TRY(oj_sqlite_leaf_row(&r->pages, leaf, i++, &r->record[thread],
+                                  &from, err));
+        fid[row] = from.number;
+        OJ_TRY(add_record(r, &from, to, row, err));
+        ++*n;
+    }
     return OJ_OK;
 }
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static oj_status read_block(void *lane, int64_t row, int64_t end,
+static oj_status read_block(void *stream, int64_t row, int64_t end,
                             struct oj_error *err)
 {
-    struct oj_geopackage_reader *r = lane;
+    struct oj_geopackage_reader *r = stream;
     int64_t leaf = r->at >> ROW_BITS, begin = leaf;
     int64_t piece = PIECE_BYTES / r->pages.page_bytes;
     if (leaf == r->pages.n_leaves)
@@ -294,31 +302,10 @@ static oj_status read_block(void *lane, int64_t row, int64_t end,
     return oj_chunk_cut(&r->maker, r->at, row, err);
 }
 
-static oj_status next_chunk(void *stream, struct oj_chunk **out,
-                            const char **text, struct oj_error *err)
-{
-    struct oj_geopackage_reader *r = stream;
-    *text = NULL;
-    return oj_chunk_make(&r->maker, r->maker.batch_rows, out, err);
-}
-
 /* ---- open and close ------------------------------------------------------ */
 
-/* Of the chunk; 0: a type that is not known. */
-static char chunk_format_of(OGRFieldType type)
-{
-    return type == OFTInteger                       ? 'i'
-           : type == OFTInteger64                   ? 'l'
-           : type == OFTReal                        ? 'g'
-           : type == OFTString                      ? 'U'
-           : type == OFTBinary                      ? 'Z'
-           : type == OFTDate || type == OFTDateTime ? 'F'
-                                                    : 0;
-}
-
 /* A column of the table by its name: what the layer takes of it. */
-static oj_status match_table_column(const struct oj_geopackage_reader *r,
-                                    const struct oj_lane_request *from,
+static oj_status match_table_column(const struct oj_lane_request *from,
                                     const char *name,
                                     struct stored_column *column,
                                     struct oj_error *err)
@@ -332,7 +319,7 @@ static oj_status match_table_column(const struct oj_geopackage_reader *r,
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
         if (strcmp(name, OGR_Fld_GetNameRef(field)) != 0 ||
-            r->maker.format[i] == 0)
+            from->formats[i] == 0)
             continue;
         if (column->role != IS_UNWANTED)
             return oj_leave_to_gdal(err);
@@ -344,24 +331,24 @@ static oj_status match_table_column(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* Formats of the fields that somebody looks at. */
-static oj_status choose_field_formats(struct oj_geopackage_reader *r,
+/* Columns of fields that somebody looks at, of types that the format has, of
+ * the FID and the geometry. */
+static oj_status count_wanted_columns(struct oj_geopackage_reader *r,
                                       const struct oj_lane_request *from,
                                       struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
+    int n = OGR_FD_GetGeomFieldCount(defn), is_known = n <= 1;
     for (int i = 0; i < from->n_fields; i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
-        if (from->skipped != NULL && from->skipped[i])
-            continue;
-        r->maker.format[i] = chunk_format_of(OGR_Fld_GetType(field));
-        if (r->maker.format[i] == 0)
-            return oj_leave_to_gdal(err);
-        r->n_wanted++;
+        OGRFieldType type =
+            OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, from->fields[i]));
+        n += from->formats[i] != 0;
+        is_known &=
+            from->formats[i] != 'F' || type == OFTDate || type == OFTDateTime;
     }
-    r->n_wanted += 1 + OGR_FD_GetGeomFieldCount(defn); /* the FID */
-    return OGR_FD_GetGeomFieldCount(defn) <= 1 ? OJ_OK : oj_leave_to_gdal(err);
+    r->n_wanted = n + 1;
+    return is_known ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* Rows of root page, name, whether computed, has a default, is a key of whole
@@ -381,7 +368,7 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
             return oj_leave_to_gdal(err);
-        OJ_TRY(match_table_column(r, from, name, &column, err));
+        OJ_TRY(match_table_column(from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
         if (column.role == IS_FID && sqlite3_column_int(columns, 4) == 0)
             return oj_leave_to_gdal(err);
@@ -439,7 +426,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {
-        .field_size = sizeof(OGRField), .read = read_block, .add = add_row};
+        .field_size = sizeof(OGRField), .read = read_block, .add = add_rows};
     struct oj_geopackage_reader *r;
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;
@@ -451,12 +438,12 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;
-    OJ_TRY(oj_chunk_maker_open(&r->maker, from, r, err));
+    OJ_TRY(oj_chunk_maker_open(&r->maker, from, err));
     OJ_NEW_ZEROED(r->record, r->maker.n_threads, err);
-    OJ_TRY(choose_field_formats(r, from, err));
+    OJ_TRY(count_wanted_columns(r, from, err));
     status = open_table(r, db, from, err);
     return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
 }
 
-const struct oj_lane oj_geopackage_lane = {"GeoPackage", open_reader,  1,
-                                           next_chunk,   close_reader, 1};
+const struct oj_lane oj_geopackage_lane = {"GeoPackage",  open_reader,  1,
+                                           oj_chunk_make, close_reader, 1};

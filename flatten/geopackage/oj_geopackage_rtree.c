@@ -11,7 +11,6 @@ enum
 {
     HEAD_BYTES = 4,
     CELL_BYTES = 24,
-    MOST_LEVELS = 40, /* as many as SQLite follows */
     LOOK_EACH = 1 << 16
 };
 
@@ -61,6 +60,21 @@ void oj_rtree_free(struct oj_rtree *tree)
     *tree = empty;
 }
 
+/* An index on its way into its tables, level by level, that of the rows first.
+ */
+struct packing
+{
+    const struct oj_rtree *tree;
+    uint64_t *order[2];          /* rows by their places on the curve: the row
+                                    is the lower half; the other */
+    struct oj_rtree_entry *cell; /* of nodes, for the level above; owned */
+    int capacity;                /* cells of a node */
+    uint8_t *node;               /* [node_bytes] owned */
+    int node_bytes;
+    sqlite3_stmt *put_node, *put_parent;
+    const int *cancel;
+};
+
 /* ---- order --------------------------------------------------------------- */
 
 static void grow_box(float *box, const float *by)
@@ -78,58 +92,30 @@ static void set_empty_box(float *box)
     box[1] = box[3] = -INFINITY;
 }
 
-/* Rows by their places on the curve: the row is the lower half. */
-static oj_status sort_rows_by_hilbert(const struct oj_rtree *tree,
-                                      uint64_t **out, struct oj_error *err)
+static void turn_box(const float *box, double *to)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (double)box[i / 2 + i % 2 * 2]; /* x y x y */
+}
+
+static void sort_rows_by_hilbert(struct packing *p)
 {
     float all[4];
-    double extent[4];
-    uint64_t *order[2];
+    double extent[4], box[4];
     set_empty_box(all);
-    for (int64_t i = 0; i < tree->n; i++)
-        grow_box(all, tree->entry[i].box);
-    for (int i = 0; i < 4; i++)
-        extent[i] = (double)all[i / 2 + i % 2 * 2]; /* x y x y */
-    order[0] = oj_malloc(tree->n, sizeof *order[0]);
-    order[1] = oj_malloc(tree->n, sizeof *order[1]);
-    if (order[0] == NULL || order[1] == NULL)
+    for (int64_t i = 0; i < p->tree->n; i++)
+        grow_box(all, p->tree->entry[i].box);
+    turn_box(all, extent);
+    for (int64_t i = 0; i < p->tree->n; i++)
     {
-        oj_free(order[0]);
-        oj_free(order[1]);
-        return oj_fail_nomem(err, 2 * tree->n, sizeof *order[0]);
-    }
-    for (int64_t i = 0; i < tree->n; i++)
-    {
-        const float *b = tree->entry[i].box;
-        const double box[4] = {(double)b[0], (double)b[2], (double)b[1],
-                               (double)b[3]};
-        order[0][i] =
+        turn_box(p->tree->entry[i].box, box);
+        p->order[0][i] =
             (uint64_t)oj_hilbert_code(box, extent) << 32 | (uint64_t)i;
     }
-    oj_hilbert_sort(order, tree->n);
-    oj_free(order[1]);
-    *out = order[0];
-    return OJ_OK;
+    oj_hilbert_sort(p->order, p->tree->n);
 }
 
 /* ---- nodes --------------------------------------------------------------- */
-
-/* An index on its way into its tables. Level 0 is that of the rows; the nodes
- * of a level have consecutive numbers, the root has 1. */
-struct packing
-{
-    const struct oj_rtree *tree;
-    uint64_t *order; /* [n rows] owned */
-    int n_levels;    /* of nodes, the last has the root alone */
-    int64_t n_nodes[MOST_LEVELS], first[MOST_LEVELS];
-    float (*box)[4]; /* [all nodes] owned: node i is at i - 1 */
-    int64_t n_all;
-    int capacity;  /* cells of a node */
-    uint8_t *node; /* [node_bytes] owned */
-    int node_bytes;
-    sqlite3_stmt *put_node, *put_parent;
-    const int *cancel;
-};
 
 static void put_u32(uint8_t *at, uint32_t value)
 {
@@ -139,111 +125,73 @@ static void put_u32(uint8_t *at, uint32_t value)
     at[3] = (uint8_t)value;
 }
 
-static void put_cell(uint8_t *at, int64_t id, const float *box)
+static void put_cell(uint8_t *at, const struct oj_rtree_entry *cell)
 {
-    put_u32(at, (uint32_t)((uint64_t)id >> 32));
-    put_u32(at + 4, (uint32_t)id);
+    put_u32(at, (uint32_t)((uint64_t)cell->id >> 32));
+    put_u32(at + 4, (uint32_t)cell->id);
     for (int i = 0; i < 4; i++)
     {
         uint32_t bits;
-        memcpy(&bits, &box[i], 4);
+        memcpy(&bits, &cell->box[i], 4);
         put_u32(at + 8 + 4 * i, bits);
     }
 }
 
-static oj_status plan_levels(struct packing *p, struct oj_error *err)
+static int64_t count_nodes(const struct packing *p, int64_t n_cells)
 {
-    int64_t n = p->tree->n;
-    int top;
-    do
-    {
-        n = (n + p->capacity - 1) / p->capacity;
-        p->n_nodes[p->n_levels++] = n;
-        p->n_all += n;
-    } while (n > 1);
-    top = p->n_levels - 1;
-    p->first[top] = 1;
-    for (int level = top; level > 0; level--)
-        p->first[level - 1] = p->first[level] + p->n_nodes[level];
-    p->box = oj_malloc(p->n_all, sizeof *p->box);
-    p->node = oj_malloc(p->node_bytes, 1);
-    return p->box != NULL && p->node != NULL
-               ? OJ_OK
-               : oj_fail_nomem(err, p->n_all, sizeof *p->box);
+    return (n_cells + p->capacity - 1) / p->capacity;
 }
 
-/* The cell k of a level is in its node k / capacity. */
-static int64_t count_level_cells(const struct packing *p, int level)
-{
-    return level == 0 ? p->tree->n : p->n_nodes[level - 1];
-}
-
-static const float *level_cell_box(const struct packing *p, int level,
-                                   int64_t k, int64_t *id)
-{
-    const struct oj_rtree_entry *row;
-    if (level > 0)
-    {
-        *id = p->first[level - 1] + k;
-        return p->box[*id - 1];
-    }
-    row = &p->tree->entry[p->order[k] & UINT32_MAX];
-    *id = row->id;
-    return row->box;
-}
-
-static void find_boxes(struct packing *p)
-{
-    for (int level = 0; level < p->n_levels; level++)
-    {
-        for (int64_t k = 0; k < count_level_cells(p, level); k++)
-        {
-            int64_t id, node = p->first[level] + k / p->capacity;
-            if (k % p->capacity == 0)
-                set_empty_box(p->box[node - 1]);
-            grow_box(p->box[node - 1], level_cell_box(p, level, k, &id));
-        }
-    }
-}
-
-/* Node i of a level: itself, and whose it is. */
+/* Node i of a level with n_nodes, the first of which is number first, over
+ * cells begin to end - 1: itself, whose it is, and its own cell. The root is
+ * number 1. */
 static oj_status write_node(const struct packing *p, int level, int64_t i,
+                            int64_t n_nodes, int64_t first, int64_t end,
                             struct oj_error *err)
 {
-    int64_t begin = i * p->capacity, end = begin + p->capacity;
-    int64_t number = p->first[level] + i;
-    int is_root = level == p->n_levels - 1;
-    if (end > count_level_cells(p, level))
-        end = count_level_cells(p, level);
+    struct oj_rtree_entry own = {.id = n_nodes > 1 ? first + i : 1};
+    int64_t begin = i * p->capacity;
+    set_empty_box(own.box);
     memset(p->node, 0, (size_t)p->node_bytes);
-    put_u32(p->node,
-            (uint32_t)(end - begin) | (is_root ? (uint32_t)level << 16 : 0));
+    put_u32(p->node, (uint32_t)(end - begin) |
+                         (n_nodes > 1 ? 0 : (uint32_t)level << 16));
     for (int64_t k = begin; k < end; k++)
     {
-        int64_t id;
-        const float *box = level_cell_box(p, level, k, &id);
-        put_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, id, box);
+        const struct oj_rtree_entry *cell =
+            level > 0 ? &p->cell[k]
+                      : &p->tree->entry[p->order[0][k] & UINT32_MAX];
+        put_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
+        grow_box(own.box, cell->box);
     }
-    sqlite3_bind_int64(p->put_node, 1, number);
+    p->cell[i] = own; /* before those that are still to come */
+    sqlite3_bind_int64(p->put_node, 1, own.id);
     sqlite3_bind_blob(p->put_node, 2, p->node, p->node_bytes, SQLITE_STATIC);
     OJ_TRY(oj_sqlite_step(p->put_node, err));
-    if (is_root)
+    if (n_nodes == 1)
         return OJ_OK;
-    sqlite3_bind_int64(p->put_parent, 1, number);
-    sqlite3_bind_int64(p->put_parent, 2, p->first[level + 1] + i / p->capacity);
+    sqlite3_bind_int64(p->put_parent, 1, own.id);
+    sqlite3_bind_int64(
+        p->put_parent, 2,
+        count_nodes(p, n_nodes) > 1 ? first + n_nodes + i / p->capacity : 1);
     return oj_sqlite_step(p->put_parent, err);
 }
 
 static oj_status write_nodes(const struct packing *p, struct oj_error *err)
 {
-    for (int level = p->n_levels - 1; level >= 0; level--)
+    int64_t n_cells = p->tree->n, n_nodes = 0, first = 2;
+    for (int level = 0; n_nodes != 1; level++)
     {
-        for (int64_t i = 0; i < p->n_nodes[level]; i++)
+        n_nodes = count_nodes(p, n_cells);
+        for (int64_t i = 0; i < n_nodes; i++)
         {
+            int64_t end = (i + 1) * p->capacity;
             if (i % 1024 == 0)
                 OJ_TRY(oj_check_cancel(p->cancel, err));
-            OJ_TRY(write_node(p, level, i, err));
+            OJ_TRY(write_node(p, level, i, n_nodes, first,
+                              end < n_cells ? end : n_cells, err));
         }
+        first += n_nodes;
+        n_cells = n_nodes;
     }
     return OJ_OK;
 }
@@ -254,9 +202,8 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
  * the table then grows at its end. */
 struct places
 {
-    const struct packing *p;
-    uint32_t *node; /* [n rows] */
-    int64_t at;     /* the row at hand */
+    const struct packing *p; /* order[1][i]: the node of row i */
+    int64_t at;              /* the row at hand */
 };
 
 static oj_status next_row_place(void *user, int *there, struct oj_error *err)
@@ -272,7 +219,7 @@ static void result_row_place(void *user, int column, sqlite3_context *to)
 {
     const struct places *all = user;
     sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
-                                         : (int64_t)all->node[all->at]);
+                                         : (int64_t)all->p->order[1][all->at]);
 }
 
 static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
@@ -285,21 +232,17 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
                                   .column = result_row_place,
                                   .user = &all};
     oj_status status;
-    OJ_NEW(all.node, p->tree->n, err);
+    int64_t first = count_nodes(p, p->tree->n) > 1 ? 2 : 1;
     for (int64_t k = 0; k < p->tree->n; k++)
-        all.node[p->order[k] & UINT32_MAX] =
-            (uint32_t)(p->first[0] + k / p->capacity);
-    status = oj_sqlite_rows_open(connection, table, &rows, err);
-    if (status == OJ_OK)
-    {
-        status = oj_sqlite_run(connection, err,
-                               "INSERT INTO \"%w_rowid\" SELECT c0, c1 FROM %s",
-                               name, table);
-        if (rows.status != OJ_OK)
-            status = oj_fail(err, rows.status, "%s", rows.error.message);
-        oj_sqlite_rows_close(connection, table);
-    }
-    oj_free(all.node);
+        p->order[1][p->order[0][k] & UINT32_MAX] =
+            (uint64_t)(first + k / p->capacity);
+    OJ_TRY(oj_sqlite_rows_open(connection, table, &rows, err));
+    status = oj_sqlite_run(connection, err,
+                           "INSERT INTO \"%w_rowid\" SELECT c0, c1 FROM %s",
+                           name, table);
+    if (rows.status != OJ_OK)
+        status = oj_fail(err, rows.status, "%s", rows.error.message);
+    oj_sqlite_rows_close(connection, table);
     return status;
 }
 
@@ -309,13 +252,11 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 static oj_status find_capacity(struct packing *p, sqlite3 *connection,
                                const char *name, struct oj_error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    OJ_TRY(oj_sqlite_prepare(
-        connection, &statement, err,
-        "SELECT length(data) FROM \"%w_node\" WHERE nodeno = 1", name));
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        p->node_bytes = sqlite3_column_int(statement, 0);
-    sqlite3_finalize(statement);
+    int64_t n;
+    OJ_TRY(oj_sqlite_number(
+        connection, "SELECT length(data) FROM \"%w_node\" WHERE nodeno = 1",
+        name, &n, err));
+    p->node_bytes = (int)n;
     p->capacity = (p->node_bytes - HEAD_BYTES) / CELL_BYTES;
     if (p->capacity < 2)
         return oj_fail(err, OJ_ERR_IO, "the spatial index %s has no root",
@@ -333,9 +274,11 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     OJ_TRY(oj_sqlite_prepare(connection, &p->put_parent, err,
                              "INSERT INTO \"%w_parent\" VALUES (?1, ?2)",
                              name));
-    OJ_TRY(sort_rows_by_hilbert(p->tree, &p->order, err));
-    OJ_TRY(plan_levels(p, err));
-    find_boxes(p);
+    OJ_NEW(p->order[0], p->tree->n, err);
+    OJ_NEW(p->order[1], p->tree->n, err);
+    OJ_NEW(p->cell, count_nodes(p, p->tree->n), err);
+    OJ_NEW(p->node, p->node_bytes, err);
+    sort_rows_by_hilbert(p);
     OJ_TRY(write_nodes(p, err));
     return write_rowid_table(p, connection, name, err);
 }
@@ -353,8 +296,9 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
         status = pack_rtree(&p, connection, name, err);
     sqlite3_finalize(p.put_node);
     sqlite3_finalize(p.put_parent);
-    oj_free(p.order);
-    oj_free(p.box);
+    oj_free(p.order[0]);
+    oj_free(p.order[1]);
+    oj_free(p.cell);
     oj_free(p.node);
     if (status == OJ_OK)
         oj_rtree_free(tree);

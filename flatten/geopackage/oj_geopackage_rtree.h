@@ -2,9 +2,9 @@
  *  R*Tree module are filled with full nodes, bottom up, of rows in the order of
  *  a Hilbert curve.
  *
- *      node 1         depth | number of cells | cells of the level below
- *      2 3 ...        0     | number of cells | cells of the level below
- *      last level     0     | number of cells | id and box of rows
+ *      2 3 ...        0     | number of cells | id and box of rows
+ *      ...            0     | number of cells | cells of the level before
+ *      node 1         depth | number of cells | cells of the level before
  *
  *  A cell is 8 bytes of id (of a row or a node) and four floats, least x,
  *  greatest x, least y, greatest y, big-endian, rounded outwards.

@@ -117,6 +117,21 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
     return status;
 }
 
+oj_status oj_sqlite_number(sqlite3 *connection, const char *text,
+                           const char *table, int64_t *value,
+                           struct oj_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int code;
+    OJ_TRY(oj_sqlite_prepare(connection, &statement, err, text, table));
+    code = sqlite3_step(statement);
+    *value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE
+               ? OJ_OK
+               : oj_sqlite_fail(connection, "a statement failed", err);
+}
+
 /* ---- rows as a table ----------------------------------------------------- */
 
 struct row_table

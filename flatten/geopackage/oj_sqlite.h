@@ -39,6 +39,13 @@ OJ_MUST_USE oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
                                         struct oj_error *err,
                                         const char *format, ...);
 
+/** The first value of the first row; 0 without one. The text is made with
+ * table.
+ */
+OJ_MUST_USE oj_status oj_sqlite_number(sqlite3 *connection, const char *text,
+                                       const char *table, int64_t *value,
+                                       struct oj_error *err);
+
 /** Runs a statement that gives no rows, and makes it ready for the next time.
  */
 OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,

@@ -189,14 +189,9 @@ static const uint8_t *page_of(const struct oj_sqlite_pages *pages, int64_t leaf)
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages, int64_t leaf)
-{
-    return count_page_cells(page_of(pages, leaf));
-}
-
 /* Bytes of the row's head, and its bytes and number; 0: it is broken. */
-static int get_head(const struct oj_sqlite_pages *pages, int64_t leaf, int i,
-                    uint64_t *n, int64_t *number)
+static inline int get_head(const struct oj_sqlite_pages *pages, int64_t leaf,
+                           int i, uint64_t *n, int64_t *number)
 {
     const uint8_t *page = page_of(pages, leaf), *at,
                   *end = page + pages->usable_bytes;

@@ -82,7 +82,12 @@ OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
 /** Rows of a leaf that was read, one at least. */
-int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages, int64_t leaf);
+static inline int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages,
+                                      int64_t leaf)
+{
+    const uint8_t *page = pages->leaf + leaf * pages->page_bytes;
+    return page[3] << 8 | page[4];
+}
 
 /** Row i of it; its record may be in long_one. Any thread. OJ_ERR_UNSUPPORTED:
  *  it is broken. */
@@ -97,6 +102,11 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
                                    uint64_t *value)
 {
     uint64_t sum = 0;
+    if (at < end && at[0] < 128)
+    {
+        *value = at[0];
+        return 1;
+    }
     for (int i = 0; i < 9 && at + i < end; i++)
     {
         if (i == 8 || at[i] < 128)
@@ -113,6 +123,11 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
     uint64_t bits = n > 0 && at[0] > 127 ? UINT64_MAX : 0;
+    if (n == 8)
+        return (int64_t)((uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
+                         (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
+                         (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
+                         (uint64_t)at[6] << 8 | (uint64_t)at[7]);
     for (int i = 0; i < n; i++)
         bits = bits << 8 | at[i];
     return (int64_t)bits;

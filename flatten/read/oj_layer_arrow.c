@@ -102,7 +102,7 @@ static int find_columns(struct oj_arrow_stream *stream,
     for (int i = 0; i < from->n_fields; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, from->fields[i]);
-        if ((from->skipped == NULL || !from->skipped[i]) &&
+        if (from->formats[i] != 0 &&
             !find_column(schema, OGR_Fld_GetNameRef(field),
                          lossless_arrow_format(field),
                          &stream->column[OJ_CHUNK_FIELDS + i]))
@@ -116,9 +116,8 @@ static int are_types_lossless(const struct oj_lane_request *from)
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     for (int i = 0; i < from->n_fields; i++)
     {
-        if ((from->skipped == NULL || !from->skipped[i]) &&
-            lossless_arrow_format(OGR_FD_GetFieldDefn(defn, from->fields[i])) ==
-                0)
+        if (from->formats[i] != 0 && lossless_arrow_format(OGR_FD_GetFieldDefn(
+                                         defn, from->fields[i])) == 0)
             return 0;
     }
     return OGR_FD_GetGeomFieldCount(defn) <= 1;

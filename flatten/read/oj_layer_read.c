@@ -1,5 +1,6 @@
 #include "oj_layer_read.h"
 
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../base/oj_clock.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
@@ -28,6 +29,7 @@ struct oj_layer_reader
     struct oj_read_options options;
     struct oj_fields fields;
     struct oj_field *field; /* what fields points at */
+    char *format;           /* of each; 0: nobody looks at it */
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
@@ -146,6 +148,7 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
     OJ_NEW(reader->field, options->n_fields, err);
+    OJ_NEW(reader->format, options->n_fields, err);
     for (int i = 0; i < options->n_fields; i++)
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, options->fields[i]);
@@ -157,6 +160,9 @@ static oj_status copy_fields(struct oj_layer_reader *reader,
         reader->field[i].subtype = OGR_Fld_GetSubType(field);
         reader->field[i].is_skipped =
             options->skipped != NULL && options->skipped[i];
+        reader->format[i] = reader->field[i].is_skipped
+                                ? 0
+                                : oj_format_of(reader->field[i].type);
     }
     reader->fields.n = options->n_fields;
     reader->fields.field = reader->field;
@@ -193,7 +199,7 @@ static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
     const struct oj_lane_request request = {
         options->geopackage, reader->layer,
         options->file,       options->fields,
-        options->skipped,    options->n_fields,
+        reader->format,      options->n_fields,
         options->batch_rows, options->limit < 0 ? options->n_threads : 1};
     oj_status status = OJ_ERR_UNSUPPORTED;
     if (!options->use_arrow || OGR_L_GetSpatialFilter(reader->layer) != NULL ||
@@ -257,6 +263,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
     oj_layer_geometry_free(&reader->geometry);
     oj_free(reader->null_fid);
     oj_free(reader->field);
+    oj_free(reader->format);
     oj_free(reader);
 }
 
@@ -433,7 +440,7 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         size_t n = 0;
-        const uint8_t *wkb = oj_slice_wkb(slice, i, &n);
+        const uint8_t *wkb = oj_slice_wkb(slice, i, &n), *point;
         oj_status status;
         if (oj_column_has(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
@@ -443,8 +450,12 @@ static oj_status add_slice(struct oj_layer_reader *reader,
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
-        status = oj_layer_geometry_add_wkb(&reader->geometry, flat, fid, wkb, n,
-                                           &reason);
+        point = oj_wkb_plain_point(wkb, n);
+        status = point != NULL
+                     ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
+                                             oj_wkb_double(point + 8), &reason)
+                     : oj_layer_geometry_add_wkb(&reader->geometry, flat, fid,
+                                                 wkb, n, &reason);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }

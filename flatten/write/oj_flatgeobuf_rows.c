@@ -1,19 +1,57 @@
-#include "oj_flatgeobuf_rows.h"
-
+/* Rows of a layer of pairs -> a file of FlatGeobuf. GDAL makes the layer, whose
+ * definition the file has, and the header; rows, order and index are made here,
+ * as GDAL's driver makes them.
+ *
+ *   u32 size | u32 root | table Feature | table Geometry, its vectors and parts
+ *   | properties
+ *
+ * Vectors of doubles begin at multiples of 8 bytes, counted from the size, as
+ * other readers expect.
+ *
+ * Source: specification of FlatGeobuf, version 3.
+ */
+#include "../arrays/oj_chunk.h"
+#include "../arrays/oj_wkb.h"
 #include "../base/oj_array.h"
 #include "../base/oj_threads.h"
-#include "../flatgeobuf/oj_flatgeobuf_write.h"
-#include "../read/oj_attributes.h"
+#include "../flatgeobuf/oj_flatbuffer.h"
+#include "../flatgeobuf/oj_flatgeobuf_format.h"
+#include "../flatgeobuf/oj_flatgeobuf_read.h"
+#include "../flatgeobuf/oj_flatgeobuf_sort.h"
+#include "oj_row_lane.h"
 #include "oj_row_wkb.h"
 
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Most bytes of a feature. */
+#define MOST_BYTES 2147483647LL
+
+/* Of rows that wait for their order, in memory. */
+#define MOST_KEPT (INT64_C(256) << 20)
 
 /* Rows that one thread makes at once: some hundred KB. */
 #define SLICE_ROWS 4096
 
 /* Slices of a thread between two looks for more rows. */
 #define SLICES_AT_ONCE 4
+
+/* What GDAL does with a row without geometry. */
+enum empty_row
+{
+    EMPTY_LEFT_OUT,
+    EMPTY_KEPT,
+    EMPTY_REFUSED
+};
 
 /* A field of the file, in its order. */
 struct file_field
@@ -23,42 +61,785 @@ struct file_field
     int is_single; /* 1: a float, which is a double elsewhere */
 };
 
+/* Bytes that grow. */
+struct bytes
+{
+    uint8_t *at; /* owned */
+    int64_t n, cap;
+};
+
 /* The rows that a thread makes. */
 struct row_slice
 {
     struct oj_row_wkb wkb;
-    struct oj_fgb_encoder encoder;
-    struct oj_flatgeobuf_told told;
+    OGRFeatureH scratch; /* of wkb; owned */
+
+    struct bytes bytes;       /* features, all of multiples of 8 bytes */
+    struct oj_fgb_node *node; /* [n_rows] owned, and the one that is made */
+    int64_t n_rows, cap_nodes;
+    int64_t start, properties; /* of the row that is made: itself, and the
+                                  count of these */
+
+    /* What all features that are a point begin with, up to the count of
+     * properties; the last 16 bytes are the point. n_head 0: not known yet. */
+    int n_head;
+    uint8_t head[96];
+
+    struct oj_rows_written written;
     oj_status status;
     struct oj_error error;
 };
 
-struct oj_flatgeobuf_rows
+struct flatgeobuf_rows
 {
     struct oj_row_cursor *cursor;
-    struct oj_flatgeobuf_writer *writer;
     OGRFeatureH scratch;
     int n_fields;
     struct file_field *field; /* [n_fields] */
 
-    int n_threads;
-    struct row_slice *slice; /* [n_threads] */
+    struct bytes header;
+    int64_t count_at, envelope_at; /* in the header; 0: not there */
+    int type;                      /* of all rows, as in WKB; 0: any */
+    int has_z, has_m, has_index;
+    enum empty_row empty_row;
 
-    /* Those on their way to the file, in order, and how many are there. */
+    int file, n_threads;
+    struct oj_fgb_unsorted sorted; /* without index: counts and box alone */
+    struct row_slice *slice;       /* [n_threads] */
+
+    /* Those on their way to the file. */
     struct oj_row_place *place; /* [n_threads * SLICES_AT_ONCE * SLICE_ROWS] */
-    int64_t n_places, n_done;
-    struct oj_flatgeobuf_told *told;
+    int64_t n_places;
+    struct oj_rows_written *written;
     oj_status status;
     struct oj_error *error;
 };
 
+/* ---- header ---------------------------------------------------------------
+ */
+
+/* Two rows, the second without geometry. 0: no. */
+static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
+{
+    static const char *const wkt[] = {"POINT (0 0)",
+                                      "POINT (0 0)",
+                                      "LINESTRING (0 0,1 1)",
+                                      "POLYGON ((0 0,1 0,1 1,0 0))",
+                                      "MULTIPOINT ((0 0))",
+                                      "MULTILINESTRING ((0 0,1 1))",
+                                      "MULTIPOLYGON (((0 0,1 0,1 1,0 0)))",
+                                      "GEOMETRYCOLLECTION (POINT (0 0))"};
+    OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
+    OGRGeometryH geometry = NULL;
+    int is_written = 0, type = w->type % 1000;
+    if (type < (int)(sizeof wkt / sizeof wkt[0]))
+    {
+        char text[40], *at = text;
+        CPLStrlcpy(text, wkt[type], sizeof text);
+        (void)OGR_G_CreateFromWkt(&at, NULL, &geometry);
+    }
+    if (geometry != NULL)
+    {
+        OGR_G_Set3D(geometry, w->has_z);
+        OGR_G_SetMeasured(geometry, w->has_m);
+        OGR_F_SetGeometryDirectly(feature, geometry);
+        is_written = OGR_L_CreateFeature(layer, feature) == OGRERR_NONE;
+    }
+    OGR_F_SetGeometryDirectly(feature, NULL);
+    if (is_written && OGR_L_CreateFeature(layer, feature) != OGRERR_NONE)
+        w->empty_row = EMPTY_REFUSED;
+    OGR_F_Destroy(feature);
+    return is_written;
+}
+
+/* A file of the layer's definition at path. 0: no. */
+static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
+                         const struct oj_flatgeobuf_file *file,
+                         const char *path)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("FlatGeobuf"), path,
+                                      0, 0, 0, GDT_Unknown, NULL);
+    OGRLayerH copy = NULL;
+    int is_made;
+    if (dataset != NULL)
+        copy = GDALDatasetCreateLayer(dataset, OGR_L_GetName(layer), file->crs,
+                                      OGR_L_GetGeomType(layer),
+                                      file->layer_options);
+    is_made = copy != NULL;
+    for (int i = 0; is_made && i < OGR_FD_GetFieldCount(defn); i++)
+        is_made = OGR_L_CreateField(copy, OGR_FD_GetFieldDefn(defn, i), 1) ==
+                  OGRERR_NONE;
+    is_made = is_made && write_template_rows(w, copy);
+    GDALClose(dataset);
+    return is_made;
+}
+
+/* Takes the header from the bytes of the template, and where in it stands what
+ * rows decide. OJ_ERR_UNSUPPORTED: it is not as expected. */
+static oj_status parse_template_header(struct flatgeobuf_rows *w,
+                                       const uint8_t *bytes, int64_t n,
+                                       struct oj_error *err)
+{
+    struct oj_flatbuffer header = {bytes + 12, 0, 0};
+    struct oj_flat_table table;
+    const uint8_t *count, *node_size, *envelope;
+    int64_t n_envelope, n_rows;
+    if (n > 12 && bytes[3] == 3 && oj_le32(bytes + 8) <= n - 12)
+        header.size = oj_le32(bytes + 8);
+    if (!oj_flatbuffer_root(&header, &table))
+        return oj_leave_to_gdal(err);
+    envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
+                                    &n_envelope);
+    count =
+        oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_FEATURES_COUNT, 8);
+    node_size =
+        oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2);
+    w->has_index = node_size == NULL || oj_le16(node_size) != 0;
+    n_rows = count != NULL ? (int64_t)oj_le64(count) : 0;
+    /* Without a count nobody knows what becomes of empty rows. */
+    if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
+        (node_size != NULL && w->has_index &&
+         oj_le16(node_size) != OJ_FGB_NODE_SIZE))
+        return oj_leave_to_gdal(err);
+    w->count_at = count - bytes;
+    w->envelope_at = n_envelope == 4 ? envelope - bytes : 0;
+    if (n_rows == 2)
+        w->empty_row = EMPTY_KEPT;
+    w->header.n = 12 + header.size;
+    OJ_TRY(oj_reserve(&w->header.at, 0, w->header.n, &w->header.cap, 1, err));
+    memcpy(w->header.at, bytes, (size_t)w->header.n);
+    return OJ_OK;
+}
+
+static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
+                               const struct oj_flatgeobuf_file *file,
+                               struct oj_error *err)
+{
+    char path[80];
+    vsi_l_offset n = 0;
+    const GByte *bytes = NULL;
+    oj_status status;
+    CPLsnprintf(path, sizeof path, "/vsimem/ogrjoin_%p.fgb", (void *)w);
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    if (make_template(w, layer, file, path))
+        bytes = VSIGetMemFileBuffer(path, &n, FALSE);
+    CPLPopErrorHandler();
+    CPLErrorReset();
+    status = bytes != NULL ? parse_template_header(w, bytes, (int64_t)n, err)
+                           : oj_leave_to_gdal(err);
+    VSIUnlink(path);
+    return status;
+}
+
+/* ---- bytes ----------------------------------------------------------------
+ */
+
+static oj_status make_room(struct bytes *to, int64_t n, struct oj_error *err)
+{
+    if (n > MOST_BYTES)
+        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
+    return oj_reserve(&to->at, to->n, to->n + n, &to->cap, 1, err);
+}
+
+static void set_uint16(uint8_t *to, int64_t value)
+{
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+}
+
+static void set_uint32(uint8_t *to, int64_t value)
+{
+    set_uint16(to, value);
+    set_uint16(to + 2, value >> 16);
+}
+
+/* n zero bytes, and more before them, until n_before bytes after the first is a
+ * multiple of align. */
+static oj_status grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
+                              int64_t align, int64_t *at, struct oj_error *err)
+{
+    int64_t pad = (align - (to->n + n_before) % align) % align;
+    OJ_TRY(make_room(to, pad + n, err));
+    memset(to->at + to->n, 0, (size_t)(pad + n));
+    *at = to->n + pad;
+    to->n += pad + n;
+    return OJ_OK;
+}
+
+/* A table with these fields, if any, 4 bytes each; place[slot] is where the
+ * field is. */
+static oj_status put_flatbuffer_table(struct bytes *to, const int *slots,
+                                      int n_slots, int64_t *table,
+                                      int64_t *place, struct oj_error *err)
+{
+    int last = n_slots > 0 ? slots[n_slots - 1] : -1;
+    int64_t vtable;
+    OJ_TRY(grow_aligned(to, 4 + 2 * (last + 1), 4 + 2 * (last + 1), 4, &vtable,
+                        err));
+    set_uint16(to->at + vtable, 4 + 2 * (last + 1));
+    set_uint16(to->at + vtable + 2, 4 + 4 * n_slots);
+    for (int i = 0; i < n_slots; i++)
+        set_uint16(to->at + vtable + 4 + 2 * slots[i], 4 + 4 * i);
+    OJ_TRY(grow_aligned(to, 4 + 4 * n_slots, 0, 4, table, err));
+    set_uint32(to->at + *table, *table - vtable);
+    for (int i = 0; i < n_slots; i++)
+        place[slots[i]] = *table + 4 + 4 * i;
+    return OJ_OK;
+}
+
+/* A vector of n elements that the field at place points at, unless it is 0;
+ * *at: the first, or 0. */
+static oj_status put_flatbuffer_vector(struct bytes *to, int64_t place,
+                                       int64_t n, int size, int64_t *at,
+                                       struct oj_error *err)
+{
+    int64_t vector;
+    *at = 0;
+    if (place == 0)
+        return OJ_OK;
+    OJ_TRY(grow_aligned(to, 4 + n * size, 4, size > 4 ? 8 : 4, &vector, err));
+    set_uint32(to->at + place, vector - place);
+    set_uint32(to->at + vector, n);
+    *at = vector + 4;
+    return OJ_OK;
+}
+
+/* ---- geometries ------------------------------------------------------------
+ */
+
+static int wkb_type_code(const uint8_t *wkb)
+{
+    return (int)oj_le32(wkb + 1);
+}
+
+/* The vertices of one geometry on their way from WKB. */
+struct vertex_run
+{
+    const uint8_t *from;
+    uint8_t *to;      /* the bytes */
+    int64_t xy, z, m; /* where they begin; 0: nowhere */
+    int64_t ends;     /* where the next one goes; 0: nowhere */
+    int64_t n;        /* vertices so far */
+};
+
+static int64_t read_vertex_count(struct vertex_run *v)
+{
+    v->from += 4;
+    return oj_le32(v->from - 4);
+}
+
+static void put_vertices(struct vertex_run *v, int code, int64_t n)
+{
+    int has_z = code / 1000 % 2 == 1, has_m = code / 1000 >= 2;
+    int size = 8 * (2 + has_z + has_m);
+    for (int64_t i = v->n; i < v->n + n; i++, v->from += size)
+    {
+        memcpy(v->to + v->xy + 16 * i, v->from, 16);
+        if (v->z != 0 && has_z)
+            memcpy(v->to + v->z + 8 * i, v->from + 16, 8);
+        if (v->m != 0 && has_m)
+            memcpy(v->to + v->m + 8 * i, v->from + size - 8, 8);
+    }
+    v->n += n;
+}
+
+static void end_run(struct vertex_run *v)
+{
+    if (v->ends == 0)
+        return;
+    set_uint32(v->to + v->ends, v->n);
+    v->ends += 4;
+}
+
+/* Those of a geometry without parts. Members that are empty are left out, rings
+ * of polygons are not. */
+static void put_runs(struct vertex_run *v)
+{
+    int code = wkb_type_code(v->from), type = code % 1000;
+    int64_t n;
+    v->from += 5;
+    if (type == OJ_FGB_POINT)
+    {
+        struct oj_wkb_walk point = {.at = v->from - 5};
+        oj_wkb_pass(&point);
+        put_vertices(v, code, point.n_vertices);
+        v->from = point.at;
+        return;
+    }
+    n = read_vertex_count(v);
+    if (type == OJ_FGB_LINE || type == OJ_FGB_CIRCULAR)
+    {
+        put_vertices(v, code, n);
+        if (n > 0)
+            end_run(v);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (type != OJ_FGB_POLYGON && type != OJ_FGB_TRIANGLE)
+        {
+            put_runs(v);
+            continue;
+        }
+        put_vertices(v, code, read_vertex_count(v));
+        end_run(v);
+    }
+}
+
+static oj_status put_geometry(const struct flatgeobuf_rows *rows,
+                              struct bytes *to, const uint8_t *wkb,
+                              int64_t n_vertices, int is_part, int64_t *table,
+                              struct oj_error *err);
+
+/* The n members at wkb that are not empty. */
+static oj_status put_parts(const struct flatgeobuf_rows *rows, struct bytes *to,
+                           const uint8_t *wkb, int64_t n, int64_t place,
+                           struct oj_error *err)
+{
+    int64_t first, at;
+    OJ_TRY(put_flatbuffer_vector(to, place, n, 4, &first, err));
+    at = first;
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_wkb_walk part = {.at = wkb};
+        int64_t table;
+        oj_wkb_pass(&part);
+        if (part.n_vertices > 0)
+        {
+            OJ_TRY(
+                put_geometry(rows, to, wkb, part.n_vertices, 1, &table, err));
+            set_uint32(to->at + at, table - at);
+            at += 4;
+        }
+        wkb = part.at;
+    }
+    set_uint32(to->at + first - 4, (at - first) / 4);
+    return OJ_OK;
+}
+
+static oj_status put_vectors(struct bytes *to, const uint8_t *wkb,
+                             int64_t n_vertices, int64_t n_ends,
+                             const int64_t *place, struct oj_error *err)
+{
+    struct vertex_run v = {.from = wkb};
+    int64_t ends;
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_ENDS], n_ends, 4, &v.ends, err));
+    OJ_TRY(put_flatbuffer_vector(to, place[OJ_FGB_XY], 2 * n_vertices, 8, &v.xy,
+                                 err));
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_Z], n_vertices, 8, &v.z, err));
+    OJ_TRY(
+        put_flatbuffer_vector(to, place[OJ_FGB_M], n_vertices, 8, &v.m, err));
+    v.to = to->at;
+    ends = v.ends;
+    put_runs(&v);
+    if (ends != 0)
+        set_uint32(to->at + ends - 4, (v.ends - ends) / 4);
+    return OJ_OK;
+}
+
+/* One that has vertices. */
+static oj_status put_geometry(const struct flatgeobuf_rows *rows,
+                              struct bytes *to, const uint8_t *wkb,
+                              int64_t n_vertices, int is_part, int64_t *table,
+                              struct oj_error *err)
+{
+    int type = wkb_type_code(wkb) % 1000, slots[OJ_FGB_GEOMETRY_FIELDS];
+    int has_parts = type > OJ_FGB_MULTILINE && type != OJ_FGB_CIRCULAR &&
+                    type != OJ_FGB_TIN && type != OJ_FGB_TRIANGLE;
+    int has_ends = type == OJ_FGB_POLYGON || type == OJ_FGB_MULTILINE ||
+                   type == OJ_FGB_TIN || type == OJ_FGB_TRIANGLE;
+    int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
+    int64_t n = type != OJ_FGB_POINT ? oj_le32(wkb + 5) : 0;
+    int n_slots = 0;
+    /* One ring has all vertices; GDAL wants the end of one line. */
+    if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
+        slots[n_slots++] = OJ_FGB_ENDS;
+    if (!has_parts)
+        slots[n_slots++] = OJ_FGB_XY;
+    if (!has_parts && rows->has_z)
+        slots[n_slots++] = OJ_FGB_Z;
+    if (!has_parts && rows->has_m)
+        slots[n_slots++] = OJ_FGB_M;
+    if (is_part || rows->type == 0 || has_parts)
+        slots[n_slots++] = OJ_FGB_TYPE;
+    if (has_parts)
+        slots[n_slots++] = OJ_FGB_PARTS;
+    OJ_TRY(put_flatbuffer_table(to, slots, n_slots, table, place, err));
+    if (place[OJ_FGB_TYPE] != 0)
+        to->at[place[OJ_FGB_TYPE]] = (uint8_t)type;
+    return has_parts ? put_parts(rows, to, wkb + 9, n, place[OJ_FGB_PARTS], err)
+                     : put_vectors(to, wkb, n_vertices, n, place, err);
+}
+
+/* ---- features -------------------------------------------------------------
+ */
+
+/* Arcs go beyond their vertices. */
+static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
+                                    struct oj_error *err)
+{
+    OGRGeometryH geometry = NULL;
+    OGREnvelope box;
+    if (n > INT_MAX ||
+        OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_DATA, "a geometry that OGR cannot read");
+    OGR_G_GetEnvelope(geometry, &box);
+    OGR_G_DestroyGeometry(geometry);
+    to[0] = box.MinX;
+    to[1] = box.MinY;
+    to[2] = box.MaxX;
+    to[3] = box.MaxY;
+    return OJ_OK;
+}
+
+/* OJ_OK, or why GDAL would refuse the row. */
+static oj_status check_row(const struct flatgeobuf_rows *rows,
+                           const uint8_t *wkb, int is_empty,
+                           struct oj_error *err)
+{
+    if (is_empty && rows->empty_row == EMPTY_REFUSED)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "NULL geometry not supported with spatial index");
+    if (!is_empty && rows->type != 0 && wkb_type_code(wkb) != rows->type)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "ICreateFeature: Mismatched geometry type");
+    return OJ_OK;
+}
+
+/* A feature with a geometry of so many vertices, 0: none, up to the count of
+ * its properties. */
+static oj_status put_feature(const struct flatgeobuf_rows *rows,
+                             struct row_slice *slice, const uint8_t *wkb,
+                             int64_t n_vertices, struct oj_error *err)
+{
+    static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
+                                 OJ_FGB_FEATURE_PROPERTIES};
+    struct bytes *to = &slice->bytes;
+    int64_t place[2] = {0}, at, table;
+    int first = n_vertices > 0 ? 0 : 1;
+    OJ_TRY(grow_aligned(to, 8, 0, 4, &at, err));
+    OJ_TRY(put_flatbuffer_table(to, fields + first, 2 - first, &table, place,
+                                err));
+    set_uint32(to->at + at + 4, table - at - 4);
+    if (n_vertices > 0)
+    {
+        OJ_TRY(put_geometry(rows, to, wkb, n_vertices, 0, &table, err));
+        set_uint32(to->at + place[0], table - place[0]);
+    }
+    OJ_TRY(put_flatbuffer_vector(to, place[1], 0, 1, &at, err));
+    slice->properties = at - 4;
+    return OJ_OK;
+}
+
+/* Any but a plain point; *is_left_out, as this version of GDAL does it, where
+ * it has no vertex. */
+static oj_status begin_feature(const struct flatgeobuf_rows *rows,
+                               struct row_slice *slice, const uint8_t *wkb,
+                               int64_t n, int *is_left_out,
+                               struct oj_error *err)
+{
+    double least = (double)INFINITY,
+           box[] = {least, -least, least, -least, least, -least};
+    double *to = slice->node[slice->n_rows].box;
+    struct oj_wkb_walk walk = {.at = wkb, .box = box};
+    int is_empty;
+    if (wkb != NULL)
+        oj_wkb_pass(&walk);
+    is_empty = walk.n_vertices == 0;
+    slice->written.n_empty += is_empty;
+    OJ_TRY(check_row(rows, wkb, is_empty, err));
+    *is_left_out = is_empty && rows->empty_row == EMPTY_LEFT_OUT;
+    if (*is_left_out)
+        return OJ_OK;
+    for (int i = 0; i < 4; i++)
+        to[i] = box[i % 2 * 2 + i / 2];
+    if (walk.has_curves)
+        OJ_TRY(find_box_of_curves(to, wkb, n, err));
+    return put_feature(rows, slice, wkb, walk.n_vertices, err);
+}
+
+/* What all plain points begin with is made once. */
+static oj_status begin_point(const struct flatgeobuf_rows *rows,
+                             struct row_slice *slice, const uint8_t *wkb,
+                             struct oj_error *err)
+{
+    struct bytes *to = &slice->bytes;
+    double *box = slice->node[slice->n_rows].box;
+    int n = slice->n_head;
+    memcpy(box, wkb + 5, 16);
+    memcpy(box + 2, wkb + 5, 16);
+    if (n == 0)
+    {
+        OJ_TRY(put_feature(rows, slice, wkb, 1, err));
+        slice->n_head = (int)(slice->properties - slice->start);
+        memcpy(slice->head, to->at + slice->start, (size_t)slice->n_head);
+        return OJ_OK;
+    }
+    if (to->cap - to->n < n + 4)
+        OJ_TRY(make_room(to, n + 4, err));
+    memcpy(to->at + to->n, slice->head, (size_t)n);
+    memcpy(to->at + to->n + n - 16, wkb + 5, 16);
+    slice->properties = to->n + n;
+    to->n += n + 4;
+    return OJ_OK;
+}
+
+static void look_for_infinite(const struct row_slice *slice,
+                              struct oj_rows_written *written)
+{
+    const double *box = slice->node[slice->n_rows].box;
+    if ((isfinite(box[0]) && isfinite(box[1]) && isfinite(box[2]) &&
+         isfinite(box[3])) ||
+        written->has_infinite)
+        return;
+    written->has_infinite = 1;
+    written->infinite_fid = written->failed_fid;
+}
+
+/* The value of column i: n <= 8 bytes, little-endian, as they are. */
+static inline oj_status add_number(struct bytes *to, int i, const void *value,
+                                   int n, struct oj_error *err)
+{
+    if (to->cap - to->n < 10)
+        OJ_TRY(make_room(to, 10, err));
+    set_uint16(to->at + to->n, i);
+    if (n == 8)
+        memcpy(to->at + to->n + 2, value, 8);
+    else if (n == 4)
+        memcpy(to->at + to->n + 2, value, 4);
+    else
+        memcpy(to->at + to->n + 2, value, (size_t)n);
+    to->n += 2 + n;
+    return OJ_OK;
+}
+
+static oj_status add_bytes(struct bytes *to, int i, const void *bytes,
+                           int64_t n, struct oj_error *err)
+{
+    uint8_t size[4];
+    if (n > MOST_BYTES)
+        return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
+    set_uint32(size, n);
+    OJ_TRY(add_number(to, i, size, 4, err));
+    if (to->cap - to->n < n)
+        OJ_TRY(make_room(to, n, err));
+    if (n > 0)
+        memcpy(to->at + to->n, bytes, (size_t)n);
+    to->n += n;
+    return OJ_OK;
+}
+
+/* What oj_row_column_value() has found. */
+static oj_status add_value(struct bytes *to, int i,
+                           const struct file_field *field, const void *at,
+                           int64_t n, struct oj_error *err)
+{
+    char text[80];
+    float single;
+    if (field->is_single)
+    {
+        single = (float)*(const double *)at;
+        return add_number(to, i, &single, 4, err);
+    }
+    if (field->n_bytes > 0)
+        return add_number(to, i, at, field->n_bytes, err);
+    if (oj_type_is_time(field->column.type))
+    {
+        n = oj_value_xml_time(at, 0, text, sizeof text);
+        at = text;
+    }
+    return add_bytes(to, i, at, n, err);
+}
+
+static oj_status add_values(const struct flatgeobuf_rows *rows,
+                            struct bytes *to, const struct oj_row_place *place,
+                            struct oj_error *err)
+{
+    for (int i = 0; i < rows->n_fields; i++)
+    {
+        const struct file_field *field = &rows->field[i];
+        struct oj_value value;
+        const void *at;
+        int64_t n = 0;
+        OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
+                                   rows->scratch, &value, &at, &n, err));
+        if (at != NULL)
+            OJ_TRY(add_value(to, i, field, at, n, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status end_feature(struct row_slice *slice, struct oj_error *err)
+{
+    struct bytes *to = &slice->bytes;
+    int64_t n = to->n - slice->properties - 4;
+    if (to->n - slice->start > MOST_BYTES - 8)
+        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
+    set_uint32(to->at + slice->properties, n);
+    if (to->cap - to->n < 8)
+        OJ_TRY(make_room(to, 8, err));
+    for (; to->n % 8 != 0; to->n++)
+        to->at[to->n] = 0;
+    n = to->n - slice->start;
+    set_uint32(to->at + slice->start, n - 4);
+    slice->node[slice->n_rows++].offset = (uint64_t)n;
+    return OJ_OK;
+}
+
+static oj_status encode_row(const struct flatgeobuf_rows *rows,
+                            struct row_slice *slice,
+                            const struct oj_row_place *place,
+                            struct oj_error *err)
+{
+    const uint8_t *wkb;
+    int64_t n;
+    int is_left_out = 0;
+    oj_row_cursor_fetch(rows->cursor, place);
+    OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
+    if (slice->n_rows == slice->cap_nodes)
+        OJ_ROOM(slice->node, slice->n_rows, slice->n_rows + 1, slice->cap_nodes,
+                err);
+    slice->start = slice->bytes.n;
+    OJ_TRY(wkb != NULL && wkb_type_code(wkb) == OJ_FGB_POINT && !rows->has_z &&
+                   !rows->has_m && rows->type <= OJ_FGB_POINT &&
+                   !isnan(oj_wkb_double(wkb + 5)) &&
+                   !isnan(oj_wkb_double(wkb + 13))
+               ? begin_point(rows, slice, wkb, err)
+               : begin_feature(rows, slice, wkb, n, &is_left_out, err));
+    slice->written.n_rows++;
+    if (is_left_out)
+        return OJ_OK;
+    if (wkb != NULL)
+        look_for_infinite(slice, &slice->written);
+    OJ_TRY(add_values(rows, &slice->bytes, place, err));
+    return end_feature(slice, err);
+}
+
+/* ---- slices ---------------------------------------------------------------
+ */
+
+static void encode_slice(int64_t task, int thread, void *user)
+{
+    const struct flatgeobuf_rows *rows = user;
+    const struct oj_rows_written nothing = {0};
+    const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
+    struct row_slice *slice = &rows->slice[thread];
+    int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
+    slice->written = nothing;
+    slice->status = OJ_OK;
+    slice->bytes.n = slice->n_rows = 0;
+    for (; i < end && i < rows->n_places && slice->status == OJ_OK; i++)
+    {
+        slice->written.failed_fid = fid[rows->place[i].row];
+        slice->status = encode_row(rows, slice, &rows->place[i], &slice->error);
+    }
+    slice->written.has_failed = slice->status != OJ_OK;
+}
+
+static oj_status write_slice(struct flatgeobuf_rows *rows,
+                             const struct row_slice *slice,
+                             struct oj_error *err)
+{
+    const struct bytes *bytes = &slice->bytes;
+    if (slice->n_rows == 0)
+        return OJ_OK;
+    for (int64_t i = 0; i < slice->n_rows; i++)
+        oj_fgb_grow_box(rows->sorted.box, slice->node[i].box);
+    if (rows->has_index)
+        return oj_fgb_unsorted_add(&rows->sorted, bytes->at, bytes->n,
+                                   slice->node, slice->n_rows, err);
+    OJ_TRY(oj_fgb_write_at(rows->file, rows->header.n + rows->sorted.n.bytes,
+                           bytes->at, bytes->n, err));
+    rows->sorted.n.bytes += bytes->n;
+    rows->sorted.n.rows += slice->n_rows;
+    return OJ_OK;
+}
+
+/* In order, until one has failed. */
+static void end_slice(int64_t task, int thread, void *user)
+{
+    struct flatgeobuf_rows *rows = user;
+    const struct row_slice *slice = &rows->slice[thread];
+    const struct oj_rows_written *own = &slice->written;
+    struct oj_rows_written *sum = rows->written, before = *sum;
+    (void)task;
+    if (rows->status != OJ_OK)
+        return;
+    *sum = *own;
+    sum->n_rows += before.n_rows;
+    sum->n_empty += before.n_empty;
+    if (before.has_infinite)
+    {
+        sum->has_infinite = 1;
+        sum->infinite_fid = before.infinite_fid;
+    }
+    rows->status =
+        slice->status == OJ_OK
+            ? write_slice(rows, slice, rows->error)
+            : oj_fail(rows->error, slice->status, "%s", slice->error.message);
+}
+
+/* Finds where values lie. Returns 1 when rows of the answer can be made on
+ * several threads. */
+static int find_field_values(struct flatgeobuf_rows *rows)
+{
+    int are_plain = 1;
+    for (int i = 0; i < rows->n_fields; i++)
+    {
+        struct file_field *field = &rows->field[i];
+        oj_row_column_begin(&field->column, rows->cursor);
+        are_plain &= field->column.number < 0 ||
+                     oj_row_cursor_is_plain(rows->cursor, field->column.number);
+    }
+    return are_plain;
+}
+
+static oj_status write_rows(void *of, struct oj_rows_written *written,
+                            struct oj_row_place *left, int *is_left,
+                            struct oj_error *err)
+{
+    struct flatgeobuf_rows *rows = of;
+    const struct oj_rows_written nothing = {0};
+    const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
+    int n_threads;
+    (void)left;
+    *is_left = 0;
+    *written = nothing;
+    rows->written = written;
+    rows->error = err;
+    rows->status = OJ_OK;
+    if (sources->batch == NULL || sources->batch->n_rows == 0)
+        return OJ_OK;
+    n_threads = find_field_values(rows) ? rows->n_threads : 1;
+    while (rows->status == OJ_OK &&
+           (rows->n_places = oj_row_cursor_take(
+                rows->cursor, rows->place,
+                rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
+    {
+        OJ_TRY(oj_check_cancel(sources->options->cancel, err));
+        oj_parallel_in_order(n_threads,
+                             (rows->n_places + SLICE_ROWS - 1) / SLICE_ROWS,
+                             encode_slice, end_slice, rows);
+    }
+    return rows->status;
+}
+
+/* ---- open and close --------------------------------------------------------
+ */
+
+static oj_status fail_write(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
+}
+
 /* OJ_ERR_UNSUPPORTED: values of a field are not written here as GDAL does. */
-static oj_status plan_file_fields(struct oj_flatgeobuf_rows *rows,
+static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
-    OJ_NEW(rows->place, rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS, err);
-    OJ_NEW_ZEROED(rows->slice, rows->n_threads, err);
     rows->n_fields = OGR_FD_GetFieldCount(defn);
     OJ_NEW_ZEROED(rows->field, rows->n_fields, err);
     for (int i = 0; i < rows->n_fields; i++)
@@ -84,243 +865,119 @@ static oj_status plan_file_fields(struct oj_flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-oj_status oj_flatgeobuf_rows_open(const struct oj_flatgeobuf_file *file,
-                                  OGRLayerH layer, struct oj_row_cursor *cursor,
-                                  struct oj_flatgeobuf_rows **out,
-                                  struct oj_error *err)
+static oj_status init_slices(struct flatgeobuf_rows *rows, OGRFeatureDefnH defn,
+                             struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
-    struct oj_flatgeobuf_rows *rows;
-    oj_status status;
-    *out = NULL;
-    OJ_NEW_ZEROED(rows, 1, err);
-    rows->cursor = cursor;
-    rows->n_threads = file->n_threads > 1 ? file->n_threads : 1;
+    OJ_NEW(rows->place, rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS, err);
+    OJ_NEW_ZEROED(rows->slice, rows->n_threads, err);
     rows->scratch = OGR_F_Create(defn);
-    status = rows->scratch == NULL ? oj_fail_nomem(err, 1, 1024)
-                                   : plan_file_fields(rows, defn, err);
-    if (status == OJ_OK)
-        status = oj_flatgeobuf_write_open(file, layer, &rows->writer, err);
-    if (status == OJ_OK && rows->writer != NULL)
-        *out = rows;
-    else
-        oj_flatgeobuf_rows_close(rows);
-    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
+    for (int i = 0; i < rows->n_threads; i++)
+    {
+        struct row_slice *slice = &rows->slice[i];
+        slice->scratch = slice->wkb.scratch = OGR_F_Create(defn);
+        if (slice->scratch == NULL || rows->scratch == NULL)
+            return oj_fail_nomem(err, 1, 1024);
+    }
+    return OJ_OK;
 }
 
-void oj_flatgeobuf_rows_close(struct oj_flatgeobuf_rows *rows)
+static oj_status begin_file(struct flatgeobuf_rows *rows, const char *path,
+                            struct oj_error *err)
 {
+    rows->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (rows->file < 0)
+        return fail_write(err);
+    if (!rows->has_index)
+        return OJ_OK;
+    OJ_TRY(oj_temporary_file_open(path, "rows", &rows->sorted.rows, err));
+    return oj_temporary_file_open(path, "rows", &rows->sorted.nodes, err);
+}
+
+static void close_rows(void *of)
+{
+    struct flatgeobuf_rows *rows = of;
     if (rows == NULL)
         return;
-    oj_flatgeobuf_write_close(rows->writer);
-    if (rows->scratch != NULL)
-        OGR_F_Destroy(rows->scratch);
+    if (rows->file >= 0)
+        close(rows->file);
     for (int i = 0; rows->slice != NULL && i < rows->n_threads; i++)
     {
-        oj_row_wkb_free(&rows->slice[i].wkb);
-        oj_fgb_encoder_free(&rows->slice[i].encoder);
+        struct row_slice *slice = &rows->slice[i];
+        oj_row_wkb_free(&slice->wkb);
+        if (slice->scratch != NULL)
+            OGR_F_Destroy(slice->scratch);
+        oj_free(slice->bytes.at);
+        oj_free(slice->node);
     }
+    if (rows->scratch != NULL)
+        OGR_F_Destroy(rows->scratch);
+    oj_fgb_unsorted_free(&rows->sorted);
+    oj_free(rows->header.at);
     oj_free(rows->slice);
     oj_free(rows->place);
     oj_free(rows->field);
     oj_free(rows);
 }
 
-/* ---- values -------------------------------------------------------------- */
-
-/* What oj_row_column_value() has found. */
-static oj_status add_value(struct oj_fgb_encoder *encoder, int i,
-                           const struct file_field *field, const void *at,
-                           int64_t n, struct oj_error *err)
+static oj_status open_rows(OGRLayerH layer, int is_update,
+                           struct oj_row_cursor *cursor, void **out,
+                           struct oj_error *err)
 {
-    char text[80];
-    float single;
-    if (field->is_single)
-    {
-        single = (float)*(const double *)at;
-        return oj_fgb_add_number(encoder, i, &single, 4, err);
-    }
-    if (field->n_bytes > 0)
-        return oj_fgb_add_number(encoder, i, at, field->n_bytes, err);
-    if (oj_type_is_time(field->column.type))
-    {
-        n = oj_value_xml_time(at, 0, text, sizeof text);
-        at = text;
-    }
-    return oj_fgb_add_bytes(encoder, i, at, n, err);
+    const struct oj_flatgeobuf_file *file =
+        oj_row_cursor_sources(cursor)->options->file;
+    OGRwkbGeometryType type = OGR_L_GetGeomType(layer);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    struct flatgeobuf_rows *rows;
+    oj_status status;
+    (void)is_update;
+    *out = NULL;
+    OJ_NEW_ZEROED(rows, 1, err);
+    rows->cursor = cursor;
+    rows->file = -1;
+    rows->n_threads = file->n_threads > 1 ? file->n_threads : 1;
+    rows->sorted.most_kept = MOST_KEPT;
+    rows->sorted.box[0] = rows->sorted.box[1] = (double)INFINITY;
+    rows->sorted.box[2] = rows->sorted.box[3] = (double)-INFINITY;
+    rows->has_z = OGR_GT_HasZ(type);
+    rows->has_m = OGR_GT_HasM(type);
+    if (OGR_GT_Flatten(type) != wkbUnknown)
+        rows->type =
+            (int)OGR_GT_Flatten(type) + 1000 * rows->has_z + 2000 * rows->has_m;
+    status = plan_file_fields(rows, defn, err);
+    if (status == OJ_OK)
+        status = init_slices(rows, defn, err);
+    if (status == OJ_OK)
+        status = read_template(rows, layer, file, err);
+    if (status == OJ_OK)
+        status = begin_file(rows, file->path, err);
+    if (status == OJ_OK)
+        *out = rows;
+    else
+        close_rows(rows);
+    return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* Finds where values lie. Returns 1 when rows of the answer can be made on
- * several threads. */
-static int find_field_values(struct oj_flatgeobuf_rows *rows)
+/* Without rows GDAL's own file is the one to take. */
+static oj_status finish_rows(void *of, int *has_file, struct oj_error *err)
 {
-    const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
-    int are_plain = sources->batch->attributes->slice.chunk != NULL;
-    for (int i = 0; i < rows->n_fields; i++)
-    {
-        struct file_field *field = &rows->field[i];
-        oj_row_column_begin(&field->column, rows->cursor);
-        are_plain &= field->column.number < 0 ||
-                     oj_row_cursor_is_plain(rows->cursor, field->column.number);
-    }
-    return are_plain;
-}
-
-/* ---- rows ---------------------------------------------------------------- */
-
-static oj_status add_values(const struct oj_flatgeobuf_rows *rows,
-                            struct oj_fgb_encoder *encoder,
-                            const struct oj_row_place *place,
-                            struct oj_error *err)
-{
-    for (int i = 0; i < rows->n_fields; i++)
-    {
-        const struct file_field *field = &rows->field[i];
-        struct oj_value value;
-        const void *at;
-        int64_t n = 0;
-        OJ_TRY(oj_row_column_value(&field->column, rows->cursor, place,
-                                   rows->scratch, &value, &at, &n, err));
-        if (at != NULL)
-            OJ_TRY(add_value(encoder, i, field, at, n, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status encode_row(const struct oj_flatgeobuf_rows *rows,
-                            struct row_slice *slice,
-                            const struct oj_row_place *place,
-                            struct oj_error *err)
-{
-    struct oj_flatgeobuf_told *told = &slice->told;
-    struct oj_fgb_encoder *encoder = &slice->encoder;
-    const uint8_t *wkb;
-    int64_t n;
-    oj_row_cursor_fetch(rows->cursor, place);
-    OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
-    if (slice->wkb.needs_ogr)
+    struct flatgeobuf_rows *rows = of;
+    struct oj_fgb_unsorted *sorted = &rows->sorted;
+    uint8_t *count = rows->header.at + rows->count_at;
+    int file = rows->file;
+    *has_file = sorted->n.rows > 0;
+    if (!*has_file)
         return OJ_OK;
-    OJ_TRY(oj_fgb_begin_row(encoder, wkb, n, err));
-    if (!encoder->is_left_out)
-    {
-        OJ_TRY(add_values(rows, encoder, place, err));
-        OJ_TRY(oj_fgb_end_row(encoder, err));
-    }
-    told->n_rows++;
-    told->n_empty += encoder->is_empty;
-    if (!encoder->is_finite && !told->has_infinite)
-    {
-        told->has_infinite = 1;
-        told->infinite_fid = told->failed_fid;
-    }
-    return OJ_OK;
+    for (int i = 0; i < 8; i++)
+        count[i] = (uint8_t)((uint64_t)sorted->n.rows >> (8 * i));
+    if (rows->envelope_at > 0)
+        memcpy(rows->header.at + rows->envelope_at, sorted->box,
+               sizeof sorted->box);
+    OJ_TRY(oj_fgb_write_at(file, 0, rows->header.at, rows->header.n, err));
+    if (rows->has_index)
+        OJ_TRY(oj_fgb_sort(sorted, file, rows->header.n, rows->n_threads, err));
+    rows->file = -1;
+    return close(file) == 0 ? OJ_OK : fail_write(err);
 }
 
-/* ---- slices ---------------------------------------------------------------
- */
-
-/* Those from place first on; any thread, where scratch is NULL. */
-static void encode_slice(const struct oj_flatgeobuf_rows *rows, int64_t first,
-                         struct row_slice *slice, OGRFeatureH scratch)
-{
-    const struct oj_flatgeobuf_told nothing = {0};
-    const int64_t *fid = oj_row_cursor_sources(rows->cursor)->batch->flat.fid;
-    slice->told = nothing;
-    slice->status = OJ_OK;
-    slice->wkb.scratch = scratch;
-    slice->wkb.needs_ogr = 0;
-    oj_flatgeobuf_begin(rows->writer, &slice->encoder, scratch != NULL);
-    for (int64_t i = first; i < first + SLICE_ROWS && i < rows->n_places &&
-                            slice->status == OJ_OK && !slice->wkb.needs_ogr &&
-                            !slice->encoder.needs_ogr;
-         i++)
-    {
-        slice->told.failed_fid = fid[rows->place[i].row];
-        slice->status = encode_row(rows, slice, &rows->place[i], &slice->error);
-    }
-    slice->told.has_failed = slice->status != OJ_OK;
-}
-
-static void add_write_outcome(struct oj_flatgeobuf_told *sum,
-                              const struct oj_flatgeobuf_told *told)
-{
-    sum->n_rows += told->n_rows;
-    sum->n_empty += told->n_empty;
-    if (told->has_infinite && !sum->has_infinite)
-    {
-        sum->has_infinite = 1;
-        sum->infinite_fid = told->infinite_fid;
-    }
-    sum->has_failed = told->has_failed;
-    sum->failed_fid = told->failed_fid;
-}
-
-/* The next slice in order, unless one before it is missing. */
-static void write_slice_in_order(struct oj_flatgeobuf_rows *rows, int64_t first,
-                                 struct row_slice *slice)
-{
-    if (rows->status != OJ_OK || rows->n_done != first ||
-        slice->wkb.needs_ogr || slice->encoder.needs_ogr)
-        return;
-    add_write_outcome(rows->told, &slice->told);
-    rows->status =
-        slice->status == OJ_OK
-            ? oj_flatgeobuf_write_rows(rows->writer, &slice->encoder,
-                                       rows->error)
-            : oj_fail(rows->error, slice->status, "%s", slice->error.message);
-    rows->n_done += SLICE_ROWS;
-}
-
-static void make_task(int64_t task, int thread, void *user)
-{
-    const struct oj_flatgeobuf_rows *rows = user;
-    encode_slice(rows, task * SLICE_ROWS, &rows->slice[thread], NULL);
-}
-
-static void end_task(int64_t task, int thread, void *user)
-{
-    struct oj_flatgeobuf_rows *rows = user;
-    write_slice_in_order(rows, task * SLICE_ROWS, &rows->slice[thread]);
-}
-
-oj_status oj_flatgeobuf_rows_write(struct oj_flatgeobuf_rows *rows,
-                                   struct oj_flatgeobuf_told *told,
-                                   struct oj_error *err)
-{
-    const struct oj_flatgeobuf_told nothing = {0};
-    const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
-    int are_plain;
-    *told = nothing;
-    rows->told = told;
-    rows->error = err;
-    rows->status = OJ_OK;
-    if (sources->batch == NULL || sources->batch->n_rows == 0)
-        return OJ_OK;
-    are_plain = find_field_values(rows);
-    while (rows->status == OJ_OK &&
-           (rows->n_places = oj_row_cursor_take(
-                rows->cursor, rows->place,
-                rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
-    {
-        OJ_TRY(oj_check_cancel(sources->options->cancel, err));
-        rows->n_done = 0;
-        if (are_plain)
-            oj_parallel_in_order(rows->n_threads,
-                                 (rows->n_places + SLICE_ROWS - 1) / SLICE_ROWS,
-                                 make_task, end_task, rows);
-        /* From one that needs OGR on. */
-        while (rows->status == OJ_OK && rows->n_done < rows->n_places)
-        {
-            are_plain = 0;
-            encode_slice(rows, rows->n_done, rows->slice, rows->scratch);
-            write_slice_in_order(rows, rows->n_done, rows->slice);
-        }
-    }
-    return rows->status;
-}
-
-oj_status oj_flatgeobuf_rows_finish(struct oj_flatgeobuf_rows *rows,
-                                    int *has_rows, struct oj_error *err)
-{
-    return oj_flatgeobuf_write_finish(rows->writer, has_rows, err);
-}
+const struct oj_row_lane oj_flatgeobuf_rows = {
+    "FlatGeobuf", open_rows, write_rows, NULL, NULL, finish_rows, close_rows};

@@ -1,4 +1,6 @@
-#include "oj_geopackage_rows.h"
+/* Rows of a layer of pairs -> a table of a GeoPackage, inside of GDAL's layer
+ * and transaction. */
+#include "oj_row_lane.h"
 
 #if OJ_HAVE_SQLITE
 #include "../arrays/oj_wkb.h"
@@ -61,7 +63,7 @@ struct shape
     double box[6]; /* least and greatest x, y and z; unless empty */
 };
 
-struct oj_geopackage_rows
+struct geopackage_rows
 {
     OGRLayerH layer;
     sqlite3 *db;
@@ -98,7 +100,8 @@ struct oj_geopackage_rows
 
     struct oj_rtree tree;
     double box[4]; /* least and greatest x and y */
-    int64_t n_rows, n_of_gdal, n_empty;
+    int64_t n_rows, n_of_gdal;
+    struct oj_rows_written *written; /* of the answer */
 };
 
 /* ---- geometries ---------------------------------------------------------- */
@@ -153,7 +156,7 @@ static int put_head(const struct shape *shape, int32_t srs_id,
     return 8 + 16 * n;
 }
 
-static oj_status make_blob(struct oj_geopackage_rows *w, struct oj_error *err)
+static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
 {
     int n_head;
     if (w->shape.kind <= 0)
@@ -166,7 +169,7 @@ static oj_status make_blob(struct oj_geopackage_rows *w, struct oj_error *err)
 }
 
 /* A row with a box has come into the layer. */
-static oj_status add_box(struct oj_geopackage_rows *w, int64_t fid,
+static oj_status add_box(struct geopackage_rows *w, int64_t fid,
                          const double box[4], struct oj_error *err)
 {
     for (int i = 0; i < 4; i += 2)
@@ -203,7 +206,7 @@ static int needs_ogr_text_check(const struct row_column *column,
 }
 
 /* A fleeting one is copied. */
-static oj_status fetch_text_value(struct oj_geopackage_rows *rows,
+static oj_status fetch_text_value(struct geopackage_rows *rows,
                                   struct row_column *column,
                                   struct oj_error *err)
 {
@@ -218,7 +221,7 @@ static oj_status fetch_text_value(struct oj_geopackage_rows *rows,
 }
 
 /* Of the row at hand. */
-static oj_status fetch_row_values(struct oj_geopackage_rows *rows,
+static oj_status fetch_row_values(struct geopackage_rows *rows,
                                   struct oj_error *err)
 {
     rows->is_odd = 0;
@@ -282,7 +285,7 @@ static void return_value_to_sqlite(const struct row_column *column,
 
 /* *there is 0 after the last row of the answer and before one that GDAL has to
  * write, behind which they go on. */
-static oj_status fetch_next_row(struct oj_geopackage_rows *rows, int *there,
+static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
                                 struct oj_error *err)
 {
     *there = 0;
@@ -301,11 +304,12 @@ static oj_status fetch_next_row(struct oj_geopackage_rows *rows, int *there,
 }
 
 /* The row at hand was inserted. */
-static oj_status count_row(struct oj_geopackage_rows *w, struct oj_error *err)
+static oj_status count_row(struct geopackage_rows *w, struct oj_error *err)
 {
     w->has_row = 0;
     w->n_rows++;
-    w->n_empty += w->shape.is_empty;
+    w->written->n_rows++;
+    w->written->n_empty += w->shape.is_empty;
     return w->shape.is_empty ? OJ_OK
                              : add_box(w, sqlite3_last_insert_rowid(w->db),
                                        w->shape.box, err);
@@ -313,7 +317,7 @@ static oj_status count_row(struct oj_geopackage_rows *w, struct oj_error *err)
 
 static oj_status next_row(void *user, int *there, struct oj_error *err)
 {
-    struct oj_geopackage_rows *rows = user;
+    struct geopackage_rows *rows = user;
     if (rows->is_again)
     {
         *there = rows->is_again++ == 1;
@@ -330,7 +334,7 @@ static oj_status next_row(void *user, int *there, struct oj_error *err)
 
 static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 {
-    const struct oj_geopackage_rows *rows = user;
+    const struct geopackage_rows *rows = user;
     if (column >= FIRST_FIELD)
         return_value_to_sqlite(&rows->column[column - FIRST_FIELD], to);
     else if (column == 0 && rows->place.fid != OGRNullFID)
@@ -341,21 +345,6 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 }
 
 /* ---- the table ----------------------------------------------------------- */
-
-/* The first value of the first row; 0 without one. */
-static oj_status query_number(sqlite3 *db, const char *text, const char *table,
-                              int64_t *value, struct oj_error *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code;
-    OJ_TRY(oj_sqlite_prepare(db, &statement, err, text, table));
-    code = sqlite3_step(statement);
-    *value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    sqlite3_finalize(statement);
-    return code == SQLITE_ROW || code == SQLITE_DONE
-               ? OJ_OK
-               : oj_sqlite_fail(db, "a statement failed", err);
-}
 
 static int is_known_type(OGRFieldType type)
 {
@@ -396,7 +385,7 @@ static int is_usable(sqlite3 *db)
 
 /* Statements that set aside the triggers that keep the index up to date. *fits
  * is 0 when the table has triggers that GDAL does not make. */
-static oj_status collect_index_triggers(struct oj_geopackage_rows *w, int *fits,
+static oj_status collect_index_triggers(struct geopackage_rows *w, int *fits,
                                         struct oj_error *err)
 {
     sqlite3_stmt *statement = NULL;
@@ -428,7 +417,7 @@ static oj_status collect_index_triggers(struct oj_geopackage_rows *w, int *fits,
                : oj_sqlite_fail(w->db, "a statement failed", err);
 }
 
-static oj_status run_all(const struct oj_geopackage_rows *w, char **statements,
+static oj_status run_all(const struct geopackage_rows *w, char **statements,
                          struct oj_error *err)
 {
     for (int i = 0; i < CSLCount(statements); i++)
@@ -438,11 +427,11 @@ static oj_status run_all(const struct oj_geopackage_rows *w, char **statements,
 
 /* *fits is 0 for a table with triggers on updates, one of which can hang on
  * which columns are written, and without columns. */
-static oj_status check_no_update_triggers(struct oj_geopackage_rows *w,
-                                          int *fits, struct oj_error *err)
+static oj_status check_no_update_triggers(struct geopackage_rows *w, int *fits,
+                                          struct oj_error *err)
 {
     int64_t n_triggers;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
         "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
@@ -453,27 +442,28 @@ static oj_status check_no_update_triggers(struct oj_geopackage_rows *w,
 }
 
 /* *fits is 0 when the table is not a new one as GDAL makes it. */
-static oj_status check_table_is_new(struct oj_geopackage_rows *w, int *fits,
+static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
                                     struct oj_error *err)
 {
     sqlite3 *db = w->db;
     int64_t n, srs_id;
     w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
-    OJ_TRY(query_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n, err));
+    OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n,
+                            err));
     *fits = n == 0;
-    OJ_TRY(query_number(db,
-                        "SELECT srs_id FROM gpkg_geometry_columns WHERE "
-                        "lower(table_name) = lower(%Q)",
-                        w->table, &srs_id, err));
+    OJ_TRY(oj_sqlite_number(db,
+                            "SELECT srs_id FROM gpkg_geometry_columns WHERE "
+                            "lower(table_name) = lower(%Q)",
+                            w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
     OJ_TRY(collect_index_triggers(w, fits, err));
-    OJ_TRY(query_number(db,
-                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-                        w->index, &n, err));
+    OJ_TRY(oj_sqlite_number(
+        db, "SELECT count(*) FROM sqlite_master WHERE name = %Q", w->index, &n,
+        err));
     if (n == 1 && *fits)
     {
-        OJ_TRY(query_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1", w->index,
-                            &n, err));
+        OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w_rowid\" LIMIT 1",
+                                w->index, &n, err));
         *fits = n == 0;
     }
     else
@@ -491,7 +481,7 @@ static oj_status check_table_is_new(struct oj_geopackage_rows *w, int *fits,
  *  SELECT geometry IS c1, (fid, a, ...) IS (?1, c2, ...) ... WHERE fid = ?1
  *  UPDATE t SET (a, ...) = (SELECT c2, ... FROM rows) WHERE fid = ?1
  * The first keeps the rows before one that is refused. */
-static oj_status prepare_row_statements(struct oj_geopackage_rows *w,
+static oj_status prepare_row_statements(struct geopackage_rows *w,
                                         int is_update, const char *names,
                                         const char *values,
                                         struct oj_error *err)
@@ -517,7 +507,7 @@ static oj_status prepare_row_statements(struct oj_geopackage_rows *w,
                                    w->fid);
 }
 
-static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
+static oj_status open_table(struct geopackage_rows *w, int is_update,
                             struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(w->layer);
@@ -553,12 +543,11 @@ static oj_status open_table(struct oj_geopackage_rows *w, int is_update,
 /* ---- open and close ------------------------------------------------------ */
 
 /* *fits is 0 where the layer is better left to GDAL. */
-static oj_status begin_table_writing(struct oj_geopackage_rows *w,
-                                     int is_update, int *fits,
-                                     struct oj_error *err)
+static oj_status begin_table_writing(struct geopackage_rows *w, int is_update,
+                                     int *fits, struct oj_error *err)
 {
     int64_t n_tables;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
         "name = %Q",
@@ -575,7 +564,7 @@ static oj_status begin_table_writing(struct oj_geopackage_rows *w,
     return w->index != NULL ? run_all(w, w->drop, err) : OJ_OK;
 }
 
-static oj_status init_row_columns(struct oj_geopackage_rows *rows,
+static oj_status init_row_columns(struct geopackage_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {
     const struct oj_row_sources *sources = oj_row_cursor_sources(rows->cursor);
@@ -596,8 +585,9 @@ static oj_status init_row_columns(struct oj_geopackage_rows *rows,
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
-static void close_rows(struct oj_geopackage_rows *w)
+static void close_rows(void *rows)
 {
+    struct geopackage_rows *w = rows;
     if (w == NULL)
         return;
     sqlite3_finalize(w->insert);
@@ -619,13 +609,14 @@ static void close_rows(struct oj_geopackage_rows *w)
     oj_free(w);
 }
 
-static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
-                           const int *cancel, struct oj_row_cursor *cursor,
-                           struct oj_geopackage_rows **out,
+static oj_status open_rows(OGRLayerH layer, int is_update,
+                           struct oj_row_cursor *cursor, void **out,
                            struct oj_error *err)
 {
-    struct oj_geopackage_rows *w;
-    sqlite3 *db = oj_sqlite_of(dataset);
+    const struct oj_write_options *options =
+        oj_row_cursor_sources(cursor)->options;
+    struct geopackage_rows *w;
+    sqlite3 *db = oj_sqlite_of(options->dataset);
     int fits = 0;
     oj_status status;
     *out = NULL;
@@ -642,7 +633,7 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
     w->fid = OGR_L_GetFIDColumn(layer);
     w->geometry = OGR_L_GetGeometryColumn(layer);
     w->cursor = cursor;
-    w->cancel = cancel;
+    w->cancel = options->cancel;
     w->box[0] = w->box[2] = (double)INFINITY;
     w->box[1] = w->box[3] = (double)-INFINITY;
     status = init_row_columns(w, OGR_L_GetLayerDefn(layer), err);
@@ -657,9 +648,8 @@ static oj_status open_rows(GDALDatasetH dataset, OGRLayerH layer, int is_update,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static oj_status write_rows(struct oj_geopackage_rows *w,
-                            struct oj_row_place *place, int *is_left,
-                            struct oj_error *err)
+static oj_status insert_rows(struct geopackage_rows *w, int *is_left,
+                             struct oj_error *err)
 {
     int code;
     for (int i = 0; i < w->n; i++)
@@ -668,7 +658,6 @@ static oj_status write_rows(struct oj_geopackage_rows *w,
     w->rows.status = OJ_OK;
     code = sqlite3_step(w->insert);
     sqlite3_reset(w->insert);
-    *place = w->place;
     *is_left = w->is_left;
     if (code == SQLITE_DONE)
         return OJ_OK;
@@ -681,12 +670,30 @@ static oj_status write_rows(struct oj_geopackage_rows *w,
     return OJ_OK;
 }
 
-static oj_status update_row(struct oj_geopackage_rows *w, int64_t fid,
+static oj_status write_rows(void *rows, struct oj_rows_written *written,
+                            struct oj_row_place *left, int *is_left,
+                            struct oj_error *err)
+{
+    struct geopackage_rows *w = rows;
+    const struct oj_rows_written nothing = {0};
+    oj_status status;
+    *written = nothing;
+    w->written = written;
+    status = insert_rows(w, is_left, err);
+    *left = w->place;
+    written->has_failed = status != OJ_OK;
+    written->failed_fid =
+        oj_row_cursor_sources(w->cursor)->batch->flat.fid[w->place.row];
+    return status;
+}
+
+static oj_status update_row(void *rows, int64_t fid,
                             const struct oj_row_place *place,
                             const struct oj_matches *entries,
                             const struct oj_pair_values *values, int *is_left,
                             struct oj_error *err)
 {
+    struct geopackage_rows *w = rows;
     oj_status status;
     int code;
     w->place = *place;
@@ -711,13 +718,7 @@ static oj_status update_row(struct oj_geopackage_rows *w, int64_t fid,
     return OJ_OK;
 }
 
-static int64_t count_rows(const struct oj_geopackage_rows *w, int64_t *n_empty)
-{
-    *n_empty = w->n_empty;
-    return w->n_rows;
-}
-
-static oj_status add_box_by_gdal_functions(struct oj_geopackage_rows *w,
+static oj_status add_box_by_gdal_functions(struct geopackage_rows *w,
                                            int64_t fid, OGRGeometryH geometry,
                                            struct oj_error *err)
 {
@@ -732,11 +733,11 @@ static oj_status add_box_by_gdal_functions(struct oj_geopackage_rows *w,
 /* Rows that GDAL writes without a trigger that stood until the first: it sets
  * the one that counts rows aside. With one SQLite takes all rows of ours before
  * it inserts the first. */
-static oj_status check_insert_triggers(struct oj_geopackage_rows *w,
+static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
     int64_t n;
-    OJ_TRY(query_number(
+    OJ_TRY(oj_sqlite_number(
         w->db,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
         "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON "
@@ -747,7 +748,7 @@ static oj_status check_insert_triggers(struct oj_geopackage_rows *w,
 }
 
 /* Compares the row at hand with what GDAL wrote as feature fid. */
-static oj_status compare_row(struct oj_geopackage_rows *w, int64_t fid,
+static oj_status compare_row(struct geopackage_rows *w, int64_t fid,
                              int is_equal[2], struct oj_error *err)
 {
     int code;
@@ -766,9 +767,10 @@ static oj_status compare_row(struct oj_geopackage_rows *w, int64_t fid,
 }
 
 /* After GDAL wrote the row at hand, or changed it (its kind is then -1). */
-static oj_status record_gdal_row(struct oj_geopackage_rows *w,
-                                 OGRFeatureH feature, struct oj_error *err)
+static oj_status record_gdal_row(void *rows, OGRFeatureH feature,
+                                 struct oj_error *err)
 {
+    struct geopackage_rows *w = rows;
     int is_equal[2], kind = w->shape.kind;
     int64_t fid = OGR_F_GetFID(feature);
     if (w->update == NULL && w->n_of_gdal == 0)
@@ -794,7 +796,7 @@ static oj_status record_gdal_row(struct oj_geopackage_rows *w,
 /* ---- finish -------------------------------------------------------------- */
 
 /* In the digits that GDAL's own statement has. */
-static oj_status set_extent(const struct oj_geopackage_rows *w,
+static oj_status set_extent(const struct geopackage_rows *w,
                             struct oj_error *err)
 {
     const double *b = w->box;
@@ -813,13 +815,13 @@ static oj_status set_extent(const struct oj_geopackage_rows *w,
 
 /* GDAL counted the rows that it wrote itself; where it keeps no count there is
  * none. */
-static oj_status set_count(const struct oj_geopackage_rows *w,
+static oj_status set_count(const struct geopackage_rows *w,
                            struct oj_error *err)
 {
     int64_t n, n_rows = w->n_rows + w->n_of_gdal;
-    OJ_TRY(query_number(w->db,
-                        "SELECT count(*) FROM sqlite_master WHERE name = %Q",
-                        "gpkg_ogr_contents", &n, err));
+    OJ_TRY(oj_sqlite_number(
+        w->db, "SELECT count(*) FROM sqlite_master WHERE name = %Q",
+        "gpkg_ogr_contents", &n, err));
     return n == 0 || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,
@@ -828,8 +830,10 @@ static oj_status set_count(const struct oj_geopackage_rows *w,
                                (long long)n_rows, w->table);
 }
 
-static oj_status finish_rows(struct oj_geopackage_rows *w, struct oj_error *err)
+static oj_status finish_rows(void *rows, int *has_file, struct oj_error *err)
 {
+    struct geopackage_rows *w = rows;
+    *has_file = 0;
     CPLErrorReset();
     if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());
@@ -843,13 +847,13 @@ static oj_status finish_rows(struct oj_geopackage_rows *w, struct oj_error *err)
     return OJ_OK;
 }
 
-static const struct oj_geopackage_way way = {
-    open_rows,  write_rows,  update_row, record_gdal_row,
-    count_rows, finish_rows, close_rows};
-const struct oj_geopackage_way *const oj_geopackage_way = &way;
+static const struct oj_row_lane lane = {
+    "GeoPackage",    open_rows,   write_rows, update_row,
+    record_gdal_row, finish_rows, close_rows};
+const struct oj_row_lane *const oj_geopackage_rows = &lane;
 
 #else
 
-const struct oj_geopackage_way *const oj_geopackage_way = NULL;
+const struct oj_row_lane *const oj_geopackage_rows = NULL;
 
 #endif

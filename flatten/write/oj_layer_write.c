@@ -1,9 +1,7 @@
 #include "oj_layer_write.h"
 #include "../base/oj_array.h"
-#include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../read/oj_ogr_errors.h"
-#include "oj_flatgeobuf_rows.h"
-#include "oj_geopackage_rows.h"
+#include "oj_row_lane.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,14 +10,14 @@ struct oj_layer_writer
 {
     OGRLayerH layer;
     struct oj_row_cursor *cursor;
-    OGRFeatureH feature;              /* one for all rows */
-    struct oj_flatgeobuf_rows *file;  /* where rows go in its place, or NULL */
-    struct oj_geopackage_rows *table; /* or this */
-    GDALDatasetH dataset;             /* for a table that is not open yet */
-    const int *cancel;
-    int64_t n_without; /* rows of file without geometry */
+    OGRFeatureH feature; /* one for all rows */
+
+    const struct oj_row_lane *lane;
+    void *rows;      /* of the lane; NULL: rows go as features */
+    int is_deferred; /* 1: it is opened with the first answer */
+    int64_t n_rows, n_lane_rows;
+    int64_t n_without; /* rows of the lane without geometry */
     struct oj_ogr_errors errors;
-    int64_t n_rows; /* but those of table */
 
     int looks_for_infinite;    /* the batch has features that are not finite */
     const char *infinite_side; /* of the first such row; NULL: none yet */
@@ -41,11 +39,13 @@ oj_status oj_layer_writer_open(OGRLayerH layer,
     status = writer->feature == NULL
                  ? oj_fail_nomem(err, 1, 1024)
                  : oj_row_cursor_open(defn, options, &writer->cursor, err);
+    writer->lane =
+        options->file != NULL ? &oj_flatgeobuf_rows : oj_geopackage_rows;
+    writer->is_deferred = options->dataset != NULL && options->file == NULL &&
+                          oj_geopackage_rows != NULL;
     if (status == OJ_OK && options->file != NULL)
-        status = oj_flatgeobuf_rows_open(options->file, layer, writer->cursor,
-                                         &writer->file, err);
-    writer->dataset = oj_geopackage_way != NULL ? options->dataset : NULL;
-    writer->cancel = options->cancel;
+        status =
+            writer->lane->open(layer, 0, writer->cursor, &writer->rows, err);
     if (status == OJ_OK)
         *out = writer;
     else
@@ -62,55 +62,37 @@ void oj_layer_writer_close(struct oj_layer_writer *writer)
 {
     if (writer == NULL)
         return;
-    oj_flatgeobuf_rows_close(writer->file);
-    if (writer->table != NULL)
-        oj_geopackage_way->close(writer->table);
+    if (writer->rows != NULL)
+        writer->lane->close(writer->rows);
     oj_row_cursor_close(writer->cursor);
     if (writer->feature != NULL)
         OGR_F_Destroy(writer->feature);
     oj_free(writer);
 }
 
-static int64_t count_rows(const struct oj_layer_writer *writer,
-                          int64_t *n_empty)
-{
-    *n_empty = 0;
-    return writer->table == NULL
-               ? 0
-               : oj_geopackage_way->count(writer->table, n_empty);
-}
-
 const char *oj_layer_writer_lane(const struct oj_layer_writer *writer)
 {
-    int64_t n_empty;
-    return writer->file != NULL               ? oj_flatgeobuf_lane.name
-           : count_rows(writer, &n_empty) > 0 ? "GeoPackage"
-                                              : NULL;
+    return writer->n_lane_rows > 0 ? writer->lane->name : NULL;
 }
 
 int64_t oj_layer_writer_rows(const struct oj_layer_writer *writer)
 {
-    int64_t n_empty;
-    return writer->n_rows + count_rows(writer, &n_empty);
+    return writer->n_rows;
 }
 
 oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
                                  struct oj_error *err)
 {
     *has_file = 0;
-    if (writer->table != NULL)
-        return oj_geopackage_way->finish(writer->table, err);
-    return writer->file == NULL
+    return writer->rows == NULL
                ? OJ_OK
-               : oj_flatgeobuf_rows_finish(writer->file, has_file, err);
+               : writer->lane->finish(writer->rows, has_file, err);
 }
 
 int64_t
 oj_layer_writer_rows_without_geometry(const struct oj_layer_writer *writer)
 {
-    int64_t n_empty;
-    (void)count_rows(writer, &n_empty);
-    return writer->n_without + n_empty +
+    return writer->n_without +
            oj_row_cursor_rows_without_geometry(writer->cursor);
 }
 
@@ -186,49 +168,37 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
     return fail_row(writer, fid, side, reason->message, err);
 }
 
-/* All rows of the answer, to the file. */
-static oj_status write_rows(struct oj_layer_writer *writer,
-                            struct oj_error *err)
+/* Rows by the lane, as far as they can go there, and the next one, if it is
+ * *there, as a feature. */
+static oj_status write_by_lane(struct oj_layer_writer *writer, int *there,
+                               struct oj_error *err)
 {
-    struct oj_flatgeobuf_told told;
+    struct oj_rows_written written;
+    struct oj_row_place left;
     struct oj_error reason;
     const char *side;
-    oj_status status = oj_flatgeobuf_rows_write(writer->file, &told, &reason);
-    (void)oj_row_cursor_origin(writer->cursor, &side);
-    writer->n_without += told.n_empty;
-    writer->n_rows += told.n_rows;
-    if (told.has_infinite)
-        record_infinite_feature(writer, told.infinite_fid, side);
-    if (status == OJ_OK)
-        return OJ_OK;
-    return told.has_failed ? explain_failed_row(writer, status, told.failed_fid,
-                                                &reason, err)
-                           : oj_fail(err, status, "%s", reason.message);
-}
-
-/* Rows to the table, as far as they can go there, and the next one as a
- * feature. */
-static oj_status write_to_table(struct oj_layer_writer *writer, int *there,
-                                struct oj_error *err)
-{
-    struct oj_row_place place;
-    struct oj_error reason;
     oj_status status =
-        oj_geopackage_way->write(writer->table, &place, there, &reason);
+        writer->lane->write(writer->rows, &written, &left, there, &reason);
+    (void)oj_row_cursor_origin(writer->cursor, &side);
+    writer->n_rows += written.n_rows;
+    writer->n_lane_rows += written.n_rows;
+    writer->n_without += written.n_empty;
+    if (written.has_infinite)
+        record_infinite_feature(writer, written.infinite_fid, side);
     if (status == OJ_OK && *there)
     {
-        OJ_TRY(oj_row_cursor_fill(writer->cursor, &place, writer->feature, 0,
-                                  err));
+        OJ_TRY(
+            oj_row_cursor_fill(writer->cursor, &left, writer->feature, 0, err));
         OJ_TRY(create_row(writer, err));
-        status =
-            oj_geopackage_way->took(writer->table, writer->feature, &reason);
+        status = writer->lane->took(writer->rows, writer->feature, &reason);
+        written.has_failed = 1;
     }
     if (status == OJ_OK)
         return OJ_OK;
-    return explain_failed_row(
-        writer, status,
-        oj_row_cursor_sources(writer->cursor)->batch->flat.fid[place.row],
-        &reason, err);
+    return written.has_failed
+               ? explain_failed_row(writer, status, written.failed_fid, &reason,
+                                    err)
+               : oj_fail(err, status, "%s", reason.message);
 }
 
 /* With the first answer: what stands in the way, as another program that
@@ -237,10 +207,9 @@ static oj_status open_table(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
     struct oj_error reason;
-    oj_status status = oj_geopackage_way->open(
-        writer->dataset, writer->layer, 0, writer->cancel, writer->cursor,
-        &writer->table, &reason);
-    writer->dataset = NULL;
+    oj_status status = writer->lane->open(writer->layer, 0, writer->cursor,
+                                          &writer->rows, &reason);
+    writer->is_deferred = 0;
     if (status == OJ_OK)
         return OJ_OK;
     return oj_fail(err, status, "rows cannot be written to layer %s: %s",
@@ -259,14 +228,15 @@ static oj_status write_answer(struct oj_layer_writer *writer,
     oj_status status = OJ_OK;
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
-    if (writer->dataset != NULL)
+    if (writer->is_deferred)
         status = open_table(writer, err);
-    if (status == OJ_OK && writer->file != NULL)
-        status = write_rows(writer, err);
-    while (status == OJ_OK && there && writer->table != NULL)
-        status = write_to_table(writer, &there, err);
-    while (status == OJ_OK && there && writer->file == NULL)
+    while (status == OJ_OK && there)
     {
+        if (writer->rows != NULL)
+        {
+            status = write_by_lane(writer, &there, err);
+            continue;
+        }
         status =
             oj_row_cursor_next(writer->cursor, writer->feature, 1, &there, err);
         if (status == OJ_OK && there)

@@ -6,7 +6,6 @@
 
 #include "../arrays/oj_pair_values.h"
 #include "../base/oj_output_rows.h"
-#include "../flatgeobuf/oj_flatgeobuf_write.h"
 #include "../read/oj_layer_read.h"
 #include "../read/oj_value.h"
 
@@ -34,6 +33,16 @@ struct oj_column
     /** OJ_COLUMN_AGGREGATE: of the values. */
     OGRFieldType type;
     OGRFieldSubType subtype;
+};
+
+/** A file of FlatGeobuf to write, and what its layer was made with that GDAL
+ *  does not tell. */
+struct oj_flatgeobuf_file
+{
+    const char *path;         /**< of the local file system */
+    char **layer_options;     /**< creation options */
+    OGRSpatialReferenceH crs; /**< or NULL */
+    int n_threads;
 };
 
 struct oj_write_options

@@ -24,11 +24,6 @@ static oj_status make_as_read(struct oj_row_wkb *work,
             return OJ_OK;
         *wkb = NULL;
     }
-    if (work->scratch == NULL)
-    {
-        work->needs_ogr = 1;
-        return OJ_OK;
-    }
     if (slice->chunk != NULL || shape->multi)
     {
         OJ_TRY(oj_row_geometry_set(work->scratch, batch, row, shape, fid,

@@ -8,10 +8,7 @@
 /** Where the WKB of rows is made. Zeroed memory is a valid empty one. */
 struct oj_row_wkb
 {
-    OGRFeatureH scratch; /**< not owned: of the layer of the rows; NULL: OGR
-                              is not asked, a row that needs it gets no WKB and
-                              */
-    int needs_ogr;       /**< is 1 */
+    OGRFeatureH scratch;            /**< not owned: of the layer of the rows */
     struct oj_layer_geometry bytes; /**< owned */
 };
 

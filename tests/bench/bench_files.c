@@ -172,15 +172,21 @@ static void decode_rows(const char *name, OGRLayerH layer,
                         const struct oj_read_options *options, double n_bytes)
 {
     const struct oj_lane *lane = &oj_flatgeobuf_lane;
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    char *formats = CPLCalloc((size_t)options->n_fields + 1, 1);
     const struct oj_lane_request request = {
-        options->geopackage, layer,      name, options->fields, NULL,
+        options->geopackage, layer,      name, options->fields, formats,
         options->n_fields,   BATCH_ROWS, 1};
     void *stream = NULL;
     struct oj_slice slice = {0};
     const char *text;
     struct oj_error err;
     int64_t n_rows = 0;
-    double start = cpu_seconds();
+    double start;
+    for (int i = 0; i < options->n_fields; i++)
+        formats[i] =
+            oj_format_of(OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, i)));
+    start = cpu_seconds();
     if (lane->open(&request, &stream, &err) != OJ_OK)
     {
         lane->close(stream);
@@ -195,6 +201,7 @@ static void decode_rows(const char *name, OGRLayerH layer,
         n_rows += slice.chunk != NULL ? slice.chunk->n_rows : 0;
     } while (slice.chunk != NULL);
     lane->close(stream);
+    CPLFree(formats);
     print_speed("DECODE", lane->name, n_rows, cpu_seconds() - start, n_bytes);
 }
 

@@ -71,8 +71,8 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
 static void read_file(OGRLayerH layer, int n_threads)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3, 4, 5, 6};
-    const struct oj_lane_request request = {NULL, layer,    SPOILED, fields,
-                                            NULL, N_FIELDS, 32,      n_threads};
+    const struct oj_lane_request request = {
+        NULL, layer, SPOILED, fields, "ilgUUFZ", N_FIELDS, 32, n_threads};
     void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;

@@ -3,6 +3,7 @@
 #include "../layer_copy.h"
 
 #include "../../../flatten/base/oj_array.h"
+#include "../../../flatten/flatgeobuf/oj_flatgeobuf_sort.h"
 #include "../../../flatten/read/oj_attributes.h"
 
 #include <stdlib.h>
