@@ -139,14 +139,16 @@ class DevicePairs(Pairs):
 
     __slots__ = ("_offsets",)
 
-    def __init__(
-        self, right: Any, distance: Any, offsets: Any, n_left: int, index: Any
-    ) -> None:
-        super().__init__(None, right, distance, n_left, {}, index=index)
+    def __init__(self, right: Any, distance: Any, offsets: Any, n_left: int) -> None:
+        super().__init__(None, right, distance, n_left, {})
         self._offsets = offsets
 
     def __len__(self) -> int:
         return len(self.right)
+
+    @property
+    def backend(self) -> str:
+        return "cuda"
 
     @property
     def offsets(self) -> Any:
@@ -178,5 +180,4 @@ def join(index: Any, side: Any) -> DevicePairs:
         array(distance, n_pairs, "<f8") if distance else None,
         array(offset, x.n + 1, "<i8") if offset else None,
         x.n,
-        index,
     )
