@@ -231,9 +231,11 @@ def test_pairs_index_and_validate():
             assert report.n_differences == 0 and report.n_pairs > 0
     named = ogrjoin.pairs(a, b, "similar", similar="name:0.4")
     texts = [list(side["name"]) for side in (a, b)]
-    plain = ogrjoin.pairs(a, b, "similar", similar="0.4", texts=[[t] for t in texts])
-    assert np.array_equal(named.right, plain.right)
-    assert np.array_equal(named.values["similarity"], plain.values["similarity"])
+    for left, right in ((a, b), (a.geometry, b.geometry), (list(a.geometry), b)):
+        given = {"similar": "0.4", "texts": [[t] for t in texts]}
+        plain = ogrjoin.pairs(left, right, "similar", **given)
+        assert np.array_equal(named.right, plain.right)
+        assert np.array_equal(named.values["similarity"], plain.values["similarity"])
     done = []
     ogrjoin.pairs(a, b, "similar", similar="name", k=1, progress=lambda *n: done.append(n))
     assert done == [(200, 200)]

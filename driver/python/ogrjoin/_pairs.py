@@ -157,9 +157,10 @@ def _set(
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
 
-def _is_values(side: Any, settings: dict[str, Any]) -> bool:
+def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
     """Texts, or lists of numbers, that are joined by themselves?"""
-    if (settings.get("op") or "").lower() != "similar" or settings.get("max_distance") is not None:
+    is_alone = settings.get("max_distance") is None and not len(texts)
+    if not is_alone or (settings.get("op") or "").lower() != "similar":
         return False
     return isinstance(side, (list, np.ndarray)) or (
         hasattr(side, "to_numpy") and not hasattr(side, "columns")
@@ -252,12 +253,11 @@ class Index:
         self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
-        if similar is None and vector is None and _is_values(right, {"op": op}):
+        if similar is None and vector is None and _is_values(right, {"op": op}, texts):
             name = "similar" if _is_text(_values(right)) else "vector"
             self._compared[name] = "value"
-        self._layer = self._make_layer(
-            right, "right", {"op": op, **self._compared}, column
-        )
+        settings = {"op": op, **self._compared}
+        self._layer = self._make_layer(right, "right", settings, column, texts)
         self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}
         self._values: Any = None
@@ -267,10 +267,15 @@ class Index:
         _set(self._layer, id, None, classes, score, texts)
 
     def _make_layer(
-        self, side: Any, which: str, settings: dict[str, Any], column: str | None
+        self,
+        side: Any,
+        which: str,
+        settings: dict[str, Any],
+        column: str | None,
+        texts: Any = (),
     ) -> Any:
         """left or right, for joins with these settings."""
-        if _is_values(side, settings):
+        if _is_values(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
                 raise InvalidError("vectors of the two sides have other lengths")
@@ -355,7 +360,7 @@ class Index:
         for i, (first, piece) in enumerate(pieces):
             # of all but the last piece the number of rows is known
             rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
-            layer = self._make_layer(piece, "left", settings, column)
+            layer = self._make_layer(piece, "left", settings, column, texts)
             if max_distance is not None or on is not None or id is not None or texts:
                 own = [
                     None if c is None else c[rows] for c in (id, max_distance, classes)
