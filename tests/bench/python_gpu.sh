@@ -5,14 +5,16 @@
 #   python_gpu.sh WHEELS [N]    WHEELS: folder with one wheel of ogrjoin and one
 #                               of ogrjoin-cuda (tests/wheel.sh --cuda); N: points
 #                               (1,000,000)
-# PYTHON: 3.11 or later, with numpy, venv and pip (default: python3).
+# PYTHON: 3.11 or later, with numpy and pip (default: python3).
 # Some 20 seconds. Ends with 1 where pairs differ, or the GPU answered none.
 set -euo pipefail
 wheels=$(realpath "$1")
+python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"${PYTHON:-python3}" -m venv --system-site-packages "$work/venv"
-"$work/venv/bin/pip" install -q --no-index --no-deps "$wheels"/ogrjoin*.whl
+# Not a venv: in one that is made of a venv its numpy would not be seen.
+"$python" -m pip install -q --no-index --no-deps --target "$work/site" \
+    "$wheels"/ogrjoin*.whl
 cat >"$work/joins.py" <<'END'
 import sys
 import time
@@ -106,4 +108,4 @@ print(f"{n_cuda} of {len(JOINS)} joins ran on the GPU, {n_different} differ")
 sys.exit(n_different > 0 or n_cuda == 0)
 END
 cd "$work"
-"$work/venv/bin/python" joins.py "${2:-1000000}"
+PYTHONPATH=$work/site "$python" joins.py "${2:-1000000}"
