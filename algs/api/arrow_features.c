@@ -320,14 +320,6 @@ static oj_status fill_slice(int64_t i, int thread, void *user,
 /* --- coordinates in place ---------------------------------------------------
  */
 
-static int is_finite_run(const double *x, int64_t n)
-{
-    int is_taken = 1;
-    for (int64_t i = 0; i < n; i++)
-        is_taken &= fabs(x[i]) <= OJ_FLAT_MOST;
-    return is_taken;
-}
-
 /* Rows are rings of the coordinates, in order, and each is as a layer wants
  * it: none empty, those of polygons closed. */
 static int are_plain_rings(const struct geometry_column *c, int i,
@@ -394,8 +386,8 @@ static oj_status view_shapes_in_place(const struct geometry_column *c,
         copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
     OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
                         err));
-    *fits = is_finite_run(c->x + v0, v1 - v0) &&
-            is_finite_run(c->y + v0, v1 - v0) &&
+    *fits = oj_flat_are_joinable(c->x + v0, v1 - v0) &&
+            oj_flat_are_joinable(c->y + v0, v1 - v0) &&
             (vertex < 0 || are_plain_rings(c, vertex, r0, r1));
     for (int64_t i = 0; *fits && ring >= 0 && i < p1 - p0; i++)
         *fits = made->ring_offset[i + 1] > made->ring_offset[i];
@@ -423,7 +415,8 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 {
     struct oj_flat *flat = &features->flat;
     const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
-    *fits = is_finite_run(x, c->n_rows) && is_finite_run(y, c->n_rows);
+    *fits = oj_flat_are_joinable(x, c->n_rows) &&
+            oj_flat_are_joinable(y, c->n_rows);
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
         c->n_rows;
     flat->part_kinds = OJ_PART_POINT;

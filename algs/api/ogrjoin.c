@@ -60,6 +60,7 @@ struct ogrjoin_settings
     struct api_pair_settings pairs;
     struct oj_token_rules rules; /* of texts */
     int measure;                 /* enum oj_text_measure of all conditions */
+    int64_t min_similarity[2];   /* numerator, denominator; 0, 0: none */
     int has_k;
     int side; /* of a layer that is read, enum layer_side */
 
@@ -142,6 +143,8 @@ static const struct oj_parameter own_settings[] = {
              "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
              "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
      VALUE(THRESHOLDS, similar)},
+    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
+     VALUE(THRESHOLD, min_similarity)},
     {"vector",
      .help = "only pairs with like numbers: columns with weights, "
              "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
@@ -379,6 +382,9 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             return set_op(settings, value, err);
         case OJ_PARAMETER_BACKEND:
             return set_backend(settings, value, err);
+        case OJ_PARAMETER_THRESHOLD:
+            return oj_threshold_parse("", name, value, at, (int64_t *)at + 1,
+                                      err);
         case OJ_PARAMETER_THRESHOLDS:
             return set_similar(settings, value, err);
         case OJ_PARAMETER_VECTOR:
@@ -395,6 +401,22 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
     }
 }
 
+/* 0.6 as it is written, not the double next to it. */
+static oj_status set_threshold(const char *name, double value, int64_t *to,
+                               struct oj_error *err)
+{
+    const int64_t most = 1000000000;
+    double n = nearbyint(value * (double)most);
+    if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is above 0 and at most 1, a number of up to 9 "
+                       "digits or a text as 2/3, not %.17g",
+                       name, value);
+    to[0] = (int64_t)n;
+    to[1] = most;
+    return OJ_OK;
+}
+
 static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
                             double value, struct oj_error *err)
 {
@@ -403,6 +425,8 @@ static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
     int is_whole;
     OJ_TRY(find_setting(name, &setting, err));
     at = (char *)settings + setting->offset;
+    if (setting->kind == OJ_PARAMETER_THRESHOLD)
+        return set_threshold(name, value, at, err);
     is_whole = setting->kind == OJ_PARAMETER_COUNT ||
                setting->kind == OJ_PARAMETER_INT;
     if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
@@ -1044,10 +1068,16 @@ static oj_status settle_conditions(struct ogrjoin_settings *s,
     {
         struct oj_text_condition *condition = &relation->similar[i];
         condition->measure = (enum oj_text_measure)s->measure;
+        if (condition->denominator == 0)
+        {
+            condition->numerator = s->min_similarity[0];
+            condition->denominator = s->min_similarity[1];
+        }
         if (condition->denominator == 0 && !s->has_k)
             return oj_fail(err, OJ_ERR_ARG,
                            "similar does not say how similar: write name:0.6 "
-                           "(names: 0.6 to begin with), or a k");
+                           "(names: 0.6 to begin with), a min_similarity, or "
+                           "a k");
         if (condition->denominator == 0)
             condition->denominator = 1;
     }

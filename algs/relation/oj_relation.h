@@ -152,6 +152,7 @@ enum oj_parameter_kind
     OJ_PARAMETER_INT,        /**< int, from least to most */
     OJ_PARAMETER_OP,         /**< enum oj_op: a name of the table */
     OJ_PARAMETER_BACKEND,    /**< char[]: a backend's name, or auto */
+    OJ_PARAMETER_THRESHOLD,  /**< int64_t[2]: a fraction */
     OJ_PARAMETER_THRESHOLDS, /**< n_similar conditions: a list of fractions */
     OJ_PARAMETER_VECTOR,     /**< fields of vectors, with their weights */
     OJ_PARAMETER_TEXT        /**< char *: a text of any length */

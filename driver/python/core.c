@@ -342,24 +342,51 @@ static PyObject *set_columns(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* add_text(layer, int64 offsets, bytes), borrowed likewise. */
-static PyObject *add_text(PyObject *module, PyObject *args)
+/* The lists of a layer's features, int64 offsets and values of size bytes:
+ * borrowed likewise. NULL: an exception is set. */
+static struct layer_handle *borrow_lists(PyObject *args, size_t size,
+                                         const int64_t **first,
+                                         const void **values)
 {
-    struct ogrjoin_error err = {OGRJOIN_OK, ""};
     struct layer_handle *self;
-    PyObject *capsule, *offset, *bytes;
-    const int64_t *first;
-    const char *text;
+    PyObject *capsule, *offset, *buffer;
     int64_t n;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OOO", &capsule, &offset, &bytes) ||
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &offset, &buffer) ||
         (self = PyCapsule_GetPointer(capsule, LAYER)) == NULL)
         return NULL;
     n = ogrjoin_layer_count(self->layer);
-    if ((first = borrow_buffer(self, offset, n + 1, 8)) == NULL ||
-        (text = borrow_buffer(self, bytes, first[n], 1)) == NULL)
+    if ((*first = borrow_buffer(self, offset, n + 1, 8)) == NULL ||
+        (*values = borrow_buffer(self, buffer, (*first)[n], size)) == NULL)
+        return NULL;
+    return self;
+}
+
+/* add_text(layer, offsets, bytes) */
+static PyObject *add_text(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    const int64_t *first;
+    const void *text;
+    struct layer_handle *self = borrow_lists(args, 1, &first, &text);
+    (void)module;
+    if (self == NULL)
         return NULL;
     err.status = ogrjoin_layer_add_text(self->layer, first, text, &err);
+    return none_or_error(&err);
+}
+
+/* set_vectors(layer, offsets, doubles) */
+static PyObject *set_vectors(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    const int64_t *first;
+    const void *numbers;
+    struct layer_handle *self =
+        borrow_lists(args, sizeof(double), &first, &numbers);
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    err.status = ogrjoin_layer_set_vectors(self->layer, first, numbers, &err);
     return none_or_error(&err);
 }
 
@@ -1153,6 +1180,7 @@ static PyMethodDef methods[] = {
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
     {"set_columns", set_columns, METH_VARARGS, NULL},
     {"add_text", add_text, METH_VARARGS, NULL},
+    {"set_vectors", set_vectors, METH_VARARGS, NULL},
     {"aggregate", py_aggregate, METH_VARARGS, NULL},
     {"count", py_count, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},

@@ -17,6 +17,21 @@ static int is_joinable_coordinate(double x)
     return fabs(x) <= OJ_FLAT_MOST;
 }
 
+int oj_flat_are_joinable(const double *x, int64_t n)
+{
+    /* compilers make vectors of this form, not of an integer that is summed */
+    double refused = 0;
+    for (int64_t i = 0; i < n; i++)
+        refused = is_joinable_coordinate(x[i]) ? refused : 1;
+    return refused == 0;
+}
+
+static int are_all_joinable(const struct oj_flat *flat)
+{
+    return oj_flat_are_joinable(flat->x, flat->n_vertices) &&
+           oj_flat_are_joinable(flat->y, flat->n_vertices);
+}
+
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
     struct oj_flat view;
@@ -640,10 +655,13 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
                        "%lld features in the short form have %lld vertices",
                        (long long)flat->n_features,
                        (long long)flat->n_vertices);
+    if ((flat->part_kinds & OJ_PART_POINT) != 0 && are_all_joinable(flat))
+        return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         double x = flat->x[i], y = flat->y[i];
-        if (!isnan(x) && !(fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST))
+        if (!isnan(x) &&
+            !(is_joinable_coordinate(x) && is_joinable_coordinate(y)))
             return oj_fail(err, OJ_ERR_ARG,
                            "point %lld has a coordinate that is not finite or "
                            "beyond %g",
@@ -677,10 +695,12 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
                          "vertex_offset", err));
     for (int64_t p = 0; p < flat->n_parts; p++)
         OJ_TRY(check_part(flat, p, err));
+    if (are_all_joinable(flat))
+        return OJ_OK;
     for (int64_t v = 0; v < flat->n_vertices; v++)
     {
-        if (!(fabs(flat->x[v]) <= OJ_FLAT_MOST) ||
-            !(fabs(flat->y[v]) <= OJ_FLAT_MOST))
+        if (!is_joinable_coordinate(flat->x[v]) ||
+            !is_joinable_coordinate(flat->y[v]))
             return oj_fail(err, OJ_ERR_ARG,
                            "vertex %lld is not finite or beyond %g",
                            (long long)v, OJ_FLAT_MOST);

@@ -245,6 +245,10 @@ void oj_flat_slice_free(struct oj_flat_slice *slice);
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 
+/** 1: joins take all n coordinates; none is NaN, infinite or beyond
+ *  OJ_FLAT_MOST. */
+int oj_flat_are_joinable(const double *x, int64_t n);
+
 /** Checks what the engine relies on: offsets start at 0, never decrease and end
  *  at their counts; kinds are valid; points have one vertex, lines two or more
  *  (one is taken as a point-like segment), polygon rings are closed; parts

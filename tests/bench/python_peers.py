@@ -5,7 +5,9 @@ minutes on a machine with nothing else to do.
     python_peers.py [--large] FOLDER [DUCKDB_PYTHON [LIBRARY]]
 
 --large         frames and tables alone, of a city of 10,000,000 points and 735,488
-                lots, each once or twice: half an hour, 10 GB of memory
+                lots: theirs once, points in lots twice; a peer that takes more
+                than 400 s or the memory is told and left out. Some 12 minutes,
+                10 GB of memory
 FOLDER          a city of tests/bench/citygen.py: 1,000,000 points, 100,000 lots;
                 made where it is not there
 DUCKDB_PYTHON   of an environment with duckdb 1.5.5 and duckdb-extension-spatial,
@@ -103,7 +105,7 @@ def frames(folder):
 
     def turn(words, bar, times, ours, theirs, peer_times=None):
         if LARGE:
-            times, peer_times = 2, min(peer_times or 2, 2)
+            times, peer_times = 2, 1
         best = [9e9, 9e9]
         for i in range(times):
             for who, call in enumerate((ours, theirs)):
@@ -139,7 +141,8 @@ def frames(folder):
     )
     for words, side in (("points", p), ("lots", l)):
         seconds = [
-            timed(lambda: _sides.make_layer(side, {"threads": 1}))[0] for _ in range(5)
+            timed(lambda: _sides.make_layer(side, {"threads": 1}))[0]
+            for _ in range(2 if LARGE else 5)
         ]
         row(f"  of which {words} to arrays", min(seconds))
 
@@ -222,12 +225,18 @@ def child(peer, folder, join, times):
 
 
 def ask(python, peer, folder, join, times):
+    most = None
     if LARGE:
-        times = min(times, 2)
+        times, most = min(times, 2), 400
     words = [python, os.path.abspath(__file__), "--peer", peer, folder, join, str(times)]
-    run = subprocess.run(words, capture_output=True, text=True)
+    try:
+        run = subprocess.run(words, capture_output=True, text=True, timeout=most)
+    except subprocess.TimeoutExpired:
+        print(f"  {join}, {peer}: not done after {most} s", flush=True)
+        return None
     if run.returncode != 0:
-        print(f"  {peer}: {run.stderr.strip().splitlines()[-1]}")
+        said = run.stderr.strip().splitlines() or [f"ended with {run.returncode}"]
+        print(f"  {join}, {peer}: {said[-1]}", flush=True)
         return None
     return json.loads(run.stdout)
 
@@ -238,7 +247,7 @@ def tables(folder, duckdb_python):
     for join, bars in (("within", (8, 8, 5)), ("nearest", (12, 40, None))):
         mine, theirs = [], {}
         for peer, python, times in (
-            ("duckdb", duckdb_python, 4 if join == "within" else 2),
+            ("duckdb", duckdb_python, 4 if join == "within" else 1 if LARGE else 2),
             ("sedonadb", sys.executable, 4 if join == "within" else 1),
         ):
             mine.append(ask(sys.executable, "ogrjoin", folder, join, 5))

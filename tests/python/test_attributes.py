@@ -231,12 +231,72 @@ def test_pairs_index_and_validate():
             assert report.n_differences == 0 and report.n_pairs > 0
     named = ogrjoin.pairs(a, b, "similar", similar="name:0.4")
     texts = [list(side["name"]) for side in (a, b)]
-    plain = ogrjoin.pairs(a, b, "similar", similar="0.4", texts=[[t] for t in texts])
-    assert np.array_equal(named.right, plain.right)
-    assert np.array_equal(named.values["similarity"], plain.values["similarity"])
+    for left, right in ((a, b), (a.geometry, b.geometry), (list(a.geometry), b)):
+        given = {"similar": "0.4", "texts": [[t] for t in texts]}
+        plain = ogrjoin.pairs(left, right, "similar", **given)
+        assert np.array_equal(named.right, plain.right)
+        assert np.array_equal(named.values["similarity"], plain.values["similarity"])
     done = []
     ogrjoin.pairs(a, b, "similar", similar="name", k=1, progress=lambda *n: done.append(n))
     assert done == [(200, 200)]
+
+
+def test_vectors_as_sides():
+    rng = np.random.default_rng(6)
+    a, b = rng.random((200, 5)), rng.random((150, 5))
+    difference = np.linalg.norm(a[:, None] - b, axis=2)
+    want = np.argsort(difference, axis=1, kind="stable")[:, :3]
+    kinds = [np.asarray, list, lambda v: v.tolist(), lambda v: gpd.pd.Series(list(v))]
+    kinds += [lambda v: pa.array(list(v)), lambda v: v[:, ::-1][:, ::-1]]
+    for left in kinds:
+        for right in kinds:
+            pairs = ogrjoin.pairs(left(a), right(b), "similar", k=3)
+            assert np.array_equal(pairs.right.reshape(-1, 3), want)
+    made = pairs.values["difference"].reshape(-1, 3)
+    assert np.allclose(made, np.take_along_axis(difference, want, 1), 1e-12)
+    table = [pa.table({"v": list(side)}) for side in (a, b)]
+    for words in ({"max_difference": 0.5}, {"k": 2, "norm": "cosine"}):
+        pairs = ogrjoin.Index(b, op="similar").pairs(a, "similar", **words)
+        again = ogrjoin.pairs(*table, "similar", vector="v", **words)
+        assert np.array_equal(pairs.right, again.right) and len(pairs) > 50
+        assert ogrjoin.validate(a, b, "similar", **words).n_differences == 0
+    none = ogrjoin.pairs([[1.0, 2.0], None], np.zeros((3, 2)), "similar", k=1)
+    assert none.left.tolist() == [0] and none.right.tolist() == [0]
+    assert none.backend == "cpu"
+    for left, right in ((a[:0], b), (a, b[:0]), ([], []), ([None], [None])):
+        assert len(ogrjoin.pairs(left, right, "similar", k=1)) == 0
+    with pytest.raises(ogrjoin.InvalidError, match="lengths"):
+        ogrjoin.pairs(a, b[:, :4], "similar", k=1)
+    with pytest.raises(ogrjoin.InvalidError, match="columns of texts"):
+        ogrjoin.pairs(a, ["x"], "similar", k=1)
+
+
+def test_texts_as_sides_and_min_similarity():
+    a, b = frame(200, 7)["name"], frame(150, 8)["name"]
+    table = [pa.table({"name": side}) for side in (a, b)]
+    want = ogrjoin.pairs(*table, "similar", similar="name:0.4")
+    assert len(want) > 100
+    kinds = [lambda v: v, list, lambda v: pa.array(v, from_pandas=True)]
+    kinds += [lambda v: v.fillna("").to_numpy("U"), lambda v: v.astype("category")]
+    for kind in kinds:
+        pairs = ogrjoin.pairs(kind(a), kind(b), "similar", min_similarity=0.4)
+        assert np.array_equal(pairs.left, want.left)
+        assert np.array_equal(pairs.right, want.right)
+        assert np.array_equal(pairs.values["similarity"], want.values["similarity"])
+    for words, limit in (("name", 0.4), ("name", "2/5"), ("name:0.4", 0.9)):
+        pairs = ogrjoin.pairs(*table, "similar", similar=words, min_similarity=limit)
+        assert np.array_equal(pairs.right, want.right)
+    report = ogrjoin.validate(list(a), list(b), "similar", min_similarity=0.4)
+    assert (report.n_differences, report.n_pairs) == (0, len(want))
+    for limit in (2 / 3, 0, 1.01, np.nan, "x", "3/2"):
+        with pytest.raises(ogrjoin.InvalidError, match="above 0 and at most 1"):
+            ogrjoin.pairs(a, b, "similar", min_similarity=limit)
+
+
+@needs_command
+def test_min_similarity_of_the_command(tmp_path, files):
+    options = {"similar": ["name", "town:0.5"], "min_similarity": "0.6"}
+    assert len(check(tmp_path, files, "similar", options)) > 100
 
 
 @pytest.mark.parametrize("backend", ogrjoin.backends())

@@ -80,6 +80,7 @@ def assert_pairs(ours, theirs):
     """Of the device those of the CPU."""
     right = to_host(ours.right)
     assert ours.left is None and ours.n_left == theirs.n_left
+    assert (ours.backend, theirs.backend) == ("cuda", "cpu")
     if ours.offsets is None:
         left = np.flatnonzero(right >= 0)
         taken = right >= 0

@@ -245,6 +245,17 @@ def test_aggregates_of_batches_and_types():
             ogrjoin.join(points, lots, agg=wrong).read_all()
 
 
+def test_geometries_of_shapely():
+    want = ogrjoin.join(POINTS, LOTS).read_all()["join_fid"]
+    series = POINTS.geometry
+    for side in (series, series.values, np.asarray(series)):
+        rows = ogrjoin.join(side, LOTS, crs="ignore").read_all()
+        assert rows["join_fid"].equals(want)
+        assert rows.schema.names[0] == "geometry"
+    rows = ogrjoin.join(POINTS, LOTS.geometry).read_all()
+    assert rows["join_fid"].equals(want)
+
+
 def test_empty_sides():
     points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
     for a, b in ((points[:0], lots), (points, lots[:0]), (points[:0], lots[:0])):

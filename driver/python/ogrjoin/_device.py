@@ -147,6 +147,10 @@ class DevicePairs(Pairs):
         return len(self.right)
 
     @property
+    def backend(self) -> str:
+        return "cuda"
+
+    @property
     def offsets(self) -> Any:
         return self._offsets
 

@@ -121,14 +121,12 @@ def _reader(side: Any) -> Any:
         side = scan(side)
     if isinstance(side, Scan):
         return side.reader()
-    if hasattr(side, "to_arrow") and hasattr(side, "geometry"):  # GeoDataFrame
+    array = None
+    if _sides.is_geodataframe(side):
         side = side.to_arrow(index=False)
-    elif not hasattr(side, "__arrow_c_stream__"):
+    else:
         array = _sides.shapely_array(side)
-        if array is None:
-            raise TypeError(
-                f"{type(side).__name__} has no columns: ogrjoin.pairs() takes it"
-            )
+    if array is not None:
         import shapely
 
         crs = _crs.of_side(side)
@@ -140,6 +138,8 @@ def _reader(side: Any) -> Any:
         )
         column = pa.array(shapely.to_wkb(array), pa.binary())
         side = pa.table([column], schema=pa.schema([field]))
+    elif not hasattr(side, "__arrow_c_stream__"):
+        raise TypeError(f"{type(side).__name__} has no columns: ogrjoin.pairs() takes it")
     reader = pa.RecordBatchReader.from_stream(side)
     schema = _mark(reader.schema)
     return pa.RecordBatchReader.from_batches(

@@ -26,7 +26,7 @@ class Pairs:
                  intersection: WKB
     """
 
-    __slots__ = ("left", "right", "distance", "n_left", "values", "_made")
+    __slots__ = ("left", "right", "distance", "n_left", "values", "_made", "_index")
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class Pairs:
         n_left: int,
         values: dict[str, Any],
         made: Any = None,
+        index: Any = None,
     ) -> None:
         self.left = left
         self.right = right
@@ -43,9 +44,15 @@ class Pairs:
         self.n_left = n_left
         self.values = values
         self._made = made  # in the C library
+        self._index = index
 
     def __len__(self) -> int:
         return len(self.left)
+
+    @property
+    def backend(self) -> str:
+        """What answered: cpu, cuda or another that was asked for."""
+        return _core.backend(self._index)
 
     @property
     def offsets(self) -> Any:
@@ -57,7 +64,8 @@ class Pairs:
         a, b = np.searchsorted(self.left, (first, first + n))
         distance = None if self.distance is None else self.distance[a:b]
         values = {name: column[a:b] for name, column in self.values.items()}
-        return Pairs(self.left[a:b] - first, self.right[a:b], distance, n, values)
+        left, index = self.left[a:b] - first, self._index
+        return Pairs(left, self.right[a:b], distance, n, values, index=index)
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Pairs: {len(self)} of {self.n_left} left rows>"
@@ -149,6 +157,46 @@ def _set(
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
 
+def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
+    """Texts, or lists of numbers, that are joined by themselves?"""
+    is_alone = settings.get("max_distance") is None and not len(texts)
+    if not is_alone or (settings.get("op") or "").lower() != "similar":
+        return False
+    return isinstance(side, (list, np.ndarray)) or (
+        hasattr(side, "to_numpy") and not hasattr(side, "columns")
+    )
+
+
+def _values(side: Any) -> Any:
+    return np.fromiter(side, object) if isinstance(side, list) else np.asarray(side)
+
+
+def _is_text(values: Any) -> bool:
+    if values.dtype != object:
+        return bool(values.dtype.kind in "UT")
+    return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
+
+
+def _of_values(values: Any) -> Any:
+    """A layer without geometries."""
+    n = len(values)
+    nowhere = np.full(n, np.nan)
+    layer = _core.arrays(n, nowhere, nowhere)
+    if _is_text(values):
+        _set(layer, None, None, None, None, [values])
+        return layer
+    if values.dtype != object:
+        sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
+        numbers = values.reshape(-1)
+    else:
+        rows = [() if v is None or isinstance(v, float) else v for v in values]
+        sizes = np.array([len(row) for row in rows])
+        numbers = np.concatenate(rows or [()])
+    numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+    _core.set_vectors(layer, _sides.offsets(sizes), numbers)
+    return layer
+
+
 # Names of shapely and GeoPandas.
 PREDICATES = {
     "contains": "contains",
@@ -205,8 +253,11 @@ class Index:
         self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
-        reading = self._reading("right", {"op": op, **self._compared})
-        self._layer = _sides.make_layer(right, reading, column)
+        if similar is None and vector is None and _is_values(right, {"op": op}, texts):
+            name = "similar" if _is_text(_values(right)) else "vector"
+            self._compared[name] = "value"
+        settings = {"op": op, **self._compared}
+        self._layer = self._make_layer(right, "right", settings, column, texts)
         self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}
         self._values: Any = None
@@ -214,6 +265,22 @@ class Index:
             self._values = np.unique(np.asarray(on)[~_is_missing(np.asarray(on))])
         classes = None if on is None else self._classes(on)
         _set(self._layer, id, None, classes, score, texts)
+
+    def _make_layer(
+        self,
+        side: Any,
+        which: str,
+        settings: dict[str, Any],
+        column: str | None,
+        texts: Any = (),
+    ) -> Any:
+        """left or right, for joins with these settings."""
+        if _is_values(side, settings, texts):
+            both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
+            if len({array.shape[1:] for array in both}) > 1:
+                raise InvalidError("vectors of the two sides have other lengths")
+            return _of_values(_values(side))
+        return _sides.make_layer(side, self._reading(which, settings), column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings to make a layer of a side for joins with others."""
@@ -286,15 +353,14 @@ class Index:
                     raise UnsupportedError("points on a device come without columns")
                 return _device.join(index, left)
         pieces = [(0, left)]
-        reading = self._reading("left", settings)
-        is_whole = settings.get("one_to_one") or "side" in reading
+        is_whole = settings.get("one_to_one") or "side" in self._reading("left", settings)
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
         made, n_undecided = [], 0
         for i, (first, piece) in enumerate(pieces):
             # of all but the last piece the number of rows is known
             rows = slice(first, pieces[i + 1][0] if i + 1 < len(pieces) else None)
-            layer = _sides.make_layer(piece, reading, column)
+            layer = self._make_layer(piece, "left", settings, column, texts)
             if max_distance is not None or on is not None or id is not None or texts:
                 own = [
                     None if c is None else c[rows] for c in (id, max_distance, classes)
@@ -319,10 +385,8 @@ class Index:
         a, b, measure, *rest = (
             made[0] if len(made) == 1 else map(np.concatenate, zip(*made))
         )
-        has_distance = op.lower() in _WITH_DISTANCE
-        return Pairs(
-            a, b, measure if has_distance else None, n, dict(zip(named, rest)), handle
-        )
+        distance = measure if op.lower() in _WITH_DISTANCE else None
+        return Pairs(a, b, distance, n, dict(zip(named, rest)), handle, index)
 
     def join(self, left: Any, op: str = "intersects", **options: Any) -> Any:
         """The rows of left with those of this side: see ogrjoin.join()."""
@@ -405,7 +469,7 @@ def validate(
 ) -> Validation:
     """Joins twice, as ogrjoin.pairs() and with a reference (None: GEOS), on one
     thread, and compares the sets of pairs and their distances."""
-    settings.update(op=op, similar=similar_words(settings.get("similar")))
+    settings.update(op=op)
     index = Index(
         right,
         column=right_column,
@@ -413,8 +477,9 @@ def validate(
         threads=threads,
         backend=backend,
     )
+    settings.update(index._compared)
     _crs.check(_crs.of_side(left), index._crs, crs, settings)
-    layer = _sides.make_layer(left, index._reading("left", settings), left_column)
+    layer = index._make_layer(left, "left", settings, left_column)
     return Validation(*_core.validate(index._index(settings), layer, reference))
 
 
@@ -437,6 +502,9 @@ def pairs(
 ) -> Pairs:
     """All pairs of left with right for which op holds.
 
+    sides     whatever holds features; for op similar also texts by themselves
+              (a list, an array, a series), or vectors: an array of two
+              dimensions, lists
     op        nearest, dwithin, intersects, within, contains, covers, coveredby,
               contains_properly, touches, crosses, overlaps, equals, disjoint,
               relate, bbox, similar
@@ -446,7 +514,8 @@ def pairs(
               file of lines "st,street") ...;
               ogrjoin.settings() lists them
     similar   "LEFT=RIGHT:0.6", or a list: only pairs with similar texts, those of
-              columns with + put together; or numbers alone, for texts=
+              columns with + put together; or numbers alone, for texts=;
+              without a number that of min_similarity
     vector    "price:0.001+area", or a column of lists, with max_difference or k:
               only pairs with like numbers; norm: l2, l1, linf, cosine
     columns   the one with the geometries, where Arrow does not tell

@@ -17,6 +17,10 @@ _POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: what is beyond has no geometry
 
 
+def is_geodataframe(side: Any) -> bool:
+    return all(hasattr(side, name) for name in ("to_arrow", "geometry", "columns"))
+
+
 def shapely_array(side: Any) -> Any:
     """The geometries of shapely that side is, or None."""
     if hasattr(side, "geometry") and hasattr(side, "columns"):
@@ -165,8 +169,8 @@ def make_layer(
 ) -> Any:
     """A capsule of a layer. settings: threads, and with side what it is of the
     columns that similar and vector name; column: of an Arrow struct."""
-    if "side" in settings and hasattr(side, "to_arrow") and hasattr(side, "geometry"):
-        side = side.to_arrow(index=False)  # GeoDataFrame
+    if "side" in settings and is_geodataframe(side):
+        side = side.to_arrow(index=False)
     array = shapely_array(side)
     if array is not None:
         return _of_shapely(array, settings)
