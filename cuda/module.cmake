@@ -9,6 +9,7 @@ set(OJ_CUDA_SOURCES
   cuda/device/cuda_worker_status.cu
   cuda/device/cuda_stage.cu
   cuda/device/cuda_copy.cu
+  cuda/device/cuda_peers.cu
   cuda/device/cuda_layer.cu
   cuda/nearest/cuda_cells.cu
   cuda/nearest/cuda_near_segments.cu

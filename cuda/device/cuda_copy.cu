@@ -13,10 +13,11 @@ static const int64_t piece_bytes = 1 << 20;
 
 enum
 {
-    MOST_THREADS = 8
+    MOST_THREADS = 16,
+    STAGES = 2 /* of a thread: one is copied by the host meanwhile */
 };
 
-/* Threads take piece after piece, each by way of its own stage. */
+/* Threads take piece after piece, each by way of its own stages. */
 struct copying
 {
     const struct oj_cuda_device *device;
@@ -28,55 +29,89 @@ struct copying
     int64_t next; /* changed atomically */
 };
 
-static cudaError_t copy_piece(const struct copying *c, int64_t at, size_t n,
-                              char *stage, cudaEvent_t done)
+/* A piece on its way; n == 0: none. */
+struct copied_piece
 {
-    cudaError_t error;
-    if (c->is_out)
-        error = cudaMemcpyAsync(stage, c->from + at, n, cudaMemcpyDeviceToHost,
-                                c->stream);
-    else
-    {
-        memcpy(stage, c->from + at, n);
-        error = cudaMemcpyAsync(c->to + at, stage, n, cudaMemcpyHostToDevice,
-                                c->stream);
-    }
-    if (error == cudaSuccess)
-        error = cudaEventRecord(done, c->stream);
-    if (error == cudaSuccess)
-        error = cudaEventSynchronize(done);
-    if (error == cudaSuccess && c->is_out)
-        memcpy(c->to + at, stage, n);
+    char *stage;
+    cudaEvent_t done;
+    int64_t at, n;
+};
+
+/* Waits until the stage may be used for another one. */
+static cudaError_t end_piece(const struct copying *c,
+                             struct copied_piece *piece)
+{
+    cudaError_t error = cudaSuccess;
+    if (piece->n > 0)
+        error = cudaEventSynchronize(piece->done);
+    if (piece->n > 0 && error == cudaSuccess && c->is_out)
+        memcpy(c->to + piece->at, piece->stage, (size_t)piece->n);
+    piece->n = 0;
     return error;
 }
 
-static oj_status copy_pieces(struct copying *c, char *stage, cudaEvent_t done,
+static cudaError_t begin_piece(const struct copying *c,
+                               struct copied_piece *piece)
+{
+    size_t n = (size_t)piece->n;
+    cudaError_t error;
+    if (c->is_out)
+        error = cudaMemcpyAsync(piece->stage, c->from + piece->at, n,
+                                cudaMemcpyDeviceToHost, c->stream);
+    else
+    {
+        memcpy(piece->stage, c->from + piece->at, n);
+        error = cudaMemcpyAsync(c->to + piece->at, piece->stage, n,
+                                cudaMemcpyHostToDevice, c->stream);
+    }
+    return error == cudaSuccess ? cudaEventRecord(piece->done, c->stream)
+                                : error;
+}
+
+static oj_status copy_pieces(struct copying *c, struct copied_piece *piece,
                              struct oj_error *err)
 {
-    for (;;)
+    for (int i = 0;; i = (i + 1) % STAGES)
     {
+        OJ_CUDA_TRY(end_piece(c, &piece[i]), "copying arrays", err);
         int64_t at =
             __atomic_fetch_add(&c->next, piece_bytes, __ATOMIC_RELAXED);
         int64_t n = c->bytes - at < piece_bytes ? c->bytes - at : piece_bytes;
         if (n <= 0)
-            return OJ_OK;
-        OJ_CUDA_TRY(copy_piece(c, at, (size_t)n, stage, done), "copying arrays",
-                    err);
+            break;
+        piece[i].at = at;
+        piece[i].n = n;
+        OJ_CUDA_TRY(begin_piece(c, &piece[i]), "copying arrays", err);
     }
+    for (int i = 0; i < STAGES; i++)
+        OJ_CUDA_TRY(end_piece(c, &piece[i]), "copying arrays", err);
+    return OJ_OK;
 }
 
 static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
 {
     struct oj_cuda_stage stage = {NULL, 0};
-    cudaEvent_t done;
+    struct copied_piece piece[STAGES] = {};
     oj_status status;
     OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
-    OJ_CUDA_TRY(cudaEventCreateWithFlags(&done, cudaEventDisableTiming),
-                "copying arrays", err);
-    status = oj_cuda_stage_want(&stage, piece_bytes, err);
+    status = oj_cuda_stage_want(&stage, STAGES * piece_bytes, err);
+    for (int i = 0; i < STAGES && status == OJ_OK; i++)
+    {
+        cudaError_t error =
+            cudaEventCreateWithFlags(&piece[i].done, cudaEventDisableTiming);
+        piece[i].stage = stage.data + i * piece_bytes;
+        if (error != cudaSuccess)
+            status = oj_cuda_fail(err, error, "copying arrays");
+    }
     if (status == OJ_OK)
-        status = copy_pieces(c, stage.data, done, err);
-    (void)cudaEventDestroy(done);
+        status = copy_pieces(c, piece, err);
+    for (int i = 0; i < STAGES; i++)
+    {
+        if (piece[i].n > 0) /* what failed may be on its way */
+            (void)cudaStreamSynchronize(c->stream);
+        if (piece[i].done != NULL)
+            (void)cudaEventDestroy(piece[i].done);
+    }
     oj_cuda_stage_drop(&stage);
     return status;
 }

@@ -22,7 +22,10 @@ struct oj_cuda_device
     struct oj_cuda_device *counts_for; /**< whose used is counted, for a stream
                                             beside its own; or NULL */
     const int *cancel;                 /**< may be NULL */
-    int n_threads; /**< for copies of a layer; 0: as seems best */
+    int n_threads;               /**< for copies of a layer; 0: as seems best */
+    struct oj_cuda_peers *peers; /**< the devices of the join, of which it is
+                                      one; or NULL */
+    int number;                  /**< among them */
 };
 
 /** Turns a CUDA error into an oj_status: OJ_ERR_NOMEM for memory,

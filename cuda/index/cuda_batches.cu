@@ -1302,7 +1302,7 @@ static oj_status join_whole_batch(const struct cuda_join_batch *b,
         1,
         [&](int, struct oj_error *error)
         {
-            return oj_cuda_join_parts(b->index, b->number, b->input, b->out,
+            return oj_cuda_join_shares(b->index, b->number, b->input, b->out,
                                       stats, error);
         },
         err);
@@ -1322,7 +1322,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.out = out;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
-    if (batch.family->find_part != NULL)
+    if (batch.family->find_share != NULL)
         return join_whole_batch(&batch, stats, err);
     batch.lists = oj_relation_gives_lists(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;

@@ -10,7 +10,7 @@
 struct oj_cuda_family;
 struct oj_gpu_index;    /* cuda_index.h */
 struct oj_cuda_listing; /* cuda_listing.cuh */
-struct oj_cuda_part;    /* cuda_row_shares.cuh */
+struct oj_cuda_share;   /* cuda_row_shares.cuh */
 
 /** A family's index of one layer on one device. Each family adds what is its
  *  own, all zero to begin with. */
@@ -73,15 +73,15 @@ struct oj_cuda_pairs
         measure; /**< [n_pairs], or empty: no measure */
 };
 
-/** Adds rows first .. first + n - 1 of input and their pairs to part.  Where
- *  it returns OJ_ERR_NOMEM, half as many rows are asked for.  The device is
- *  current. */
-typedef oj_status oj_cuda_part_finder(const struct oj_cuda_index *index,
-                                      const struct oj_flat *input,
-                                      int64_t first, int64_t n,
-                                      struct oj_cuda_part *part,
-                                      struct oj_stats *stats,
-                                      struct oj_error *err);
+/** Finds the pairs of a share of the rows first .. first + n - 1 of input,
+ * whose numbers count from first.  Where it returns OJ_ERR_NOMEM, half as many
+ * rows are asked for.  The device is current; every device does the same. */
+typedef oj_status oj_cuda_share_finder(const struct oj_cuda_index *index,
+                                       const struct oj_flat *input,
+                                       int64_t first, int64_t n,
+                                       struct oj_cuda_share *share,
+                                       struct oj_stats *stats,
+                                       struct oj_error *err);
 
 struct oj_cuda_family
 {
@@ -136,7 +136,7 @@ struct oj_cuda_family
      *  and their pairs. NULL: the family takes points, chunk by chunk, with the
      *  functions above; else these are NULL, and the layer of an index has
      *  nothing but flat and tie_rank. */
-    oj_cuda_part_finder *find_part = NULL;
+    oj_cuda_share_finder *find_share = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */

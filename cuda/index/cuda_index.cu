@@ -36,7 +36,8 @@ int oj_cuda_choose(const struct oj_relation *relation,
     int points = is_plain_point_join(relation, input);
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
     {
-        if ((refused >> i & 1u) == 0 && (points || family->find_part != NULL) &&
+        if ((refused >> i & 1u) == 0 &&
+            (points || family->find_share != NULL) &&
             (!columns || family->knows_columns) &&
             family->takes(relation, join_side, input))
             return i;
@@ -58,7 +59,7 @@ oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
     struct oj_cuda_work work(device, device->stream, "copying the join layer",
                              err);
     int family = oj_cuda_chosen(index, NULL);
-    if (family < 0 || oj_cuda_family_at(family)->find_part == NULL)
+    if (family < 0 || oj_cuda_family_at(family)->find_share == NULL)
         OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
                                   index->join_side->overlaps, index->tie_rank,
                                   &index->relation, &place->layer));
@@ -68,14 +69,17 @@ oj_status oj_cuda_place_fill(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-static oj_status open_index_device(const struct oj_gpu_index *index,
-                                   struct oj_cuda_place *place, int ordinal,
-                                   struct oj_error *err)
+static oj_status open_index_device(struct oj_gpu_index *index, int number,
+                                   const int *ordinal, struct oj_error *err)
 {
     const struct oj_options *options = &index->options;
-    OJ_TRY(oj_cuda_open(ordinal, options->gpu_memory, options->cancel,
+    struct oj_cuda_place *place = &index->place[number];
+    OJ_TRY(oj_cuda_open(ordinal[number], options->gpu_memory, options->cancel,
                         &place->device, err));
     place->device.n_threads = options->n_threads;
+    place->device.peers = &index->peers;
+    place->device.number = number;
+    oj_cuda_peers_link(&place->device, ordinal, index->n_places);
     return oj_cuda_place_fill(index, place, err);
 }
 
@@ -119,10 +123,8 @@ static oj_status open_all(struct oj_gpu_index *index, struct oj_error *err)
     }
     return oj_cuda_try_all(
         index->n_places,
-        [&](int i, struct oj_error *error) {
-            return open_index_device(index, &index->place[i], ordinal[i],
-                                     error);
-        },
+        [&](int i, struct oj_error *error)
+        { return open_index_device(index, i, ordinal, error); },
         err);
 }
 
@@ -163,11 +165,17 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        status = oj_cuda_try_all(
-            index->n_places,
-            [&](int i, struct oj_error *error)
-            { return make_family(index, &index->place[i], *number, error); },
-            &why);
+        oj_cuda_aside(
+            [&]()
+            {
+                status = oj_cuda_try_peers(
+                    &index->peers, index->n_places,
+                    [&](int i, struct oj_error *error) {
+                        return make_family(index, &index->place[i], *number,
+                                           error);
+                    },
+                    &why);
+            });
         if (status == OJ_OK)
         {
             stats->index_s += oj_clock_seconds() - start;
@@ -212,6 +220,7 @@ oj_status oj_cuda_index_make_without(
     index->relation = *relation;
     index->options = *options;
     index->refused = refused;
+    oj_cuda_peers_init(&index->peers);
     status = open_all(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
@@ -270,6 +279,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
     if (index == NULL)
         return;
     oj_cuda_aside([=]() { free_all(index); });
+    oj_cuda_peers_destroy(&index->peers);
     oj_free(index->place);
     oj_free(index);
 }

@@ -3,8 +3,8 @@
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
-#include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_functions.cuh"
+#include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
 #include "cuda_family.h"
 #include "cuda_pace.h"
@@ -58,6 +58,7 @@ struct oj_cuda_place
     struct oj_cuda_device device;
     struct oj_cuda_memory memory; /**< of layer */
     struct oj_cuda_memory tally;  /**< of a batch that is summed */
+    struct oj_cuda_memory pairs;  /**< of a run of rows */
     struct oj_cuda_layer layer;
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES]; /**< NULL: not needed */
 };
@@ -69,7 +70,8 @@ struct oj_gpu_index
     struct oj_relation relation;
     struct oj_options options;
     int n_places;
-    struct oj_cuda_place *place;                  /**< [n_places] */
+    struct oj_cuda_place *place; /**< [n_places] */
+    struct oj_cuda_peers peers;
     struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
     unsigned refused;            /**< bit i: family i cannot hold the join side,
                                       or has no memory for it */

@@ -1,55 +1,70 @@
 #include "cuda_row_shares.cuh"
 
-#include "../../flatten/base/oj_array.h"
-
 #include <math.h>
-#include <string.h>
 
-#include <utility>
+/* Rows that are joined at once. */
+static const int64_t most_rows = 1 << 20;
 
-enum
-{
-    LEAST_ROWS = 2048, /* of a part that is one of several */
-    MOST_ROWS = 1 << 20,
-    /* More parts balance the devices better, but rows of fewer have less in
-     * common with their neighbours, which is what tiles of rows live on. */
-    PARTS_OF_PLACE = 2
-};
-
-struct parts_batch
+struct shares_batch
 {
     struct oj_gpu_index *index;
     int family;
     const struct oj_flat *input;
-    oj_cuda_part_finder *find;
-    int64_t n_parts, part_rows;
-    struct oj_cuda_part *part; /* [n_parts] */
-    int64_t next, n_pairs;     /* changed atomically */
+    struct oj_matches *out;
+    struct oj_stats *stats;
 };
 
-oj_status oj_cuda_part_fits(const struct oj_cuda_part *part, int64_t n_pairs,
-                            struct oj_error *err)
+/* --- a share of the rows -------------------------------------------------- */
+
+oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
+                             const struct oj_cuda_share *share, int64_t tile,
+                             const int32_t **order, int64_t *n)
 {
-    int64_t n = __atomic_load_n(part->n_all, __ATOMIC_RELAXED) + n_pairs;
-    if (part->most > 0 && n > part->most)
+    const int32_t *from = *order;
+    int32_t *to = NULL;
+    int64_t tiles = (*n + tile - 1) / tile, number, step, left;
+    if (share == NULL || share->n == 1)
+        return OJ_OK;
+    number = share->number;
+    step = share->n;
+    left = tiles > number ? ((tiles - 1 - number) / step + 1) * tile : 0;
+    if (tiles > 0 && (tiles - 1) % step == number)
+        left -= tiles * tile - *n;
+    OJ_TRY(work->make(left, &to));
+    OJ_TRY(work->each(left,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t of = i / tile * step + number;
+                          to[i] = from[of * tile + i % tile];
+                      }));
+    work->drop(from);
+    *order = to;
+    *n = left;
+    return OJ_OK;
+}
+
+oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
+                             struct oj_error *err)
+{
+    if (share->most > 0 && share->n_other + n_pairs > share->most)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more pairs than fit");
     return OJ_OK;
 }
 
-oj_status oj_cuda_part_room(struct oj_cuda_part *part, int64_t n_rows,
-                            int64_t n_pairs, struct oj_error *err)
+void oj_cuda_share_take(struct oj_cuda_work *work, const int32_t *rank,
+                        int by_measure, const struct oj_cuda_found *found,
+                        int64_t n, struct oj_cuda_share *share)
 {
-    int64_t pairs = part->n_pairs + n_pairs, rows = part->n_rows + n_rows;
-    OJ_TRY(oj_cuda_part_fits(part, n_pairs, err));
-    OJ_ROOM(part->offset, part->n_rows + 1, rows + 1, part->cap_offset, err);
-    OJ_ROOM(part->row, part->n_pairs, pairs, part->cap_row, err);
-    OJ_ROOM(part->measure, part->n_pairs, pairs, part->cap_measure, err);
-    part->offset[part->n_rows] = part->n_pairs;
-    part->n_rows = rows;
-    part->n_pairs = pairs;
-    (void)__atomic_add_fetch(part->n_all, n_pairs, __ATOMIC_RELAXED);
-    return OJ_OK;
+    share->found = *found;
+    share->n_pairs = n;
+    share->rank = rank;
+    share->by_measure = by_measure;
+    if (found->row == NULL) /* there was no room for one */
+        return;
+    oj_cuda_hand_over(&work->memory, found->row, share->memory);
+    oj_cuda_hand_over(&work->memory, found->feature, share->memory);
+    oj_cuda_hand_over(&work->memory, found->measure, share->memory);
 }
 
 /* --- what a side brings ----------------------------------------------------
@@ -135,9 +150,10 @@ static oj_status order_pairs(struct oj_cuda_work *work, int64_t n_rows,
     return OJ_OK;
 }
 
-/* Places of the rows' first pairs among those in order. */
+/* Places of the rows' first pairs among those in order, which begin at base. */
 static oj_status find_offsets(struct oj_cuda_work *work, const uint32_t *by_row,
-                              int64_t n, int64_t n_rows, int64_t *offset)
+                              int64_t n, int64_t n_rows, int64_t base,
+                              int64_t *offset)
 {
     return work->each(n_rows + 1,
                       [=] __device__(int64_t i)
@@ -151,7 +167,7 @@ static oj_status find_offsets(struct oj_cuda_work *work, const uint32_t *by_row,
                               else
                                   high = middle;
                           }
-                          offset[i] = low;
+                          offset[i] = base + low;
                       });
 }
 
@@ -169,7 +185,7 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
         return OJ_OK;
     OJ_TRY(own.make(n_rows + 1, &offset));
     OJ_TRY(order_pairs(&own, n_rows, rank, 1, found, n, &place, &by_row));
-    OJ_TRY(find_offsets(&own, by_row, n, n_rows, offset));
+    OJ_TRY(find_offsets(&own, by_row, n, n_rows, 0, offset));
     return own.each(n,
                     [=] __device__(int64_t i)
                     {
@@ -186,130 +202,66 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
                     });
 }
 
-oj_status oj_cuda_part_add(struct oj_cuda_work *work, int64_t n_rows,
-                           const int32_t *rank, int by_measure,
-                           const struct oj_cuda_found *pairs, int64_t n,
-                           struct oj_cuda_part *part)
+/* --- the result of a batch ------------------------------------------------ */
+
+/* Pairs in order. */
+struct cuda_row_pairs
 {
-    struct oj_cuda_found found = *pairs;
-    struct oj_cuda_work own(work);
-    int64_t row = part->n_rows, first = part->n_pairs, *offset;
-    const int32_t *place = NULL;
-    const uint32_t *by_row = NULL;
+    int64_t n_rows, n;
+    int64_t *offset; /* [n_rows + 1] places in the result */
     int32_t *feature;
     double *measure;
-    if (n > 0)
-        OJ_TRY(order_pairs(&own, n_rows, rank, by_measure, found, n, &place,
-                           &by_row));
-    OJ_TRY(own.make(n_rows + 1, &offset));
-    OJ_TRY(own.make(n, &feature));
-    OJ_TRY(own.make(n, &measure));
-    OJ_TRY(find_offsets(&own, by_row, n, n_rows, offset));
-    OJ_TRY(own.each(n,
-                    [=] __device__(int64_t i)
-                    {
-                        feature[i] = found.feature[place[i]];
-                        measure[i] = found.measure[place[i]];
-                    }));
-    OJ_TRY(oj_cuda_part_room(part, n_rows, n, own.err));
-    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, part->offset + row, offset,
-                            (n_rows + 1) * (int64_t)sizeof *offset, own.err));
-    for (int64_t i = 0; i <= n_rows; i++)
-        part->offset[row + i] += first;
-    if (n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, part->row + first, feature,
-                            n * (int64_t)sizeof *feature, own.err));
-    return oj_cuda_copy_out(own.device, own.stream, part->measure + first,
-                            measure, n * (int64_t)sizeof *measure, own.err);
-}
+};
 
-/* --- rows of a batch ------------------------------------------------------ */
-
-/* All rows of a part, by runs that fit into memory. */
-static oj_status find_pairs_of_part(const struct parts_batch *b,
-                                    const struct oj_cuda_index *index,
-                                    int64_t number, struct oj_stats *stats,
-                                    struct oj_error *err)
+static oj_status put_lists(struct oj_cuda_work *work,
+                           const struct cuda_row_pairs *pairs, int64_t first,
+                           struct oj_matches *out)
 {
-    int64_t first = number * b->part_rows, n = b->input->n_features;
-    int64_t end = n - first < b->part_rows ? n : first + b->part_rows;
-    int64_t step = b->part_rows;
-    while (first < end)
-    {
-        int64_t rows = end - first < step ? end - first : step;
-        oj_status status;
-        OJ_TRY(oj_check_cancel(index->device->cancel, err));
-        status =
-            b->find(index, b->input, first, rows, &b->part[number], stats, err);
-        if (status == OJ_ERR_NOMEM && rows > 1)
-        {
-            step = (rows + 1) / 2;
-            continue;
-        }
-        OJ_TRY(status);
-        first += rows;
-    }
+    int64_t before = out->n_pairs;
+    OJ_TRY(oj_matches_grow(out, before, before + pairs->n, work->err));
+    OJ_TRY(oj_cuda_copy_out(
+        work->device, work->stream, out->offset + first, pairs->offset,
+        (pairs->n_rows + 1) * (int64_t)sizeof *pairs->offset, work->err));
+    OJ_TRY(oj_cuda_copy_out(
+        work->device, work->stream, out->join_row + before, pairs->feature,
+        pairs->n * (int64_t)sizeof *pairs->feature, work->err));
+    OJ_TRY(oj_cuda_copy_out(
+        work->device, work->stream, out->measure + before, pairs->measure,
+        pairs->n * (int64_t)sizeof *pairs->measure, work->err));
+    out->n_entries = before + pairs->n;
+    for (int64_t i = first; i < first + pairs->n_rows; i++)
+        out->n_matched += out->offset[i + 1] > out->offset[i];
     return OJ_OK;
 }
 
-static oj_status run_parts_on_device(struct parts_batch *b, int place,
-                                     struct oj_stats *stats,
-                                     struct oj_error *err)
+static oj_status put_single_answers(struct oj_cuda_work *work,
+                                    const struct cuda_row_pairs *pairs,
+                                    int64_t first, struct oj_matches *out)
 {
-    const struct oj_cuda_place *of = &b->index->place[place];
-    OJ_CUDA_TRY(cudaSetDevice(of->device.ordinal), "choosing a device", err);
-    for (;;)
-    {
-        int64_t number = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
-        oj_status status;
-        if (number >= b->n_parts)
-            return OJ_OK;
-        status = find_pairs_of_part(b, of->of[b->family], number, stats, err);
-        if (status == OJ_OK)
-            continue;
-        /* nobody goes on, and nothing on its way outlives the host's arrays */
-        __atomic_store_n(&b->next, b->n_parts, __ATOMIC_RELAXED);
-        (void)cudaStreamSynchronize(of->device.stream);
-        (void)cudaGetLastError();
-        return status;
-    }
-}
-
-/* The first part has the memory of lists of out meanwhile, so that its pairs
- * need not be copied. */
-static void swap_result_memory(struct oj_cuda_part *part,
-                               struct oj_matches *out)
-{
-    std::swap(part->row, out->join_row);
-    std::swap(part->cap_row, out->cap_join_row);
-    std::swap(part->measure, out->measure);
-    std::swap(part->cap_measure, out->cap_measure);
-}
-
-static void put_lists(const struct oj_cuda_part *part, struct oj_matches *out)
-{
-    int64_t at = part->first_pair;
-    size_t n = (size_t)part->n_pairs;
-    for (int64_t i = 0; i < part->n_rows; i++)
-        out->offset[part->first_row + i] = at + part->offset[i];
-    if (part->row != NULL)
-    {
-        memcpy(out->join_row + at, part->row, n * sizeof *part->row);
-        memcpy(out->measure + at, part->measure, n * sizeof *part->measure);
-    }
-}
-
-static void put_single_answers(const struct oj_cuda_part *part,
-                               struct oj_matches *out)
-{
-    for (int64_t i = 0; i < part->n_rows; i++)
-    {
-        int64_t at = part->offset[i], row = part->first_row + i;
-        int has = part->offset[i + 1] > at;
-        out->join_row[row] = has ? part->row[at] : -1;
-        out->measure[row] = has ? part->measure[at] : (double)NAN;
-    }
+    struct oj_cuda_work own(work);
+    const struct cuda_row_pairs p = *pairs;
+    int64_t before = out->n_pairs;
+    int32_t *feature;
+    double *measure;
+    OJ_TRY(own.make(p.n_rows, &feature));
+    OJ_TRY(own.make(p.n_rows, &measure));
+    OJ_TRY(own.each(p.n_rows,
+                    [=] __device__(int64_t i)
+                    {
+                        int64_t at = p.offset[i] - before;
+                        int has = p.offset[i + 1] > p.offset[i];
+                        feature[i] = has ? p.feature[at] : -1;
+                        measure[i] = has ? p.measure[at] : (double)NAN;
+                    }));
+    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->join_row + first,
+                            feature, p.n_rows * (int64_t)sizeof *feature,
+                            own.err));
+    OJ_TRY(oj_cuda_copy_out(own.device, own.stream, out->measure + first,
+                            measure, p.n_rows * (int64_t)sizeof *measure,
+                            own.err));
+    for (int64_t i = first; i < first + p.n_rows; i++)
+        out->n_matched += out->join_row[i] >= 0;
+    return OJ_OK;
 }
 
 /* Rows without a join side. */
@@ -327,130 +279,164 @@ static void put_no_matches(struct oj_matches *out)
     }
 }
 
-/* Room for all, where the pairs of the first part are already. */
-static oj_status reserve_result_rows(const struct parts_batch *b,
-                                     struct oj_matches *out,
-                                     struct oj_error *err)
+/* The pairs of the shares together, which are the first one's where it is
+ * alone. */
+static oj_status gather_shares(struct oj_cuda_work *work,
+                               const struct shares_batch *b,
+                               const struct oj_cuda_share *share,
+                               struct oj_cuda_found *out, int64_t *n)
 {
-    int64_t n = b->input->n_features;
-    int lists = oj_relation_gives_lists(&b->index->relation);
-    OJ_TRY(oj_matches_reserve(out, n, lists ? 0 : n, lists, err));
-    if (!lists || b->n_parts == 0)
+    int64_t at = 0;
+    *out = share[0].found;
+    *n = share[0].n_pairs;
+    for (int i = 1; i < b->index->n_places; i++)
+        *n += share[i].n_pairs;
+    if (*n > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_NOMEM,
+                       "%lld pairs are too many to be sorted at once",
+                       (long long)*n);
+    OJ_TRY(oj_cuda_share_fits(&share[0], *n, work->err));
+    if (*n == share[0].n_pairs)
         return OJ_OK;
-    OJ_TRY(oj_matches_grow(out, b->part[0].n_pairs, b->n_pairs, err));
-    out->n_entries = b->n_pairs;
-    return OJ_OK;
-}
-
-struct putting
-{
-    const struct parts_batch *b;
-    struct oj_matches *out;
-};
-
-static void put_part(int i, void *user)
-{
-    const struct putting *p = (const struct putting *)user;
-    struct oj_cuda_part *part = &p->b->part[i];
-    if (p->out->offset != NULL)
-        put_lists(part, p->out);
-    else
-        put_single_answers(part, p->out);
-    for (int64_t row = 0; row < part->n_rows; row++)
-        part->n_matched += part->offset[row + 1] > part->offset[row];
-}
-
-static oj_status assemble_result(const struct parts_batch *b,
-                                 struct oj_matches *out, struct oj_error *err)
-{
-    struct putting p = {b, out};
-    int64_t row = 0, at = 0;
-    OJ_TRY(reserve_result_rows(b, out, err));
-    if (b->n_parts == 0)
-        put_no_matches(out);
-    for (int64_t i = 0; i < b->n_parts; i++)
+    OJ_TRY(work->make(*n, &out->row, &out->feature));
+    OJ_TRY(work->make(*n, &out->measure));
+    for (int i = 0; i < b->index->n_places; at += share[i++].n_pairs)
     {
-        b->part[i].first_row = row;
-        b->part[i].first_pair = at;
-        row += b->part[i].n_rows;
-        at += b->part[i].n_pairs;
+        const struct oj_cuda_found *from = &share[i].found;
+        int to = work->device->ordinal, by = b->index->place[i].device.ordinal;
+        size_t four = 4 * (size_t)share[i].n_pairs;
+        if (four == 0)
+            continue;
+        OJ_TRY(work->check(cudaMemcpyPeerAsync(out->row + at, to, from->row, by,
+                                               four, work->stream)));
+        OJ_TRY(work->check(cudaMemcpyPeerAsync(
+            out->feature + at, to, from->feature, by, four, work->stream)));
+        OJ_TRY(work->check(cudaMemcpyPeerAsync(
+            out->measure + at, to, from->measure, by, 2 * four, work->stream)));
     }
-    oj_cuda_side_by_side((int)b->n_parts, put_part, &p);
-    if (out->offset != NULL)
-        out->offset[b->input->n_features] = at;
-    out->n_pairs = at;
-    for (int64_t i = 0; i < b->n_parts; i++)
-        out->n_matched += b->part[i].n_matched;
     return OJ_OK;
 }
 
-static oj_status run_parts(struct parts_batch *b, struct oj_stats *stats,
+/* The pairs of rows from first on: row by row, and within a row as the shares
+ * say. */
+static oj_status add_pairs(const struct shares_batch *b, int64_t first,
+                           int64_t n_rows, const struct oj_cuda_share *share,
                            struct oj_error *err)
 {
-    const struct oj_gpu_index *index = b->index;
-    struct oj_stats of[OJ_GPU_MAX_DEVICES] = {};
-    for (int64_t p = 0; p < b->n_parts; p++)
-    {
-        b->part[p].most =
-            b->input->n_features > 1 ? index->options.max_batch_pairs : 0;
-        b->part[p].n_all = &b->n_pairs;
-    }
-    OJ_TRY(oj_cuda_try_side_by_side(
-        index->n_places,
-        [&](int i, struct oj_error *error)
-        { return run_parts_on_device(b, i, &of[i], error); },
-        err));
-    for (int i = 0; i < index->n_places; i++)
-        stats->n_candidates += of[i].n_candidates;
+    struct oj_cuda_device *device = &b->index->place[0].device;
+    struct oj_cuda_work work(device, device->stream, "ordering pairs", err);
+    struct cuda_row_pairs pairs = {};
+    struct oj_cuda_found found = {};
+    const int32_t *place = NULL;
+    const uint32_t *by_row = NULL;
+    OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
+    pairs.n_rows = n_rows;
+    OJ_TRY(gather_shares(&work, b, share, &found, &pairs.n));
+    if (pairs.n > 0)
+        OJ_TRY(order_pairs(&work, n_rows, share->rank, share->by_measure, found,
+                           pairs.n, &place, &by_row));
+    OJ_TRY(work.make(n_rows + 1, &pairs.offset));
+    OJ_TRY(work.make(pairs.n, &pairs.feature));
+    OJ_TRY(work.make(pairs.n, &pairs.measure));
+    OJ_TRY(find_offsets(&work, by_row, pairs.n, n_rows, b->out->n_pairs,
+                        pairs.offset));
+    const struct cuda_row_pairs to = pairs;
+    OJ_TRY(work.each(pairs.n,
+                     [=] __device__(int64_t i)
+                     {
+                         to.feature[i] = found.feature[place[i]];
+                         to.measure[i] = found.measure[place[i]];
+                     }));
+    if (b->out->offset != NULL)
+        OJ_TRY(put_lists(&work, &pairs, first, b->out));
+    else
+        OJ_TRY(put_single_answers(&work, &pairs, first, b->out));
+    b->out->n_pairs += pairs.n;
     return OJ_OK;
 }
 
-static int64_t rows_of_part(const struct oj_gpu_index *index, int64_t n)
+/* --- rows of a batch ------------------------------------------------------ */
+
+static oj_status find_share_on_device(const struct shares_batch *b, int place,
+                                      int64_t first, int64_t n,
+                                      struct oj_cuda_share *share,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
-    int64_t rows = n;
-    if (index->n_places > 1)
-        rows = n / (index->n_places * PARTS_OF_PLACE) + 1;
-    if (rows < LEAST_ROWS)
-        rows = LEAST_ROWS;
-    if (rows > MOST_ROWS)
-        rows = MOST_ROWS;
-    if (index->options.gpu_batch > 0 && index->options.gpu_batch < rows)
-        rows = index->options.gpu_batch;
-    return rows;
+    struct oj_cuda_place *of = &b->index->place[place];
+    oj_status status;
+    share->number = place;
+    share->n = b->index->n_places;
+    share->memory = &of->pairs;
+    share->n_other = b->out->n_pairs;
+    if (b->input->n_features > 1)
+        share->most = b->index->options.max_batch_pairs;
+    OJ_CUDA_TRY(cudaSetDevice(of->device.ordinal), "choosing a device", err);
+    OJ_TRY(oj_check_cancel(of->device.cancel, err));
+    status = oj_cuda_family_at(b->family)->find_share(
+        of->of[b->family], b->input, first, n, share, stats, err);
+    /* others read the pairs, and nothing on its way outlives the host's
+     * arrays */
+    OJ_CUDA_TRY(cudaStreamSynchronize(of->device.stream), "joining", err);
+    return status;
 }
 
-oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
-                             const struct oj_flat *input,
-                             struct oj_matches *out, struct oj_stats *stats,
-                             struct oj_error *err)
+/* All devices at once. */
+static oj_status join_rows(const struct shares_batch *b, int64_t first,
+                           int64_t n, struct oj_error *err)
 {
-    struct parts_batch b = {};
-    oj_status status;
-    int lends;
-    b.index = index;
-    b.family = family;
-    b.input = input;
-    b.find = oj_cuda_family_at(family)->find_part;
-    b.part_rows = rows_of_part(index, input->n_features);
-    if (index->join_side->n_features > 0)
-        b.n_parts = (input->n_features + b.part_rows - 1) / b.part_rows;
-    b.part = (struct oj_cuda_part *)oj_calloc(b.n_parts + 1, sizeof *b.part);
-    if (b.part == NULL)
-        return oj_fail_nomem(err, b.n_parts + 1, sizeof *b.part);
-    lends = b.n_parts > 0 && oj_relation_gives_lists(&index->relation);
-    if (lends)
-        swap_result_memory(&b.part[0], out);
-    status = run_parts(&b, stats, err);
-    if (lends)
-        swap_result_memory(&b.part[0], out);
+    struct oj_gpu_index *index = b->index;
+    struct oj_stats of[OJ_GPU_MAX_DEVICES] = {};
+    struct oj_cuda_share share[OJ_GPU_MAX_DEVICES] = {};
+    oj_status status = oj_cuda_try_peers(
+        &index->peers, index->n_places,
+        [&](int i, struct oj_error *error) {
+            return find_share_on_device(b, i, first, n, &share[i], &of[i],
+                                        error);
+        },
+        err);
     if (status == OJ_OK)
-        status = assemble_result(&b, out, err);
-    for (int64_t p = 0; p < b.n_parts; p++)
+        status = add_pairs(b, first, n, share, err);
+    for (int i = 0; i < index->n_places; i++)
     {
-        oj_free(b.part[p].offset);
-        oj_free(b.part[p].row);
-        oj_free(b.part[p].measure);
+        struct oj_cuda_place *place = &index->place[i];
+        (void)cudaSetDevice(place->device.ordinal);
+        oj_cuda_release(&place->device, place->device.stream, &place->pairs);
+        if (status == OJ_OK)
+            b->stats->n_candidates += of[i].n_candidates;
     }
-    oj_free(b.part);
     return status;
+}
+
+oj_status oj_cuda_join_shares(struct oj_gpu_index *index, int family,
+                              const struct oj_flat *input,
+                              struct oj_matches *out, struct oj_stats *stats,
+                              struct oj_error *err)
+{
+    struct shares_batch b = {index, family, input, out, stats};
+    int64_t n = input->n_features, first = 0, step = most_rows;
+    int lists = oj_relation_gives_lists(&index->relation);
+    OJ_TRY(oj_matches_reserve(out, n, lists ? 0 : n, lists, err));
+    if (lists)
+        out->offset[n] = 0;
+    if (index->join_side->n_features == 0)
+    {
+        put_no_matches(out);
+        return OJ_OK;
+    }
+    if (index->options.gpu_batch > 0 && index->options.gpu_batch < step)
+        step = index->options.gpu_batch;
+    while (first < n)
+    {
+        int64_t rows = n - first < step ? n - first : step;
+        oj_status status = join_rows(&b, first, rows, err);
+        if (status == OJ_ERR_NOMEM && rows > 1)
+        {
+            step = (rows + 1) / 2;
+            continue;
+        }
+        OJ_TRY(status);
+        first += rows;
+    }
+    return OJ_OK;
 }

@@ -1,5 +1,9 @@
-/** Batches that are joined as they are, of features of any kinds: runs of rows
- *  are dealt out to the devices, and their pairs put together.
+/** Batches that are joined as they are, of features of any kinds: each device
+ *  answers a share of the rows, and the first one puts the pairs together.
+ *
+ *   rows, sorted   | tile | tile | tile | tile | ..
+ *   device           0      1      0      1
+ *   first device     pairs of all, in order -> the batch's result
  */
 #ifndef CUDA_ROW_SHARES_CUH
 #define CUDA_ROW_SHARES_CUH
@@ -8,44 +12,60 @@
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_index.h"
 
-/** Pairs of some rows in a row, on the host. Owner. */
-struct oj_cuda_part
+/** Pairs of rows 0 .. with ordinals of join features, in any order, each once;
+ *  those beyond capacity are only counted. */
+struct oj_cuda_found
 {
-    int64_t n_rows, n_pairs, cap_offset, cap_row, cap_measure;
-    int64_t *offset; /**< [n_rows + 1] */
-    int32_t *row;    /**< [n_pairs] ordinals of join features */
+    int64_t capacity;
+    unsigned long long *n;
+    int32_t *row, *feature; /**< [capacity] */
     double *measure;
-    int64_t first_row, first_pair, n_matched; /**< of the batch, at its end */
-
-    /* Of all parts. */
-    int64_t most;   /**< pairs; 0: any number */
-    int64_t *n_all; /**< pairs so far; changed atomically */
 };
 
-/** OJ_ERR_TOO_MANY_PAIRS where n_pairs more are too many for the batch. */
-OJ_MUST_USE oj_status oj_cuda_part_fits(const struct oj_cuda_part *part,
-                                        int64_t n_pairs, struct oj_error *err);
+/** What a device does for some rows of a batch. */
+struct oj_cuda_share
+{
+    int number, n; /**< one of n shares */
 
-/** Room for n_rows more rows with n_pairs: offset to be filled from
- *  offset[n_rows_before] on, beginning with n_pairs_before, and the pairs from
- *  there on.  They count at once. */
-OJ_MUST_USE oj_status oj_cuda_part_room(struct oj_cuda_part *part,
-                                        int64_t n_rows, int64_t n_pairs,
-                                        struct oj_error *err);
+    /* What it found. */
+    struct oj_cuda_memory *memory; /**< owner of the arrays of found */
+    struct oj_cuda_found found;
+    int64_t n_pairs;
+    int by_measure;      /**< the order of the pairs of a row; then by rank */
+    const int32_t *rank; /**< on the device; NULL: the ordinal */
 
-/** The pairs of a whole batch on all devices at once, by find_part() of the
- *  family with that number, of the indexes of the places. Runs aside; out has
- *  no rows yet. */
-OJ_MUST_USE oj_status oj_cuda_join_parts(struct oj_gpu_index *index, int family,
-                                         const struct oj_flat *input,
-                                         struct oj_matches *out,
-                                         struct oj_stats *stats,
-                                         struct oj_error *err);
+    /* Of the batch. */
+    int64_t most;    /**< pairs; 0: any number */
+    int64_t n_other; /**< pairs of rows before these */
+};
+
+/** *order [*n], which is work's, becomes the tiles of it that are the share's;
+ *  share NULL: all. */
+OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
+                                         const struct oj_cuda_share *share,
+                                         int64_t tile, const int32_t **order,
+                                         int64_t *n);
+
+/** OJ_ERR_TOO_MANY_PAIRS where n_pairs are too many for the batch. */
+OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
+                                         int64_t n_pairs, struct oj_error *err);
+
+/** The n pairs of found, whose arrays are work's, are the share's answer. */
+void oj_cuda_share_take(struct oj_cuda_work *work, const int32_t *rank,
+                        int by_measure, const struct oj_cuda_found *found,
+                        int64_t n, struct oj_cuda_share *share);
+
+/** The pairs of a whole batch, by find_share() of the family with that number,
+ *  of the indexes of the places. Runs aside; out has no rows yet. */
+OJ_MUST_USE oj_status oj_cuda_join_shares(
+    struct oj_gpu_index *index, int family, const struct oj_flat *input,
+    struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 
 /* --- what a side brings ----------------------------------------------------
  */
 
-/** *out [n]: host's, which outlives the stream's work; NULL where it is. */
+/** *out [n]: host's, which outlives the stream's work; NULL where it is.  All
+ *  devices of a join put the same in the same order. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
                                   int64_t n, const T **out)
@@ -56,8 +76,8 @@ OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
         return OJ_OK;
     OJ_TRY(work->make(n, &to));
     *out = to;
-    return oj_cuda_copy_in(work->device, work->stream, to, host,
-                           n * (int64_t)sizeof(T), work->err);
+    return oj_cuda_copy_to_all(work->device, work->stream, to, host,
+                               n * (int64_t)sizeof(T), work->err);
 }
 
 /** The columns of features first .. first + n - 1 that relation looks at. */
@@ -74,16 +94,6 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 
 /* --- pairs on the device ---------------------------------------------------
  */
-
-/** Pairs of rows 0 .. with ordinals of join features, in any order, each once;
- *  those beyond capacity are only counted. */
-struct oj_cuda_found
-{
-    int64_t capacity;
-    unsigned long long *n;
-    int32_t *row, *feature; /**< [capacity] */
-    double *measure;
-};
 
 /** Adds a pair of each lane that has one; all lanes of the warp meet. */
 static __device__ __forceinline__ void
@@ -104,23 +114,14 @@ oj_cuda_found_put(const struct oj_cuda_found &found, int has_one, int32_t row,
     found.measure[at] = measure;
 }
 
-/** Adds n_rows rows and the n pairs of found to part: row by row, then with
- *  by_measure by measure, then by rank (NULL: the ordinal).  Waits for the
- *  stream. */
-OJ_MUST_USE oj_status oj_cuda_part_add(struct oj_cuda_work *work,
-                                       int64_t n_rows, const int32_t *rank,
-                                       int by_measure,
-                                       const struct oj_cuda_found *found,
-                                       int64_t n, struct oj_cuda_part *part);
-
 /** find() puts pairs into *found, which has room for so many, and is asked once
- *  more where that was not enough; the arrays are work's. part: NULL, or what
+ *  more where that was not enough; the arrays are work's. share: NULL, or what
  *  the pairs are for. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
                                        struct oj_cuda_found *found,
                                        int64_t room,
-                                       const struct oj_cuda_part *part,
+                                       const struct oj_cuda_share *share,
                                        Find find, int64_t *n_pairs)
 {
     for (;;)
@@ -133,8 +134,8 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
         OJ_TRY(own.make(room, &found->measure));
         OJ_TRY(find());
         OJ_TRY(own.read(found->n, &n));
-        if (part != NULL)
-            OJ_TRY(oj_cuda_part_fits(part, (int64_t)n, own.err));
+        if (share != NULL)
+            OJ_TRY(oj_cuda_share_fits(share, (int64_t)n, own.err));
         if (n > INT32_MAX)
             return oj_fail(own.err, OJ_ERR_NOMEM,
                            "%llu pairs are too many to be sorted at once", n);
@@ -148,19 +149,19 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
     }
 }
 
-/** The pairs that find() finds of n_rows rows go to part. */
+/** The pairs that find() finds are the share's. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_part_find(struct oj_cuda_work *work,
-                                        int64_t n_rows, const int32_t *rank,
-                                        int by_measure,
-                                        struct oj_cuda_found *found,
-                                        int64_t room, struct oj_cuda_part *part,
-                                        Find find)
+OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
+                                         const int32_t *rank, int by_measure,
+                                         struct oj_cuda_found *found,
+                                         int64_t room,
+                                         struct oj_cuda_share *share, Find find)
 {
     struct oj_cuda_work own(work);
     int64_t n = 0;
-    OJ_TRY(oj_cuda_find_all(&own, found, room, part, find, &n));
-    return oj_cuda_part_add(&own, n_rows, rank, by_measure, found, n, part);
+    OJ_TRY(oj_cuda_find_all(&own, found, room, share, find, &n));
+    oj_cuda_share_take(&own, rank, by_measure, found, n, share);
+    return OJ_OK;
 }
 
 /** Adds to kept the first k by measure, then rank, of the n pairs of found, of

@@ -210,7 +210,7 @@ static oj_status find_run(struct oj_cuda_work *work,
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct cuda_cut_points_index *self =
@@ -222,7 +222,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_found kept = {};
     unsigned long long n_kept = 0;
     uint8_t *done;
-    int64_t step;
+    int64_t step, end = n * (share->number + 1) / share->n;
     OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &r.rows));
     r.features = self->of;
     r.max_distance = relation->max_distance;
@@ -233,14 +233,14 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     OJ_TRY(work.make(n * r.k, &kept.measure));
     OJ_TRY(work.make_zeros(n, &done));
     step = pairs_at_once / r.features.side.n + 1;
-    for (; r.first < n; r.first += r.n)
+    for (r.first = n * share->number / share->n; r.first < end; r.first += r.n)
     {
-        r.n = n - r.first < step ? n - r.first : step;
+        r.n = end - r.first < step ? end - r.first : step;
         OJ_TRY(find_run(&work, &r, self->rank, &kept, done, stats));
     }
     OJ_TRY(work.read(kept.n, &n_kept));
-    return oj_cuda_part_add(&work, n, self->rank, 1, &kept, (int64_t)n_kept,
-                            part);
+    oj_cuda_share_take(&work, self->rank, 1, &kept, (int64_t)n_kept, share);
+    return OJ_OK;
 }
 
 /* --- the family ----------------------------------------------------------- */

@@ -156,32 +156,58 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
     return oj_larger(so_far, oj_warp_most(is_there ? best : 0.0));
 }
 
-/** The square of the greatest distance from a vertex of feature fa of a to
- *  feature fb of b, or so_far, whichever is more; where that is above limit2,
- *  anything above it.  Both have vertices.  All lanes ask for the same. */
+/** Warps that measure one pair together. */
+struct oj_cuda_team
+{
+    int warp, n;                  /**< this one, of so many */
+    unsigned long long *greatest; /**< bits of the greatest square so far, which
+                                       is shared; NULL: the warp is alone */
+};
+
+/* The greatest square of the team, to which all lanes add theirs. */
+static __device__ double oj_team_greatest(const struct oj_cuda_team &team,
+                                          double so_far)
+{
+    unsigned long long bits = 0, own;
+    if (team.greatest == NULL)
+        return so_far;
+    own = (unsigned long long)__double_as_longlong(so_far);
+    if (threadIdx.x % OJ_SHAPE_WARP == 0)
+        bits = atomicMax(team.greatest, own);
+    bits = __shfl_sync(~0u, bits, 0);
+    return __longlong_as_double((long long)(bits > own ? bits : own));
+}
+
+/** The square of the greatest distance from a vertex of feature fa of a, of
+ *  those that are this warp's, to feature fb of b, or so_far, or what the team
+ *  has, whichever is more; where that is above limit2, anything above it.  Both
+ *  have vertices.  All lanes ask for the same. */
 template <int SEGMENTS>
 static __device__ double
 oj_warp_directed2(const struct oj_cuda_shape_side &a, int64_t fa,
-                  const struct oj_cuda_shape_side &b, int64_t fb, double so_far,
-                  double limit2)
+                  const struct oj_cuda_shape_side &b, int64_t fb,
+                  const struct oj_cuda_team &team, double so_far, double limit2)
 {
     int64_t v = a.vertex[fa], n = a.n_vertices[fa];
     int64_t first = b.block_offset[fb], end = b.block_offset[fb + 1];
     int lane = threadIdx.x % OJ_SHAPE_WARP;
-    for (int s = 0; s < OJ_SHAPE_SAMPLES && n > 2 * OJ_SHAPE_SAMPLES; s++)
+    for (int s = team.warp; s < OJ_SHAPE_SAMPLES && n > 2 * OJ_SHAPE_SAMPLES;
+         s += team.n)
     {
         int64_t at = v + n / OJ_SHAPE_SAMPLES * s;
         double d2 = oj_vertex_to_shape2<SEGMENTS>(b, first, end, a.x[at],
                                                   a.y[at], so_far);
-        so_far = d2 > so_far ? d2 : so_far;
+        so_far = oj_team_greatest(team, d2 > so_far ? d2 : so_far);
         if (so_far > limit2)
             return so_far;
     }
-    for (int64_t i = 0; i < n; i += OJ_SHAPE_WARP)
+    for (int64_t i = team.warp * OJ_SHAPE_WARP; i < n;
+         i += team.n * OJ_SHAPE_WARP)
     {
         int64_t at = v + (i + lane < n ? i + lane : n - 1);
         so_far = oj_vertices_to_shape2<SEGMENTS>(b, first, end, a.x[at],
                                                  a.y[at], i + lane < n, so_far);
+        so_far = oj_team_greatest(team, so_far);
         if (so_far > limit2)
             return so_far;
     }

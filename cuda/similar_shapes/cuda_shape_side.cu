@@ -5,15 +5,15 @@
 /* Arrays of a side on the host. Owner. */
 struct shape_arrays
 {
-    int64_t n_blocks, cap_block;
+    int64_t n_blocks;
     int64_t *vertex, *block_offset;
     int32_t *n_vertices;
     struct oj_cuda_shape_block *block;
 };
 
 /* Blocks of a run of vertices. */
-static oj_status add_run(struct shape_arrays *to, int64_t first, int64_t end,
-                         int of_segments, struct oj_error *err)
+static void add_run(struct shape_arrays *to, int64_t first, int64_t end,
+                    int of_segments)
 {
     int64_t n = end - first - of_segments;
     for (int64_t i = 0; i == 0 || i < n; i += OJ_SHAPE_WARP)
@@ -21,29 +21,38 @@ static oj_status add_run(struct shape_arrays *to, int64_t first, int64_t end,
         struct oj_cuda_shape_block block = {first + i, OJ_SHAPE_WARP, 0};
         if (n - i < OJ_SHAPE_WARP)
             block.n = (int32_t)(n - i);
-        OJ_ROOM(to->block, to->n_blocks, to->n_blocks + 1, to->cap_block, err);
         to->block[to->n_blocks++] = block;
     }
-    return OJ_OK;
 }
 
 /* Vertices count from base. */
-static oj_status add_feature(struct shape_arrays *to,
-                             const struct oj_flat *flat, int64_t feature,
-                             int64_t base, int of_segments,
-                             struct oj_error *err)
+static void add_feature(struct shape_arrays *to, const struct oj_flat *flat,
+                        int64_t feature, int64_t base, int of_segments)
 {
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
     if (first == end)
-        return OJ_OK;
+        return;
     if (!of_segments || oj_flat_is_points(flat))
-        return add_run(to, first - base, end - base, of_segments, err);
+    {
+        add_run(to, first - base, end - base, of_segments);
+        return;
+    }
     for (int64_t ring = flat->ring_offset[flat->part_offset[feature]];
          ring < flat->ring_offset[flat->part_offset[feature + 1]]; ring++)
-        OJ_TRY(add_run(to, flat->vertex_offset[ring] - base,
-                       flat->vertex_offset[ring + 1] - base, of_segments, err));
-    return OJ_OK;
+        add_run(to, flat->vertex_offset[ring] - base,
+                flat->vertex_offset[ring + 1] - base, of_segments);
+}
+
+/* Blocks that features have at most: full ones, and one of each run. */
+static int64_t most_blocks(const struct oj_flat *flat, int64_t first, int64_t n,
+                           int64_t n_vertices)
+{
+    int64_t runs = n;
+    if (!oj_flat_is_points(flat))
+        runs += flat->ring_offset[flat->part_offset[first + n]] -
+                flat->ring_offset[flat->part_offset[first]];
+    return n_vertices / OJ_SHAPE_WARP + runs;
 }
 
 static oj_status make_arrays(struct shape_arrays *to,
@@ -52,14 +61,21 @@ static oj_status make_arrays(struct shape_arrays *to,
                              int64_t *n_vertices, struct oj_cuda_shapes *out,
                              struct oj_error *err)
 {
-    int64_t v, end = 0;
+    int64_t v, end = 0, n_blocks;
     oj_flat_vertices(flat, first, base, &end);
+    oj_flat_vertices(flat, first + n - 1, &v, &end);
+    /* a point without a place is a vertex, too */
+    *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
+    out->all_vertices = *n_vertices;
+    n_blocks = most_blocks(flat, first, n, *n_vertices);
+    to->block =
+        (struct oj_cuda_shape_block *)oj_malloc(n_blocks, sizeof *to->block);
     to->vertex = (int64_t *)oj_malloc(n, sizeof *to->vertex);
     to->n_vertices = (int32_t *)oj_malloc(n, sizeof *to->n_vertices);
     to->block_offset = (int64_t *)oj_malloc(n + 1, sizeof *to->block_offset);
-    if (to->vertex == NULL || to->n_vertices == NULL ||
+    if (to->block == NULL || to->vertex == NULL || to->n_vertices == NULL ||
         to->block_offset == NULL)
-        return oj_fail_nomem(err, 3 * n, sizeof *to->vertex);
+        return oj_fail_nomem(err, n_blocks + 3 * n, sizeof *to->block);
     for (int64_t i = 0; i < n; i++)
     {
         oj_flat_vertices(flat, first + i, &v, &end);
@@ -71,11 +87,9 @@ static oj_status make_arrays(struct shape_arrays *to,
         if (end - v > out->most_vertices)
             out->most_vertices = end - v;
         to->block_offset[i] = to->n_blocks;
-        OJ_TRY(add_feature(to, flat, first + i, *base, of_segments, err));
+        add_feature(to, flat, first + i, *base, of_segments);
     }
     to->block_offset[n] = to->n_blocks;
-    /* a point without a place is a vertex, too */
-    *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
     return OJ_OK;
 }
 

@@ -41,6 +41,7 @@ struct oj_cuda_shapes
 {
     struct oj_cuda_shape_side side;
     int64_t most_vertices; /**< of a feature */
+    int64_t all_vertices;
     struct oj_cuda_columns columns;
     const double *max_distance;
 };

@@ -1,8 +1,9 @@
-/* Distances of shapes: a block of threads for each row, warps measure pairs.
+/* Distances of shapes: a block of threads for each row, or for some features
+ * and a row of many vertices; warps measure pairs.
  *
  * The bound of a pair is the greatest difference of the sides of the two boxes,
  * as in cpu_similar_shapes.c.  The nearest are looked for in rounds of rising
- * bounds, of 64 features, then four times as many, and so on, each against the
+ * bounds, of 32 features, then four times as many, and so on, each against the
  * k-th distance so far; what is nearer than that is never given up, so that the
  * answer does not depend on who comes first.
  *
@@ -12,21 +13,28 @@
  * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
  * breaking (Taha and Hanbury 2015); ours. */
 #include "../../algs/kernels/oj_square_limit.h"
+#include "../device/cuda_offsets.cuh"
 #include "cuda_shape_pair.cuh"
 
 enum
 {
     BLOCK = 256,
+    N_WARPS = BLOCK / OJ_SHAPE_WARP,
     WARP = OJ_SHAPE_WARP,
     N_STEPS = 2048, /* of bounds: 32 powers of two */
     STEP_BITS = 6,
-    FIRST_ROUND = 64,
+    FIRST_ROUND = 32,
+    LONG = 2048, /* vertices of a pair that is worth all warps of a block */
     MOST_CANDIDATES = 2 * BLOCK,
-    BLOCKS_OF_PROCESSOR = 4
+    BLOCKS_OF_PROCESSOR = 4,
+    SLICES_OF_BLOCK = 4, /* that all rows together make */
+    MOST_SLICES = 64,    /* of a row */
+    SLICES_AT_ONCE = 16  /* of a block, between two looks at the cancel flag,
+                            and some more for the last ones */
 };
 
-/* Rows between two looks at the cancel flag, some more for the last ones. */
-static const int64_t rows_at_once = 2048;
+/* Vertices of a row that are not worth another block. */
+static const int64_t least_slice = 1024;
 
 struct cuda_shapes_index
 {
@@ -44,14 +52,20 @@ struct cuda_shape_pairs
     double max_distance, min_distance;
     int k; /* 0: all within the distance */
     const int32_t *rank;
-    double *kth;          /* [rows] with ties: the k-th distances, which the one
-                             search finds and the other asks; or NULL */
-    const int32_t *order; /* rows, those with most vertices first */
-    int first, end;       /* places in order, of this run */
-    unsigned *next;       /* place less first */
-    double *nearest_distance; /* [blocks * k] */
-    int32_t *nearest_feature; /* [blocks * k] */
-    double *leash;            /* [warps * most_leash], or NULL */
+    const int32_t *order; /* [n_rows] rows, those with most vertices first */
+    int64_t n_rows;
+    const int64_t *slices;    /* [n_rows + 1] of rows in order, added up */
+    int64_t first, end;       /* slices of this run */
+    unsigned long long *next; /* slice less first */
+
+    /* The k nearest so far of each row: heaps, the last of them first. */
+    int *lock, *n_nearest;    /* [rows] */
+    double *kth;              /* [rows] changed under the lock, and only falls;
+                                 NULL: all within the distance, without ties */
+    double *nearest_distance; /* [rows * k] */
+    int32_t *nearest_feature; /* [rows * k] */
+
+    double *leash; /* [warps * most_leash], or NULL */
     int64_t most_leash;
     struct oj_cuda_found found;
 };
@@ -106,19 +120,23 @@ struct cuda_shape_row
 {
     unsigned count[N_STEPS]; /* of features by steps of bounds */
     unsigned most_step;      /* bits of the greatest bound */
-    int place, row, end_step, n_candidates, next;
+    int64_t at;              /* the slice */
+    int row, end_step, n_candidates, next;
+    int slice, n_slices; /* of the row: each n_slices-th feature from slice */
 
     int32_t candidate[MOST_CANDIDATES];
     double bound[MOST_CANDIDATES];
 
-    /* The nearest so far: a heap, the last of them first. */
-    int lock, n_nearest;
-    double kth; /* changed under the lock, and only falls */
+    /* Of candidates that all warps measure together. */
+    int n_long, long_one[MOST_CANDIDATES];
+    unsigned long long greatest; /* bits of the square so far */
+    double limit;
 };
 
-static __device__ double load_kth_distance(const struct cuda_shape_row &r)
+static __device__ double load_kth_distance(const struct cuda_shape_pairs &p,
+                                           int row)
 {
-    return *(const volatile double *)&r.kth;
+    return *(const volatile double *)&p.kth[row];
 }
 
 static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
@@ -171,14 +189,13 @@ static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
 }
 
 /* One lane of a warp at a time. */
-static __device__ void keep_nearest(const struct cuda_shape_pairs &p,
-                                    struct cuda_shape_row *r, int32_t feature,
-                                    double distance)
+static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
+                                    int32_t feature, double distance)
 {
-    volatile double *distances = p.nearest_distance + (int64_t)blockIdx.x * p.k;
-    volatile int32_t *features = p.nearest_feature + (int64_t)blockIdx.x * p.k;
-    volatile int *n_nearest = &r->n_nearest;
-    while (atomicCAS(&r->lock, 0, 1) != 0)
+    volatile double *distances = p.nearest_distance + (int64_t)row * p.k;
+    volatile int32_t *features = p.nearest_feature + (int64_t)row * p.k;
+    volatile int *n_nearest = &p.n_nearest[row];
+    while (atomicCAS(&p.lock[row], 0, 1) != 0)
         ;
     __threadfence();
     int n = *n_nearest;
@@ -190,25 +207,39 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p,
     else if (is_before(p, distance, feature, distances[0], features[0]))
         heap_sift_down(p, distances, features, n, distance, feature);
     if (*n_nearest == p.k)
-        *(volatile double *)&r->kth = distances[0];
+        *(volatile double *)&p.kth[row] = distances[0];
     __threadfence();
-    atomicExch(&r->lock, 0);
+    atomicExch(&p.lock[row], 0);
 }
 
-/* The Frechet distance is at least the Hausdorff distance of the vertices. */
+/* What the warps of a team know together. */
+static __device__ void meet_team(const struct oj_cuda_team &team, double *d2)
+{
+    if (team.greatest == NULL)
+        return;
+    __syncthreads();
+    *d2 = __longlong_as_double((long long)*team.greatest);
+    __syncthreads();
+}
+
+/* The Frechet distance is at least the Hausdorff distance of the vertices; its
+ * warp is the first of a team. */
 template <int SEGMENTS>
 static __device__ double
 squared_shape_distance(const struct cuda_shape_pairs &p, int row,
-                       int32_t feature, double limit2)
+                       int32_t feature, const struct oj_cuda_team &team,
+                       double limit2)
 {
     double d2 = 0.0;
     if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
         d2 = oj_warp_directed2<SEGMENTS>(p.rows.side, row, p.features.side,
-                                         feature, d2, limit2);
+                                         feature, team, d2, limit2);
+    meet_team(team, &d2);
     if (p.kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && d2 <= limit2)
         d2 = oj_warp_directed2<SEGMENTS>(p.features.side, feature, p.rows.side,
-                                         row, d2, limit2);
-    if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2)
+                                         row, team, d2, limit2);
+    meet_team(team, &d2);
+    if (p.kind == OJ_DISTANCE_FRECHET && d2 <= limit2 && team.warp == 0)
     {
         int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
         d2 = oj_warp_frechet2(p.rows.side, row, p.features.side, feature, d2,
@@ -217,31 +248,60 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
     return d2;
 }
 
-/* A warp: a candidate that may still count. */
+/* A warp, or a team, for which all have the same limit: a candidate that may
+ * still count. */
 template <int SEGMENTS>
-static __device__ void measure(const struct cuda_shape_pairs &p,
-                               struct cuda_shape_row *r, int32_t feature,
-                               double bound)
+static __device__ void measure(const struct cuda_shape_pairs &p, int row,
+                               int32_t feature, double bound, double limit,
+                               const struct oj_cuda_team &team)
 {
-    int lane = threadIdx.x % WARP, counts;
-    double limit = pair_distance_limit(p, r->row, feature), distance;
-    /* one lane's for all: it falls meanwhile */
-    double kth =
-        p.k > 0 ? __shfl_sync(~0u, load_kth_distance(*r), 0) : (double)INFINITY;
-    limit = kth < limit ? kth : limit;
-    if (!(limit >= bound) || !oj_pair_rule_passes(&p.rule, r->row, feature, 0))
+    int counts;
+    double distance;
+    if (!(limit >= bound) || !oj_pair_rule_passes(&p.rule, row, feature, 0))
         return;
     distance = sqrt(squared_shape_distance<SEGMENTS>(
-        p, r->row, feature,
+        p, row, feature, team,
         limit < INFINITY ? oj_square_most(limit) : (double)INFINITY));
-    counts =
-        distance <= limit && distance < INFINITY && distance >= p.min_distance;
+    if (team.warp > 0)
+        return;
+    counts = threadIdx.x % WARP == 0 && distance <= limit &&
+             distance < INFINITY && distance >= p.min_distance;
     if (p.k == 0)
-        oj_cuda_found_put(p.found, counts && lane == 0, r->row, feature,
-                          distance);
-    else if (counts && lane == 0)
-        keep_nearest(p, r, feature, distance);
+        oj_cuda_found_put(p.found, counts, row, feature, distance);
+    else if (counts)
+        keep_nearest(p, row, feature, distance);
     __syncwarp();
+}
+
+/* What the distance may be at the moment: it falls meanwhile. */
+static __device__ double current_limit(const struct cuda_shape_pairs &p,
+                                       int row, int32_t feature)
+{
+    double limit = pair_distance_limit(p, row, feature);
+    double kth = p.k > 0 ? load_kth_distance(p, row) : (double)INFINITY;
+    return kth < limit ? kth : limit;
+}
+
+/* All threads: candidates of many vertices, one after the other. */
+template <int SEGMENTS>
+static __device__ void measure_long_ones(const struct cuda_shape_pairs &p,
+                                         struct cuda_shape_row *r)
+{
+    struct oj_cuda_team team = {(int)threadIdx.x / WARP, N_WARPS, &r->greatest};
+    int n = r->n_long;
+    for (int i = 0; i < n; i++)
+    {
+        int at = r->long_one[i];
+        __syncthreads();
+        if (threadIdx.x == 0)
+        {
+            r->greatest = 0;
+            r->limit = current_limit(p, r->row, r->candidate[at]);
+        }
+        __syncthreads();
+        measure<SEGMENTS>(p, r->row, r->candidate[at], r->bound[at], r->limit,
+                          team);
+    }
 }
 
 /* All threads: the candidates so far. */
@@ -254,17 +314,42 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
     for (;;)
     {
         int i = 0;
+        double limit;
         if (lane == 0)
             i = atomicAdd(&r->next, 1);
         i = __shfl_sync(~0u, i, 0);
         if (i >= n)
             break;
-        measure<SEGMENTS>(p, r, r->candidate[i], r->bound[i]);
+        if (p.rows.side.n_vertices[r->row] +
+                (int64_t)p.features.side.n_vertices[r->candidate[i]] >
+            LONG)
+        {
+            if (lane == 0)
+                r->long_one[atomicAdd(&r->n_long, 1)] = i;
+            continue;
+        }
+        limit = __shfl_sync(~0u, current_limit(p, r->row, r->candidate[i]), 0);
+        measure<SEGMENTS>(p, r->row, r->candidate[i], r->bound[i], limit,
+                          {0, 1, NULL});
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-        r->n_candidates = r->next = 0;
+    measure_long_ones<SEGMENTS>(p, r);
     __syncthreads();
+    if (threadIdx.x == 0)
+        r->n_candidates = r->next = r->n_long = 0;
+    __syncthreads();
+}
+
+/* The features of a slice: as many as there are, and which they are. */
+static __device__ int64_t count_features(const struct cuda_shape_pairs &p,
+                                         const struct cuda_shape_row &r)
+{
+    return (p.features.side.n - r.slice + r.n_slices - 1) / r.n_slices;
+}
+
+static __device__ int64_t feature_at(const struct cuda_shape_row &r, int64_t i)
+{
+    return i * r.n_slices + r.slice;
 }
 
 /* All threads: features of the steps from first to r->end_step - 1. */
@@ -274,17 +359,18 @@ static __device__ void search_bound_steps(const struct cuda_shape_pairs &p,
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     int end = r->end_step;
-    for (int64_t at = 0; at < p.features.side.n; at += BLOCK)
+    int64_t n = count_features(p, *r);
+    for (int64_t at = 0; at < n; at += BLOCK)
     {
-        int64_t f = at + threadIdx.x;
+        int64_t f = feature_at(*r, at + threadIdx.x);
         if (f < p.features.side.n && p.features.side.n_vertices[f] > 0)
         {
             double bound = distance_lower_bound(
                 p, sides, p.features.side.sides + OJ_SHAPE_SIDES * f);
             int step = step_of_bound(bound, r->most_step);
             double limit = pair_distance_limit(p, r->row, f);
-            if (p.k > 0 && load_kth_distance(*r) < limit)
-                limit = load_kth_distance(*r);
+            if (p.k > 0 && load_kth_distance(p, r->row) < limit)
+                limit = load_kth_distance(p, r->row);
             if (step >= first && step < end && bound <= limit)
             {
                 int place = atomicAdd(&r->n_candidates, 1);
@@ -304,10 +390,12 @@ static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
 {
     const double *sides = p.rows.side.sides + OJ_SHAPE_SIDES * (int64_t)r->row;
     const struct oj_cuda_shape_side &side = p.features.side;
+    int64_t n = count_features(p, *r);
     for (int i = threadIdx.x; i < N_STEPS; i += BLOCK)
         r->count[i] = 0;
-    for (int64_t f = threadIdx.x; f < side.n; f += BLOCK)
+    for (int64_t i = threadIdx.x; i < n; i += BLOCK)
     {
+        int64_t f = feature_at(*r, i);
         if (side.n_vertices[f] > 0)
             atomicMax(&r->most_step,
                       __float_as_uint((float)distance_lower_bound(
@@ -315,8 +403,9 @@ static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
                           (23 - STEP_BITS));
     }
     __syncthreads();
-    for (int64_t f = threadIdx.x; f < side.n && p.k > 0; f += BLOCK)
+    for (int64_t i = threadIdx.x; i < n && p.k > 0; i += BLOCK)
     {
+        int64_t f = feature_at(*r, i);
         if (side.n_vertices[f] > 0)
             atomicAdd(&r->count[step_of_bound(
                           distance_lower_bound(p, sides,
@@ -328,10 +417,10 @@ static __device__ void count_bound_steps(const struct cuda_shape_pairs &p,
 }
 
 template <int SEGMENTS>
-static __device__ void search_row(const struct cuda_shape_pairs &p,
-                                  struct cuda_shape_row *r)
+static __device__ void search_slice(const struct cuda_shape_pairs &p,
+                                    struct cuda_shape_row *r)
 {
-    int64_t wanted = FIRST_ROUND;
+    int64_t wanted = FIRST_ROUND / r->n_slices;
     int first = 0;
     if (p.rows.side.n_vertices[r->row] == 0)
         return;
@@ -350,21 +439,6 @@ static __device__ void search_row(const struct cuda_shape_pairs &p,
         __syncthreads();
         search_bound_steps<SEGMENTS>(p, r, first);
     }
-    if (p.k == 0 || threadIdx.x >= WARP)
-        return;
-    if (p.kth != NULL)
-    {
-        p.kth[r->row] = r->kth;
-        return;
-    }
-    int64_t base = (int64_t)blockIdx.x * p.k;
-    for (int i = threadIdx.x; i - (int)threadIdx.x < r->n_nearest; i += WARP)
-    {
-        int has_one = i < r->n_nearest;
-        int64_t at = base + (has_one ? i : 0);
-        oj_cuda_found_put(p.found, has_one, r->row, p.nearest_feature[at],
-                          p.nearest_distance[at]);
-    }
 }
 
 template <int SEGMENTS>
@@ -377,17 +451,35 @@ static __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         if (threadIdx.x == 0)
         {
-            r.place = p.first + (int)atomicAdd(p.next, 1u);
-            r.row = r.place < p.end ? p.order[r.place] : 0;
+            r.at = p.first + (int64_t)atomicAdd(p.next, 1ull);
+            if (r.at < p.end)
+            {
+                int64_t place =
+                    oj_cuda_owner_of(p.slices, (int64_t)0, p.n_rows, r.at);
+                r.row = p.order[place];
+                r.slice = (int)(r.at - p.slices[place]);
+                r.n_slices = (int)(p.slices[place + 1] - p.slices[place]);
+            }
             r.most_step = 0;
-            r.n_candidates = r.next = r.lock = r.n_nearest = 0;
-            r.kth = INFINITY;
+            r.n_candidates = r.next = r.n_long = 0;
         }
         __syncthreads();
-        if (r.place >= p.end)
+        if (r.at >= p.end)
             return;
-        search_row<SEGMENTS>(p, &r);
+        search_slice<SEGMENTS>(p, &r);
     }
+}
+
+/* The nearest of all rows are pairs: a thread for each place of the heaps. */
+static __global__ void
+output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int64_t row = i / p.k;
+    int has_one = row < p.rows.side.n && i % p.k < p.n_nearest[row];
+    oj_cuda_found_put(p.found, has_one, (int32_t)row,
+                      has_one ? p.nearest_feature[i] : 0,
+                      has_one ? p.nearest_distance[i] : 0.0);
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -396,12 +488,13 @@ static oj_status search_all(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int of_segments,
                             unsigned n_blocks)
 {
-    p->end = 0;
-    while (p->end < p->rows.side.n)
+    int64_t n = 0;
+    OJ_TRY(work->read(p->slices + p->n_rows, &n));
+    for (p->first = 0; p->first < n; p->first = p->end)
     {
-        int64_t left = p->rows.side.n - p->end;
-        p->first = p->end;
-        p->end += (int)(left < 3 * rows_at_once / 2 ? left : rows_at_once);
+        p->end = p->first + (int64_t)n_blocks * SLICES_AT_ONCE;
+        if (n - p->first < (int64_t)n_blocks * SLICES_AT_ONCE * 3 / 2)
+            p->end = n;
         OJ_TRY(work->clear(p->next, 1));
         OJ_TRY(work->run_blocks<BLOCK>(
             n_blocks, of_segments ? search<1> : search<0>, *p));
@@ -411,56 +504,101 @@ static oj_status search_all(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* What all blocks of threads of a search have. */
-static oj_status allocate_search(struct oj_cuda_work *work,
-                                 struct cuda_shape_pairs *p, unsigned n_blocks,
-                                 int has_ties)
+/* The rows of a share, and how many slices each has. */
+static oj_status order_rows(struct oj_cuda_work *work,
+                            const struct oj_cuda_share *share,
+                            unsigned n_blocks, struct cuda_shape_pairs *p)
 {
-    struct oj_cuda_shape_side rows = p->rows.side;
+    const struct oj_cuda_shape_side rows = p->rows.side;
     int32_t *order;
-    OJ_TRY(work->make(1, &p->next));
+    int64_t *slices, slice;
     OJ_TRY(work->order_by<uint32_t>(
         rows.n, 32,
         [=] __device__(int64_t i) { return ~(uint32_t)rows.n_vertices[i]; },
         &order));
     p->order = order;
-    OJ_TRY(work->make((int64_t)n_blocks * p->k, &p->nearest_distance));
-    OJ_TRY(work->make((int64_t)n_blocks * p->k, &p->nearest_feature));
-    if (has_ties)
-        OJ_TRY(work->make(rows.n, &p->kth));
-    p->most_leash = p->features.most_vertices;
-    if (p->kind != OJ_DISTANCE_FRECHET)
-        return OJ_OK;
-    return work->make(n_blocks * (BLOCK / WARP) * p->most_leash, &p->leash);
+    p->n_rows = rows.n;
+    OJ_TRY(oj_cuda_take_tiles(work, share, 1, &p->order, &p->n_rows));
+    slice = p->rows.all_vertices / share->n / (n_blocks * SLICES_OF_BLOCK) + 1;
+    slice = slice > least_slice ? slice : least_slice;
+    OJ_TRY(work->make(p->n_rows + 1, &slices));
+    p->slices = slices;
+    const int32_t *of = p->order;
+    int64_t n_rows = p->n_rows;
+    OJ_TRY(work->each(
+        n_rows + 1,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = i < n_rows ? rows.n_vertices[of[i]] / slice + 1 : 0;
+            slices[i] = n < MOST_SLICES ? n : (int64_t)MOST_SLICES;
+        }));
+    return work->scan(slices, n_rows);
 }
 
-/* With ties first the k-th distances are found, then all within them. */
+static oj_status make_heaps(struct oj_cuda_work *work,
+                            struct cuda_shape_pairs *p)
+{
+    int64_t n = p->rows.side.n;
+    double *kth;
+    OJ_TRY(work->make_zeros(n, &p->lock));
+    OJ_TRY(work->make_zeros(n, &p->n_nearest));
+    OJ_TRY(work->make(n * p->k, &p->nearest_distance));
+    OJ_TRY(work->make(n * p->k, &p->nearest_feature));
+    OJ_TRY(work->make(n, &kth));
+    p->kth = kth;
+    return work->each(n,
+                      [=] __device__(int64_t i) { kth[i] = (double)INFINITY; });
+}
+
+static oj_status find_nearest(struct oj_cuda_work *work,
+                              struct cuda_shape_pairs *p,
+                              struct oj_cuda_share *share)
+{
+    int64_t n = p->rows.side.n * p->k;
+    return oj_cuda_share_find(work, p->rank, 1, &p->found, n, share,
+                              [&]()
+                              {
+                                  OJ_TRY(work->clear(p->found.n, 1));
+                                  return work->run<BLOCK>(n, output_nearest,
+                                                          *p);
+                              });
+}
+
+/* With ties the k-th distances are found first, then all within them. */
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int has_ties,
-                            struct oj_cuda_part *part, struct oj_stats *stats)
+                            struct oj_cuda_share *share, struct oj_stats *stats)
 {
-    int64_t n = p->rows.side.n, room = n * (p->k > 0 ? p->k : 16);
-    int is_nearest = p->k > 0, of_segments = oj_shapes_of_segments(p->kind);
+    int64_t n = p->rows.side.n;
+    int of_segments = oj_shapes_of_segments(p->kind);
     unsigned blocks =
         (unsigned)(work->device->n_processors * BLOCKS_OF_PROCESSOR);
-    blocks = n < blocks ? (unsigned)n : blocks;
-    OJ_TRY(allocate_search(work, p, blocks, has_ties));
-    if (has_ties)
+    OJ_TRY(work->make(1, &p->next));
+    OJ_TRY(order_rows(work, share, blocks, p));
+    p->most_leash = p->features.most_vertices;
+    if (p->kind == OJ_DISTANCE_FRECHET)
+        OJ_TRY(work->make(blocks * N_WARPS * p->most_leash, &p->leash));
+    stats->n_candidates += p->n_rows * p->features.side.n;
+    if (p->k > 0)
     {
+        OJ_TRY(make_heaps(work, p));
         OJ_TRY(search_all(work, p, of_segments, blocks));
+        if (!has_ties)
+            return find_nearest(work, p, share);
         p->k = 0;
     }
-    OJ_TRY(oj_cuda_part_find(
-        work, n, p->rank, is_nearest, &p->found,
-        p->k > 0 ? room : room + (1 << 16), part,
-        [&]() { return search_all(work, p, of_segments, blocks); }));
-    stats->n_candidates += n * p->features.side.n;
-    return OJ_OK;
+    return oj_cuda_share_find(
+        work, p->rank, has_ties, &p->found, 16 * n + (1 << 16), share,
+        [&]()
+        {
+            OJ_TRY(work->clear(p->found.n, 1));
+            return search_all(work, p, of_segments, blocks);
+        });
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct cuda_shapes_index *self =
@@ -479,8 +617,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
         p.k = (int)(relation->k < p.features.side.n ? relation->k
                                                     : p.features.side.n);
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
-    return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL, part,
-                      stats);
+    return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL,
+                      share, stats);
 }
 
 /* --- the family ----------------------------------------------------------- */

@@ -26,8 +26,10 @@ enum
     WARP = 32,
     TILE = 128, /* rows of a block, and features at a time */
     N_WARPS = TILE / WARP,
-    QUEUE = 2 * WARP,    /* pairs of a warp that wait to be counted */
-    LEAST_SLICE = 16384, /* features of a block */
+    QUEUE = 2 * WARP,   /* pairs of a warp that wait to be counted */
+    LEAST_SLICE = 2048, /* features of a block */
+    MOST_SLICE = 16384,
+    BLOCKS_WANTED = 64, /* a processor */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
     MOST_BEST = 1024,  /* k */
@@ -39,6 +41,9 @@ enum
 /* Pairs that a device compares between two looks at the cancel flag, with bits
  * of 128: some tenths of a second. */
 static const double most_at_once = 4e10;
+
+/* A pair has 16 bytes: at most a quarter of what is free, to begin with. */
+static const int64_t room_share = 64;
 
 /* In what the words of a pair cost: a token of a pair that is counted. */
 static const double token_cost = 16.0;
@@ -162,7 +167,7 @@ struct cuda_text_trial
     const int64_t *sums; /* [rows.n + 1] pairs by size of rows in order */
     int64_t n_pairs;
     unsigned long long *tokens; /* [N_CHOICES] of such pairs, then how many
-                                   fulfil the condition */
+                                   count */
 };
 
 static __device__ void toggle_token_bits(const struct oj_cuda_text_side &side,
@@ -194,7 +199,8 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     int64_t limit = known - 2 * oj_text_least_common(&p.condition, a, b);
     toggle_token_bits(p.rows, row, word);
     toggle_token_bits(p.features, feature, word);
-    if (count_common(p.rows.tokens(row), p.rows.known(row),
+    if (oj_pair_rule_passes(&p.rule, row, feature, 0) &&
+        count_common(p.rows.tokens(row), p.rows.known(row),
                      p.features.tokens(feature), p.features.known(feature),
                      0) >= oj_text_least_common(&p.condition, a, b))
         atomicAdd(&trial.tokens[N_CHOICES], 1ull);
@@ -231,18 +237,18 @@ static oj_status choose_bit_words(struct oj_cuda_work *work,
     trial.sums = sums;
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
-    *room = 4 * p.rows.n + (1 << 16);
+    *room = 64 * p.rows.n + (1 << 16);
+    *room = oj_least(*room, oj_cuda_room_on(work->device) / room_share);
     if (*n_pairs == 0)
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     for (int c = 0; c <= N_CHOICES; c++)
         OJ_TRY(own.read(trial.tokens + c, &tokens[c]));
-    /* many enough to be estimated; unordered_pairs leaves half of them */
+    /* many enough to be estimated */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
-                           (double)tokens[N_CHOICES] /
-                           (p.rule.unordered != 0 ? 2.0 : 1.0));
+                           (double)tokens[N_CHOICES]);
     for (int c = 0, n = LEAST_WORDS; c < N_CHOICES; c++, n *= 2)
     {
         double cost = n + token_cost * (double)tokens[c] / N_TRIED;
@@ -442,9 +448,12 @@ static oj_status compare_all(struct oj_cuda_work *work,
     int choice = 0;
     while (LEAST_WORDS << choice < words)
         choice++;
-    p->slice = p->features.n / MOST_SLICES + 1;
-    if (p->slice < LEAST_SLICE)
-        p->slice = LEAST_SLICE;
+    p->slice = p->features.n /
+               (work->device->n_processors * BLOCKS_WANTED / (tiles + 1) + 1);
+    p->slice = p->slice < LEAST_SLICE ? (int64_t)LEAST_SLICE : p->slice;
+    p->slice = p->slice > MOST_SLICE ? (int64_t)MOST_SLICE : p->slice;
+    if (p->slice < p->features.n / MOST_SLICES + 1)
+        p->slice = p->features.n / MOST_SLICES + 1;
     OJ_TRY(work->clear(p->found.n, 1));
     for (int64_t at = 0; at < tiles; at += step)
     {
@@ -475,13 +484,13 @@ static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
 
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_text_pairs *pairs, const int32_t *rank,
-                            struct oj_cuda_part *part, struct oj_stats *stats)
+                            struct oj_cuda_share *share, struct oj_stats *stats)
 {
     int64_t n_pairs = 0, room = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(work, pairs, &n_pairs, &room, &words));
-    OJ_TRY(oj_cuda_part_find(
-        work, pairs->rows.n, rank, 1, &pairs->found, room, part,
+    OJ_TRY(oj_cuda_share_find(
+        work, rank, 1, &pairs->found, room, share,
         [&]() { return compare_all(work, pairs, words, n_pairs); }));
     stats->n_candidates += n_pairs;
     return OJ_OK;
@@ -535,14 +544,12 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
 
 /* Rounds of falling least similarities, by tenths: a row with k pairs in one
  * has its k most similar there. */
-static oj_status find_k_most_similar(struct oj_cuda_work *work,
-                                     struct cuda_text_pairs *pairs, int64_t k,
-                                     const int32_t *rank,
-                                     struct oj_cuda_part *part,
-                                     struct oj_stats *stats)
+static oj_status
+find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
+                    int64_t n_rows, int64_t k, const int32_t *rank,
+                    struct oj_cuda_share *share, struct oj_stats *stats)
 {
     const struct oj_text_condition asked = pairs->condition;
-    int64_t n_rows = pairs->rows.n;
     struct oj_cuda_found kept = {};
     unsigned long long n = 0;
     uint8_t *done;
@@ -567,12 +574,13 @@ static oj_status find_k_most_similar(struct oj_cuda_work *work,
         work->drop(order);
     }
     OJ_TRY(work->read(kept.n, &n));
-    return oj_cuda_part_add(work, n_rows, rank, 1, &kept, (int64_t)n, part);
+    oj_cuda_share_take(work, rank, 1, &kept, (int64_t)n, share);
+    return OJ_OK;
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct cuda_text_index *self = (const struct cuda_text_index *)index;
@@ -587,10 +595,13 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
     if (status == OJ_OK)
-        status =
-            k < OJ_EVERY_PAIR
-                ? find_k_most_similar(&work, &pairs, k, self->rank, part, stats)
-                : find_pairs(&work, &pairs, self->rank, part, stats);
+        status = oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
+                                    &pairs.rows.n);
+    if (status == OJ_OK)
+        status = k < OJ_EVERY_PAIR
+                     ? find_k_most_similar(&work, &pairs, n, k, self->rank,
+                                           share, stats)
+                     : find_pairs(&work, &pairs, self->rank, share, stats);
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);
     return status;

@@ -206,7 +206,7 @@ static oj_status fetch_sorted_sizes(struct oj_cuda_work *work,
 
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_text_matrix *m, const int32_t *rank,
-                            int by_size, struct oj_cuda_part *part)
+                            int by_size, struct oj_cuda_share *share)
 {
     struct cuda_sizes sizes = {};
     oj_status status = OJ_OK;
@@ -215,9 +215,8 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     if (by_size && status == OJ_OK)
         status = fetch_sorted_sizes(work, &m->features, &sizes.feature);
     if (status == OJ_OK)
-        status = oj_cuda_part_find(
-            work, m->rows.n, rank, 1, &m->found, 4 * m->rows.n + (1 << 16),
-            part,
+        status = oj_cuda_share_find(
+            work, rank, 1, &m->found, 4 * m->rows.n + (1 << 16), share,
             [&]()
             { return count_common_of_all(work, m, by_size ? &sizes : NULL); });
     oj_free(sizes.row);
@@ -227,7 +226,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct text_lists_index *self =
@@ -242,8 +241,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     m.rule =
         oj_cuda_rule_of(&index->relation, &m.rows.columns, &m.features.columns);
     if (status == OJ_OK)
+        status = oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n);
+    if (status == OJ_OK)
         status = find_pairs(&work, &m, self->rank,
-                            index->family == &oj_cuda_size_blocks, part);
+                            index->family == &oj_cuda_size_blocks, share);
     (void)stats;
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);

@@ -2,6 +2,21 @@
 
 #include "../../flatten/text/oj_token_sets.h"
 
+/* The last token of a set is its greatest. */
+static oj_status count_tokens(struct oj_cuda_work *work,
+                              struct oj_cuda_text_side *of)
+{
+    const struct oj_cuda_text_side side = *of;
+    return work->reduce(
+        side.n,
+        [=] __device__(ptrdiff_t i)
+        {
+            int n = side.known((int32_t)i);
+            return n > 0 ? side.tokens((int32_t)i)[n - 1] + 1 : 0u;
+        },
+        oj_cuda_greater(), &of->n_tokens);
+}
+
 oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                  const struct oj_flat *flat, int64_t first,
                                  int64_t n, const struct oj_relation *relation,
@@ -14,17 +29,12 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
     struct oj_cuda_text_side side = {};
     side.n = n;
     side.first_token = sets.offset[0];
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t end = sets.offset[i + 1];
-        if (end > sets.offset[i] && sets.token[end - 1] >= side.n_tokens)
-            side.n_tokens = sets.token[end - 1] + 1;
-    }
     OJ_TRY(oj_cuda_put(work, sets.offset, n + 1, &side.offset));
     OJ_TRY(
         oj_cuda_put(work, sets.token + sets.offset[0], n_tokens, &side.token));
     OJ_TRY(oj_cuda_put(work, sets.size, n, &side.size));
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
+    OJ_TRY(count_tokens(work, &side));
     const int32_t *size = side.size;
     OJ_TRY(work->order_by<uint32_t>(
         n, 21, [=] __device__(int64_t i) { return (uint32_t)size[i]; },

@@ -536,9 +536,9 @@ static oj_status search_all(struct oj_cuda_work *work,
 
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_vector_pairs *p,
-                            struct oj_cuda_part *part, struct oj_stats *stats)
+                            struct oj_cuda_share *share, struct oj_stats *stats)
 {
-    int64_t n = p->rows.n_rows, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
+    int64_t n = p->rows.n, room = p->k > 0 ? n * p->k : 16 * n + (1 << 16);
     unsigned long long n_measured = 0;
     if (p->k > 0)
     {
@@ -546,8 +546,8 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         OJ_TRY(work->make(p->rows.n_tiles * TILE * p->k, &p->nearest));
     }
     OJ_TRY(work->make(1, &p->n_measured));
-    OJ_TRY(oj_cuda_part_find(work, n, p->rank, 1, &p->found, room, part,
-                             [&]() { return search_all(work, p); }));
+    OJ_TRY(oj_cuda_share_find(work, p->rank, 1, &p->found, room, share,
+                              [&]() { return search_all(work, p); }));
     OJ_TRY(work->read(p->n_measured, &n_measured));
     stats->n_candidates += (int64_t)n_measured;
     return OJ_OK;
@@ -555,7 +555,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct cuda_vectors_index *self =
@@ -569,14 +569,13 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.features = self->side;
     if (self->side.n > 0)
         status = oj_cuda_vector_side_make(&work, input, first, n, relation,
-                                          &p.frame, &p.rows);
-    p.rows.n_rows = n;
+                                          share, &p.frame, &p.rows);
     p.rank = self->rank;
     p.max_difference = relation->vector.max_difference;
     p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
     if (status == OJ_OK)
-        status = find_pairs(&work, &p, part, stats);
+        status = find_pairs(&work, &p, share, stats);
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);
     return status;
@@ -604,7 +603,7 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
     if (flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
     OJ_TRY(oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
-                                    &index->relation, &self->frame,
+                                    &index->relation, NULL, &self->frame,
                                     &self->side));
     return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
                        &self->rank);

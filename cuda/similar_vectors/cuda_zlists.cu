@@ -29,7 +29,7 @@ static const int64_t chunk = (int64_t)1 << 30;
 /* Coordinates of a side, on the device. */
 struct cuda_z_side
 {
-    int64_t n, n_dimensions;
+    int64_t n, n_dimensions, first, end; /* from first to end - 1 they count */
     const double *vector; /* [n][n_dimensions]; the first NaN: none */
     struct oj_cuda_columns columns;
 
@@ -39,7 +39,7 @@ struct cuda_z_side
     }
     __device__ int is_there(int64_t row) const
     {
-        return at(row)[0] == at(row)[0];
+        return row >= first && row < end && at(row)[0] == at(row)[0];
     }
 };
 
@@ -95,7 +95,7 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
 {
     const double *x, *y;
     double *both;
-    out->n = n;
+    out->n = out->end = n;
     out->n_dimensions = 2;
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
     if (is_by_vectors(relation))
@@ -387,7 +387,7 @@ static oj_status walk_all(struct oj_cuda_work *work, struct cuda_z_pairs *p,
 static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
                                           struct cuda_z_pairs *p, int64_t total,
                                           const int32_t *rank,
-                                          struct oj_cuda_part *part)
+                                          struct oj_cuda_share *share)
 {
     int64_t n = 0, n_rows = p->rows.n;
     struct oj_cuda_found kept = {};
@@ -403,13 +403,13 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_keep_best(work, n_rows, rank, p->k, 1, &p->found, n, &kept,
                              done));
     OJ_TRY(work->read(kept.n, &n_kept));
-    return oj_cuda_part_add(work, n_rows, rank, 1, &kept, (int64_t)n_kept,
-                            part);
+    oj_cuda_share_take(work, rank, 1, &kept, (int64_t)n_kept, share);
+    return OJ_OK;
 }
 
 static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
                             const struct cuda_zlists_index *self,
-                            struct oj_cuda_part *part, struct oj_stats *stats)
+                            struct oj_cuda_share *share, struct oj_stats *stats)
 {
     int64_t n = p->rows.n, total = 0;
     OJ_TRY(work->make(n * p->rows.n_dimensions, &p->place));
@@ -425,15 +425,15 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
     OJ_TRY(work->scan_total(p->sums, n, &total));
     stats->n_candidates += total;
     if (p->k > 0)
-        return find_k_nearest_in_zlists(work, p, total, self->rank, part);
-    return oj_cuda_part_find(
-        work, n, self->rank, is_by_vectors(&self->base.relation), &p->found,
-        16 * n + (1 << 16), part, [&]() { return walk_all(work, p, total); });
+        return find_k_nearest_in_zlists(work, p, total, self->rank, share);
+    return oj_cuda_share_find(
+        work, self->rank, is_by_vectors(&self->base.relation), &p->found,
+        16 * n + (1 << 16), share, [&]() { return walk_all(work, p, total); });
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
                            const struct oj_flat *input, int64_t first,
-                           int64_t n, struct oj_cuda_part *part,
+                           int64_t n, struct oj_cuda_share *share,
                            struct oj_stats *stats, struct oj_error *err)
 {
     const struct cuda_zlists_index *self =
@@ -445,6 +445,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct cuda_z_pairs p = {};
     oj_status status =
         upload_vectors_or_points(&work, input, first, n, relation, &p.rows);
+    p.rows.first = n * share->number / share->n;
+    p.rows.end = n * (share->number + 1) / share->n;
     p.of = self->of;
     p.norm = by_vectors ? relation->vector.norm : OJ_NORM_L2;
     p.most =
@@ -454,7 +456,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
               : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
     if (status == OJ_OK)
-        status = find_pairs(&work, &p, self, part, stats);
+        status = find_pairs(&work, &p, self, share, stats);
     /* copies of the host's arrays may be on their way */
     (void)cudaStreamSynchronize(work.stream);
     return status;

@@ -102,6 +102,19 @@ struct cudaMemPoolProps
         int id;
     } location;
 };
+enum cudaMemAccessFlags
+{
+    cudaMemAccessFlagsProtReadWrite = 3
+};
+struct cudaMemAccessDesc
+{
+    struct
+    {
+        enum cudaMemLocationType type;
+        int id;
+    } location;
+    enum cudaMemAccessFlags flags;
+};
 enum cudaMemPoolAttr
 {
     cudaMemPoolAttrReleaseThreshold,
@@ -160,6 +173,10 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool,
                                     enum cudaMemPoolAttr what, void *value);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool,
+                                 const struct cudaMemAccessDesc *access,
+                                 size_t n);
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
@@ -171,6 +188,9 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
                        enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
+                                int from_device, size_t bytes,
+                                cudaStream_t stream);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
                               size_t from_pitch, size_t width, size_t height,
                               enum cudaMemcpyKind kind, cudaStream_t stream);

@@ -348,6 +348,12 @@ static inline long long __double_as_longlong(double v)
     memcpy(&bits, &v, sizeof bits);
     return bits;
 }
+static inline double __longlong_as_double(long long bits)
+{
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
 static inline unsigned __float_as_uint(float v)
 {
     unsigned bits;

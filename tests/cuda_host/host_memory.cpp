@@ -283,6 +283,12 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
     return told(lost());
 }
 
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t,
+                                 const struct cudaMemAccessDesc *, size_t)
+{
+    return told(lost());
+}
+
 /* --- of the host ---------------------------------------------------------- */
 
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
@@ -380,6 +386,13 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
     if (kind_of(to, bytes, "a copy to") < 0)
         drain(stream_or_default(stream));
     return told(lost());
+}
+
+/* In the order of the stream, as between devices without a link. */
+cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int,
+                                size_t bytes, cudaStream_t stream)
+{
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
