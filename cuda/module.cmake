@@ -24,7 +24,7 @@ set(OJ_CUDA_SOURCES
   cuda/shapes/cuda_meet_prepare.cu
   cuda/shapes/cuda_meet.cu
   cuda/shapes/cuda_screen.cu
-  cuda/index/cuda_family.cu
+  cuda/index/cuda_engine_table.cu
   cuda/index/cuda_listing.cu
   cuda/points/cuda_close_points.cu
   cuda/points/cuda_points_in_boxes.cu

@@ -4,7 +4,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../pair_values/oj_one_to_one.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -307,10 +307,10 @@ static oj_status find_text_of(const struct field_values *v, int64_t row,
     return OJ_OK;
 }
 
-static oj_status add_texts(struct arrow_text_column *to,
-                           const struct field_values *v, int n_fields,
-                           int64_t n_before, int64_t n_rows,
-                           struct oj_error *err)
+static oj_status append_row_texts(struct arrow_text_column *to,
+                                  const struct field_values *v, int n_fields,
+                                  int64_t n_before, int64_t n_rows,
+                                  struct oj_error *err)
 {
     int64_t at;
     OJ_ROOM(to->offset, n_before + 1, n_before + n_rows + 1, to->cap_offset,
@@ -436,8 +436,8 @@ static oj_status add_rows(struct arrow_columns *columns,
 {
     for (int i = 0; i < fields->n_texts; i++)
     {
-        OJ_TRY(add_texts(&columns->text[i], v, fields->n_fields[i],
-                         columns->n_rows, n_rows, err));
+        OJ_TRY(append_row_texts(&columns->text[i], v, fields->n_fields[i],
+                                columns->n_rows, n_rows, err));
         v += fields->n_fields[i];
     }
     if (fields->n_vector > 0)

@@ -10,7 +10,7 @@
 #define CPU_DISTANCE_JOIN_H
 
 #include "../base/cpu_order.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 

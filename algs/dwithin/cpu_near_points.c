@@ -17,11 +17,11 @@
 #include "../base/cpu_order.h"
 #include "../base/cpu_token_bitmaps.h"
 #include "../kernels/oj_square_limit.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
-#include "../pairs/oj_row_order.h"
+#include "../pairs/oj_row_pair_sort.h"
 #include "../relation/oj_engine.h"
-#include "cpu_list_places.h"
+#include "cpu_list_offsets.h"
 #include "cpu_near_grid.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "../../flatten/base/oj_threads.h"
 #include "../aggregate/oj_aggregate.h"
 #include "../aggregate/oj_sum_request.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relate/oj_overlapping_parts.h"
 #include "../relation/oj_engine.h"

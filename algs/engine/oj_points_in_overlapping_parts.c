@@ -2,8 +2,8 @@
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_boxes.h"
-#include "../pairs/oj_pairs.h"
-#include "../pairs/oj_row_order.h"
+#include "../pairs/oj_pair_filter.h"
+#include "../pairs/oj_row_pair_sort.h"
 
 struct point_pair
 {

@@ -2,8 +2,8 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
-#include "../pairs/oj_pairs.h"
-#include "../pairs/oj_row_order.h"
+#include "../pairs/oj_pair_filter.h"
+#include "../pairs/oj_row_pair_sort.h"
 #include "../relation/oj_engine.h"
 #include "cpu_group_search.h"
 

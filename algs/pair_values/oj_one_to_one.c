@@ -4,7 +4,7 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/base/oj_threads.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "oj_pick.h"
 
-#include "../pairs/oj_row_order.h"
+#include "../pairs/oj_row_pair_sort.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_filter_verdict.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
-#include "../pairs/oj_row_order.h"
+#include "../pairs/oj_row_pair_sort.h"
 #include "../relate/relate.h"
 #include "../relation/oj_backend.h"
 #include "../relation/oj_candidate_screen.h"
@@ -100,8 +100,8 @@ static unsigned locate_vertices(const struct oj_shape *a,
 }
 
 /* 1 when a vertex of a lies in one of these places in b. */
-static int has_vertex_at_places(const struct oj_shape *a,
-                                const struct oj_shape *b, unsigned places)
+static int has_vertex_at_locations(const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned places)
 {
     return (locate_vertices(a, b, places) & places) != 0;
 }
@@ -181,7 +181,7 @@ static enum verdict edges_are_inside(const struct oj_shape *a,
     if (window != OJ_ON_BOUNDARY)
         return yes_if(window == OJ_INSIDE);
     /* properly: a vertex on the boundary of b is a contact of edges, too */
-    if (has_vertex_at_places(
+    if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
     if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
@@ -204,8 +204,8 @@ static enum verdict is_inside(const struct oj_shape *a,
     if (a->kinds != b->kinds)
         return VERDICT_NO;
     /* a line in a line */
-    return has_vertex_at_places(a, b, SOME_OUTSIDE) ? VERDICT_NO
-                                                    : VERDICT_UNSURE;
+    return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? VERDICT_NO
+                                                       : VERDICT_UNSURE;
 }
 
 /* --- touching, crossing, overlapping, equal ------------------------------- */
@@ -235,9 +235,9 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     /* a vertex inside a polygon has interior of its own feature next to it */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
-         has_vertex_at_places(a, b, SOME_INSIDE)) ||
+         has_vertex_at_locations(a, b, SOME_INSIDE)) ||
         (a->kinds == OJ_PART_POLYGON &&
-         has_vertex_at_places(b, a, SOME_INSIDE)))
+         has_vertex_at_locations(b, a, SOME_INSIDE)))
         return VERDICT_NO;
     return VERDICT_UNSURE;
 }
@@ -277,8 +277,8 @@ static enum verdict are_equal(const struct oj_shape *a,
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
     /* every vertex of one is on the boundary of the other, or on the line */
-    return has_vertex_at_places(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
-                   has_vertex_at_places(b, a, SOME_OUTSIDE | SOME_INSIDE)
+    return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
+                   has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
                : VERDICT_UNSURE;
 }
@@ -449,9 +449,10 @@ static oj_status build_side_if_needed(struct predicate_index *index,
 /* --- one pair ------------------------------------------------------------- */
 
 /* Whether shape is nice; *known: what is known of it so far, by any thread. */
-static oj_status is_nice(struct predicate_worker *w,
-                         const struct oj_shape *shape, _Atomic uint8_t *known,
-                         int *yes, struct oj_error *err)
+static oj_status has_noncrossing_rings(struct predicate_worker *w,
+                                       const struct oj_shape *shape,
+                                       _Atomic uint8_t *known, int *yes,
+                                       struct oj_error *err)
 {
     uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
     if (niceness == OJ_NICENESS_NOT_KNOWN)
@@ -475,8 +476,9 @@ static oj_status decide_by_matrix(const struct predicate_batch *b,
     const struct oj_relation *relation = &b->index->relation;
     struct oj_matrix matrix;
     int row_nice, feature_nice;
-    OJ_TRY(is_nice(w, shape, &w->row_niceness, &row_nice, err));
-    OJ_TRY(is_nice(w, other, &b->index->niceness[feature], &feature_nice, err));
+    OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &row_nice, err));
+    OJ_TRY(has_noncrossing_rings(w, other, &b->index->niceness[feature],
+                                 &feature_nice, err));
     w->n_to_look = 0; /* it takes its time */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             b->index->options.cancel, &w->relate, &matrix,
@@ -514,9 +516,11 @@ static oj_status decide_pair(const struct predicate_batch *b,
     verdict = verdict_of(&b->index->relation, shape, other, &needs);
     is_sure = verdict != VERDICT_UNSURE;
     if (is_sure && (needs & NEEDS_NICE_B))
-        OJ_TRY(is_nice(w, other, &b->index->niceness[feature], &is_sure, err));
+        OJ_TRY(has_noncrossing_rings(w, other, &b->index->niceness[feature],
+                                     &is_sure, err));
     if (is_sure && (needs & NEEDS_NICE_A))
-        OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
+        OJ_TRY(
+            has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(b, w, shape, feature, other, holds, err);
     *holds = verdict == VERDICT_YES;
@@ -579,7 +583,7 @@ static oj_status decide_point_in_polygon(const struct predicate_batch *b,
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(is_nice(w, shape, &w->row_niceness, &nice, err));
+        OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &nice, err));
     return nice ? OJ_OK : decide_pair(b, w, shape, at, holds, err);
 }
 
@@ -726,9 +730,11 @@ static oj_status decide_without_contact(const struct predicate_batch *b,
     struct oj_shape other = oj_shape_of(b->index->join_side, feature);
     int is_sure = 1;
     if (oj_shape_is_many_rings(&other))
-        OJ_TRY(is_nice(w, &other, &b->index->niceness[feature], &is_sure, err));
+        OJ_TRY(has_noncrossing_rings(w, &other, &b->index->niceness[feature],
+                                     &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(is_nice(w, shape, &w->row_niceness, &is_sure, err));
+        OJ_TRY(
+            has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(b, w, shape, feature, &other, holds, err);
     *holds = meets == (b->index->relation.op != OJ_OP_DISJOINT);

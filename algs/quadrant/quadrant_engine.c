@@ -17,7 +17,7 @@
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_quadrant.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 #include "flat_distance.h"

@@ -12,7 +12,7 @@
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../base/oj_boxes.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 #include "plain_shape_distances.h"

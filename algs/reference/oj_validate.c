@@ -3,8 +3,8 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../exact/exact_reference.h"
 #include "../kernels/oj_sphere.h"
-#include "../pairs/oj_measures.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_area_length.h"
+#include "../pairs/oj_pair_filter.h"
 
 #include <float.h>
 #include <math.h>

@@ -228,7 +228,8 @@ static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
                                f->by) == OJ_CROSSING;
 }
 
-static int edge_meets_box(const struct oj_edge *e, const struct oj_box *box)
+static int edge_box_intersects(const struct oj_edge *e,
+                               const struct oj_box *box)
 {
     struct oj_box own = box_of_edge(e);
     return oj_box_intersects(&own, box);
@@ -274,7 +275,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
     const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
     for (int64_t i = 0; i < few->n_edges && !are_crossings_redundant(r); i++)
     {
-        if (!edge_meets_box(&few->edge[i], &many->box))
+        if (!edge_box_intersects(&few->edge[i], &many->box))
             continue;
         OJ_TRY(check_cancel_by_nodes(r, err));
         OJ_TRY(relate_edge_crossings(r, &few->edge[i], many, 0, err));
@@ -292,7 +293,7 @@ static oj_status relate_own_crossings(struct relate *r, int figure,
     for (int64_t i = 0; i < f->n_edges && !is_decided(r); i++)
     {
         OJ_TRY(check_cancel_by_nodes(r, err));
-        if (!edge_meets_box(&f->edge[i], &r->side[1 - figure]->box) &&
+        if (!edge_box_intersects(&f->edge[i], &r->side[1 - figure]->box) &&
             are_outside_entries_full(r, figure))
             continue;
         OJ_TRY(relate_edge_crossings(r, &f->edge[i], f, i + 1, err));

@@ -41,8 +41,8 @@ static OJ_CLONES void locate_vertex_cells(const struct oj_edge_frame *borrowed,
     }
 }
 
-static inline int64_t cell_at(const struct oj_edge_raster *r, int32_t row,
-                              int32_t column)
+static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
+                                 int32_t column)
 {
     return row * r->n_words * 64 + column;
 }
@@ -84,7 +84,7 @@ static oj_status add_long(const struct drawing *d, int64_t e, place pa,
         {
             place at = (place)row << 16 | (place)column;
             if (at != pa && at != pb)
-                add_run(r, cell_at(r, row, column), e, 1);
+                add_run(r, cell_index(r, row, column), e, 1);
         }
     }
     return OJ_OK;
@@ -113,7 +113,7 @@ static oj_status count_references_left(const struct drawing *d, int64_t e,
         if (edge == OJ_ON_BOUNDARY)
         {
             OJ_TRY(reserve_runs(r, 1, err));
-            add_run(r, cell_at(r, row, column), 0, 0);
+            add_run(r, cell_index(r, row, column), 0, 0);
         }
         if (edge != 1)
             break;
@@ -158,7 +158,7 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
             OJ_TRY(count_references_left(d, e, row, crossing, &column, err));
         if (column < 64 * r->n_words)
         {
-            int64_t cell = cell_at(r, row, (int32_t)column);
+            int64_t cell = cell_index(r, row, (int32_t)column);
             r->word[cell / 64].inside ^= (uint64_t)1 << cell % 64;
         }
     }
@@ -207,7 +207,7 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         {
             int32_t i = leaving.edge[k];
             place at = places[i], to = places[i + 1];
-            add_run(r, cell_at(r, row_of_place(at), column_of(at)), run,
+            add_run(r, cell_index(r, row_of_place(at), column_of(at)), run,
                     e + i + 1 - run);
             run = e + i;
             list_if(&far, i, !are_neighbours(at, to));
@@ -227,7 +227,8 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         last = places[n];
     }
     OJ_TRY(reserve_runs(r, 0, err));
-    add_run(r, cell_at(r, row_of_place(last), column_of(last)), run, end - run);
+    add_run(r, cell_index(r, row_of_place(last), column_of(last)), run,
+            end - run);
     return OJ_OK;
 }
 
@@ -240,8 +241,8 @@ oj_status oj_edge_raster_draw(struct oj_edge_raster *r, const double *x,
         return draw_edges(&d, first, n, err);
     OJ_TRY(reserve_runs(r, 0, err));
     add_run(r,
-            cell_at(r, oj_frame_row(r->frame, y[first]),
-                    oj_frame_column(r->frame, x[first])),
+            cell_index(r, oj_frame_row(r->frame, y[first]),
+                       oj_frame_column(r->frame, x[first])),
             first | OJ_LONE_VERTEX, 1);
     return OJ_OK;
 }

@@ -599,10 +599,11 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
 }
 
 /* With n edges from x[i], y[i] to step farther. */
-static enum oj_contact contact_with(const struct edge *e,
-                                    const struct oj_box *box, const double *x,
-                                    const double *y, int64_t n, int64_t step,
-                                    enum oj_contact enough)
+static enum oj_contact contact_with_edge_run(const struct edge *e,
+                                             const struct oj_box *box,
+                                             const double *x, const double *y,
+                                             int64_t n, int64_t step,
+                                             enum oj_contact enough)
 {
     enum oj_contact best = OJ_APART;
     for (int64_t i = 0; i < n && best < enough; i++)
@@ -631,7 +632,7 @@ static enum oj_contact contact_in_cells(const struct edge *e,
         for (; run < end; run++)
         {
             int64_t step, v = oj_edge_run_start(run, &step);
-            enum oj_contact contact = contact_with(
+            enum oj_contact contact = contact_with_edge_run(
                 e, box, g->chains.x + v, g->chains.y + v, run->n, step, enough);
             best = contact > best ? contact : best;
             if (best >= enough)
@@ -650,9 +651,9 @@ static enum oj_contact contact_in_rings(const struct edge *e,
     for (int64_t r = 0; r < shape->n_rings && best < enough; r++)
     {
         int64_t n, first = oj_shape_ring(shape, r, &n);
-        enum oj_contact contact =
-            contact_with(e, box, shape->flat->x + first, shape->flat->y + first,
-                         n > 1 ? n - 1 : 1, n > 1, enough);
+        enum oj_contact contact = contact_with_edge_run(
+            e, box, shape->flat->x + first, shape->flat->y + first,
+            n > 1 ? n - 1 : 1, n > 1, enough);
         best = contact > best ? contact : best;
     }
     return best;

@@ -18,7 +18,7 @@
 #include "../base/cpu_lane_loops.h"
 #include "../base/cpu_token_bitmaps.h"
 #include "../base/oj_radix.h"
-#include "similar_rows.h"
+#include "similarity_ranking.h"
 
 enum
 {

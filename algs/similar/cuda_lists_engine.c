@@ -2,10 +2,10 @@
  *  compare with: the module has them beside its own.  What they do not answer
  * is refused, so that their times are those of these methods and no other.
  *  Source: Ribeiro-Junior et al. 2016, 2017; Lieberman et al. 2008. */
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
-#include "similar_rows.h"
+#include "similarity_ranking.h"
 
 struct cuda_lists_index
 {

@@ -4,7 +4,7 @@
  * Source: Ribeiro-Junior et al. 2016 (gSSJoin), on one thread. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
-#include "similar_rows.h"
+#include "similarity_ranking.h"
 
 #include <string.h>
 

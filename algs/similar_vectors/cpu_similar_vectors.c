@@ -7,7 +7,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
-#include "../similar/similar_rows.h"
+#include "../similar/similarity_ranking.h"
 #include "vector_blocks.h"
 
 #include <math.h>

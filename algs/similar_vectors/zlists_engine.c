@@ -11,7 +11,7 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../kernels/oj_vector_frame.h"
 #include "../kernels/oj_z_order.h"
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 

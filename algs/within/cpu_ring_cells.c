@@ -392,7 +392,7 @@ static void count_ring_entries(int64_t first, int64_t end, void *user)
 }
 
 /* Takes the large rings into the layer after all. */
-static void keep_large_rings_in_layer(struct ring_layer_build *b)
+static void insert_deferred_rings(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
     {
@@ -425,8 +425,9 @@ static int32_t smaller_step(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-static void fill_cell(const struct ring_layer_build *b, const struct steps *s,
-                      int32_t r, int32_t column, int32_t row)
+static void add_ring_to_cell(const struct ring_layer_build *b,
+                             const struct steps *s, int32_t r, int32_t column,
+                             int32_t row)
 {
     struct oj_ring_layer *layer = b->layer;
     int64_t cell = (int64_t)row * layer->nx + column;
@@ -462,7 +463,7 @@ static void fill_rings(int64_t first, int64_t end, void *user)
         {
             for (int32_t column = s->x0 / OJ_CELL_STEPS; column <= last_column;
                  column++)
-                fill_cell(b, s, r, column, row);
+                add_ring_to_cell(b, s, r, column, row);
         }
     }
 }
@@ -483,7 +484,7 @@ static oj_status fill_layer(struct ring_layer_build *b,
                        b);
     if (n_cells <= FEW_CELLS &&
         atomic_load(&b->rest_span) <= FEW_ENTRIES * n_cells)
-        keep_large_rings_in_layer(b);
+        insert_deferred_rings(b);
     for (int64_t cell = 0; cell <= n_cells; cell++)
     {
         int64_t n = layer->first[cell];

@@ -1303,7 +1303,7 @@ static oj_status join_whole_batch(const struct cuda_join_batch *b,
         [&](int, struct oj_error *error)
         {
             return oj_cuda_join_shares(b->index, b->number, b->input, b->out,
-                                      stats, error);
+                                       stats, error);
         },
         err);
     stats->refine_s += oj_clock_seconds() - start;

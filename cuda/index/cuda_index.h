@@ -6,7 +6,7 @@
 #include "../device/cuda_module_functions.cuh"
 #include "../device/cuda_peers.h"
 #include "../device/cuda_stage.h"
-#include "cuda_family.h"
+#include "cuda_engine_table.h"
 #include "cuda_pace.h"
 
 enum

@@ -2,7 +2,7 @@
 #ifndef CUDA_PAIR_SUMS_H
 #define CUDA_PAIR_SUMS_H
 
-#include "cuda_family.h"
+#include "cuda_engine_table.h"
 
 /** All words 0, in work's memory; *out is without the columns of points. */
 OJ_MUST_USE oj_status oj_cuda_tally_make(struct oj_cuda_work *work,

@@ -1,5 +1,5 @@
 /** Which pairs of a point and a join feature may count at all, by FIDs, classes
- *  and coordinates: the conditions of oj_pairs.h where the two sides are
+ *  and coordinates: the conditions of oj_pair_filter.h where the two sides are
  *  columns.  Join features go by their rank in tie order.
  */
 #ifndef OJ_PAIR_CONDITIONS_H

@@ -4,7 +4,7 @@
 #ifndef CUDA_TREE_H
 #define CUDA_TREE_H
 
-#include "../index/cuda_family.h"
+#include "../index/cuda_engine_table.h"
 #include "oj_tree_distance.h"
 
 /** Owns nothing. */

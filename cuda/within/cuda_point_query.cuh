@@ -5,7 +5,7 @@
 #define CUDA_POINT_QUERY_CUH
 
 #include "../device/cuda_stream_work.cuh"
-#include "../index/cuda_family.h"
+#include "../index/cuda_engine_table.h"
 #include "../rings/cuda_ring_cells.h"
 
 #define BLOCK 256

@@ -285,8 +285,8 @@ static oj_status check_distances(const struct oj_command *command,
     return oj_relation_check(&command->relation, err);
 }
 
-static oj_status check_excludes(const struct oj_command *command,
-                                struct oj_error *err)
+static oj_status check_exclude_option(const struct oj_command *command,
+                                      struct oj_error *err)
 {
     for (const char **word = command->exclude; word != NULL && *word != NULL;
          word++)
@@ -302,8 +302,8 @@ static oj_status check_excludes(const struct oj_command *command,
 }
 
 /* 1 when the option, of which value is read, speaks of this side. */
-static int option_names_side(const struct oj_command *command,
-                             const char *option, int value, int side)
+static int option_applies_to_side(const struct oj_command *command,
+                                  const char *option, int value, int side)
 {
     return oj_command_given(command, option) &&
            (value == OJ_SIDE_BOTH || value == side);
@@ -316,10 +316,10 @@ static oj_status check_centroid_options(const struct oj_command *command,
     static const char *const sides[] = {"input", "join"};
     for (int side = 0; side < 2; side++)
     {
-        int centroid = option_names_side(command, "centroid_of",
-                                         command->centroid_of, side);
-        int on_surface = option_names_side(command, "point_on_surface_of",
-                                           command->point_on_surface_of, side);
+        int centroid = option_applies_to_side(command, "centroid_of",
+                                              command->centroid_of, side);
+        int on_surface = option_applies_to_side(
+            command, "point_on_surface_of", command->point_on_surface_of, side);
         if (side == OJ_SIDE_JOIN && command->is_window &&
             (centroid || on_surface))
             return oj_fail(err, OJ_ERR_ARG,
@@ -602,7 +602,7 @@ static oj_status check_all(const struct oj_command *command,
 {
     const struct oj_op_info *op = oj_op_get(command->relation.op);
     OJ_TRY(check_write_spec(command, err));
-    OJ_TRY(check_excludes(command, err));
+    OJ_TRY(check_exclude_option(command, err));
     OJ_TRY(check_options_fit_op(command, err));
     OJ_TRY(check_distances(command, err));
     OJ_TRY(check_exclusive_options(command, err));

@@ -40,7 +40,7 @@ extern "C" {
 #include "../../flatten/read/oj_layer_arrow.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
-#include "../base/oj_sql_inspect.h"
+#include "../base/oj_sql_volatility.h"
 #include "../base/oj_words.h"
 #include "../files/oj_path.h"
 #include "oj_dataset_name.h"

@@ -6,7 +6,7 @@
 #include "../command/oj_option.h"
 #include "../files/oj_path.h"
 #include "../files/oj_text_file.h"
-#include "../rows/oj_pass.h"
+#include "../rows/oj_join_cursor.h"
 #include "oj_dataset_name.h"
 
 #include <cpl_conv.h>

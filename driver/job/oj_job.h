@@ -9,7 +9,7 @@
 #include "../base/oj_message.h"
 #include "../command/oj_command.h"
 #include "../source/oj_crs.h"
-#include "../source/oj_joined_features.h"
+#include "../source/oj_side_preprocessing.h"
 #include "../source/oj_source.h"
 #include "oj_join_side_cache.h"
 #include "oj_source_files.h"

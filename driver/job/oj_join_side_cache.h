@@ -18,7 +18,7 @@
 
 #include "../../algs/engine/oj_join.h"
 #include "../../flatten/read/oj_layer_read.h"
-#include "../source/oj_joined_features.h"
+#include "../source/oj_side_preprocessing.h"
 
 /* ---- the join side of a job: read, made into what is joined, indexed ----- */
 

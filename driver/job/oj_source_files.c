@@ -1,6 +1,6 @@
 #include "oj_source_files.h"
 
-#include "../base/oj_sql_inspect.h"
+#include "../base/oj_sql_volatility.h"
 #include "../base/oj_words.h"
 
 #include <cpl_conv.h>

@@ -649,7 +649,7 @@ struct array_object
 
 static PyTypeObject *array_type;
 
-static int get_buffer(PyObject *object, Py_buffer *view, int flags)
+static int export_buffer(PyObject *object, Py_buffer *view, int flags)
 {
     struct array_object *self = (struct array_object *)object;
     int code = PyBuffer_FillInfo(view, object, (void *)(uintptr_t)self->values,
@@ -1197,7 +1197,7 @@ static PyMethodDef methods[] = {
 
 static int start_module(PyObject *module)
 {
-    static PyType_Slot slots[] = {{Py_bf_getbuffer, get_buffer},
+    static PyType_Slot slots[] = {{Py_bf_getbuffer, export_buffer},
                                   {Py_tp_dealloc, dealloc_array},
                                   {0, NULL}};
     static PyType_Spec spec = {"ogrjoin._core.Array",

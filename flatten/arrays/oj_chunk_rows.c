@@ -96,9 +96,9 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
 /* Makes *part one of some rows of whole, which begin where a byte of bits does:
  * bits and values are those of whole, bytes are its own. *part is NULL or an
  * earlier one, whose memory is used again. */
-static oj_status begin_row_part(const struct oj_chunk_rows *whole,
-                                struct oj_chunk_rows **part,
-                                struct oj_error *err)
+static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
+                                 struct oj_chunk_rows **part,
+                                 struct oj_error *err)
 {
     if (*part == NULL)
         OJ_TRY(make_columns(whole->n_columns, part, err));
@@ -172,7 +172,7 @@ static void make_piece_rows(int64_t task, int thread, void *user)
     work->n = 0;
     if (maker->n_threads > 1)
     {
-        work->status = begin_row_part(maker->rows, &work->part, &work->error);
+        work->status = begin_row_slice(maker->rows, &work->part, &work->error);
         to = work->part;
     }
     for (int c = 0; work->status == OJ_OK && c < to->n_columns; c++)

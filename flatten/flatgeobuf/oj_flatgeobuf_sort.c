@@ -266,8 +266,9 @@ static void free_run(struct row_run *run)
 }
 
 /* Adds the rows of the temporary files between two places. */
-static oj_status read_run(const struct sorting *s, struct row_run *run,
-                          const struct oj_fgb_extent *at, struct oj_error *err)
+static oj_status read_row_extent(const struct sorting *s, struct row_run *run,
+                                 const struct oj_fgb_extent *at,
+                                 struct oj_error *err)
 {
     struct oj_fgb_extent n = row_range_between(at), old = run->n;
     run->n.rows += n.rows;
@@ -391,7 +392,7 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     const struct oj_fgb_extent *at = &s->rows->block[b], none = {0, 0};
     struct row_run *run = &s->run[thread];
     run->n = none;
-    OJ_TRY(read_run(s, run, at, err));
+    OJ_TRY(read_row_extent(s, run, at, err));
     OJ_TRY(sort_run(s, run, err));
     find_bucket_stretches(s, run, b);
     OJ_TRY(oj_temporary_file_change(&s->rows->nodes, NODE_BYTES * at->rows,
@@ -427,7 +428,7 @@ static oj_status sort_bucket(int64_t k, int thread, void *user,
     run->n = none;
     for (int64_t b = 0; b < s->rows->n_blocks; b++)
     {
-        OJ_TRY(read_run(s, run, &s->stretch[b * s->n_buckets + k], err));
+        OJ_TRY(read_row_extent(s, run, &s->stretch[b * s->n_buckets + k], err));
         if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         OJ_TRY(sort_run(s, run, err));

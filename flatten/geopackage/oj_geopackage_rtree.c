@@ -215,7 +215,7 @@ static oj_status next_row_place(void *user, int *there, struct oj_error *err)
     return OJ_OK;
 }
 
-static void result_row_place(void *user, int column, sqlite3_context *to)
+static void set_row_result_column(void *user, int column, sqlite3_context *to)
 {
     const struct places *all = user;
     sqlite3_result_int64(to, column == 0 ? all->p->tree->entry[all->at].id
@@ -229,7 +229,7 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
     struct places all = {.p = p, .at = -1};
     struct oj_sqlite_rows rows = {.n_columns = 2,
                                   .next = next_row_place,
-                                  .column = result_row_place,
+                                  .column = set_row_result_column,
                                   .user = &all};
     oj_status status;
     int64_t first = count_nodes(p, p->tree->n) > 1 ? 2 : 1;

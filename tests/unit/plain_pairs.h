@@ -8,7 +8,7 @@
 #include "exact_sign.h"
 #include "random_layers.h"
 
-#include "../../algs/pairs/oj_pairs.h"
+#include "../../algs/pairs/oj_pair_filter.h"
 #include "kernels/oj_segment.h"
 
 /* A side: where its parts, rings and vertices are, in either form. */

@@ -4,7 +4,7 @@
  * fuzz_dataset_name. */
 #include "../run_tests.h"
 
-#include "../../../driver/base/oj_sql_inspect.h"
+#include "../../../driver/base/oj_sql_volatility.h"
 #include "../../../driver/base/oj_words.h"
 #include "../../../driver/dataset/oj_dataset_name.h"
 #include "../../../driver/files/oj_path.h"

@@ -16,7 +16,7 @@
 
 #include "../../../algs/base/oj_boxes.h"
 #include "../../../algs/geos/geos_pairs.h"
-#include "../../../algs/pairs/oj_pairs.h"
+#include "../../../algs/pairs/oj_pair_filter.h"
 #include "../../../algs/pairs/oj_ranking.h"
 #include "../../../algs/reference/oj_validate.h"
 

@@ -5,7 +5,7 @@
 #include "join_files.h"
 
 #include "../../../driver/command/oj_command.h"
-#include "../../../driver/rows/oj_pass.h"
+#include "../../../driver/rows/oj_join_cursor.h"
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../../flatten/base/oj_array.h"
 

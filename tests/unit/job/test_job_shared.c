@@ -2,7 +2,7 @@
  * one's own does, which dataset_stream asserts of many joins. */
 #include "shared_jobs.h"
 
-#include "../../../driver/base/oj_sql_inspect.h"
+#include "../../../driver/base/oj_sql_volatility.h"
 
 /* ---- who shares --------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Kind: property, memory, degenerate. Similar texts: the engine against the
  * plain reference, and against answers that other programs agree on. */
 #include "../../../algs/base/cpu_token_bitmaps.h"
-#include "../../../algs/pairs/oj_pairs.h"
+#include "../../../algs/pairs/oj_pair_filter.h"
 #include "../join_trial.h"
 #include "../memory_trial.h"
 #include "../run_tests.h"

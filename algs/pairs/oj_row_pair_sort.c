@@ -1,4 +1,4 @@
-#include "oj_row_order.h"
+#include "oj_row_pair_sort.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_lane_loops.h"

@@ -1,6 +1,6 @@
-#include "oj_choice.h"
+#include "oj_one_to_one_run.h"
 
-#include "../../algs/pairs/oj_pairs.h"
+#include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_threads.h"
 

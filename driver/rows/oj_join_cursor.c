@@ -1,4 +1,4 @@
-#include "oj_pass.h"
+#include "oj_join_cursor.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_cancel.h"

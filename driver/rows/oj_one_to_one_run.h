@@ -8,8 +8,8 @@
  *  A row is found again by its number or, where single rows or rows under
  *  filters are asked for, by its FID.
  */
-#ifndef OJ_CHOICE_H
-#define OJ_CHOICE_H
+#ifndef OJ_ONE_TO_ONE_RUN_H
+#define OJ_ONE_TO_ONE_RUN_H
 
 #include "../../algs/base/oj_radix.h"
 #include "../../algs/pair_values/oj_one_to_one.h"

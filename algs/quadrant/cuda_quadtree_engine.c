@@ -2,7 +2,7 @@
  *  beside its own kernels.  What it does not answer is refused, so that its
  *  times are those of this method and no other.
  *  Source: Zhang, You, Gruenwald 2012. */
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../relation/oj_engine.h"
 #include "../relation/oj_gpu.h"
 

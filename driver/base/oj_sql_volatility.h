@@ -2,8 +2,8 @@
  *  whether the answer of a SELECT or a condition depends on more than the files
  *  of its dataset.  The latter rather too often than not: the price is that an
  *  answer is not kept. */
-#ifndef OJ_SQL_INSPECT_H
-#define OJ_SQL_INSPECT_H
+#ifndef OJ_SQL_VOLATILITY_H
+#define OJ_SQL_VOLATILITY_H
 
 /** 1 for a reserved word of OGR's SQL or SQLite's, in any case: a layer of such
  *  a name has to be quoted in every statement. */

@@ -1,4 +1,4 @@
-#include "oj_joined_features.h"
+#include "oj_side_preprocessing.h"
 
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/write/oj_flat_to_ogr.h"

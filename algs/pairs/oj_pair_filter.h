@@ -1,8 +1,8 @@
 /** Which pairs of features may count at all, whatever their geometries say:
  *  equality of attributes, self joins, exclusions.
  */
-#ifndef OJ_PAIRS_H
-#define OJ_PAIRS_H
+#ifndef OJ_PAIR_FILTER_H
+#define OJ_PAIR_FILTER_H
 
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/text/oj_token_sets.h"

@@ -8,11 +8,11 @@
  *  (oj_pipeline.h), to which the datasets belong until it is stopped.  Also
  *  single rows by their FID, where the input is not streamed.
  */
-#ifndef OJ_PASS_H
-#define OJ_PASS_H
+#ifndef OJ_JOIN_CURSOR_H
+#define OJ_JOIN_CURSOR_H
 
 #include "../job/oj_job.h"
-#include "oj_choice.h"
+#include "oj_one_to_one_run.h"
 #include "oj_row_plan.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */

@@ -1,6 +1,6 @@
 /* The plain reference for similar vectors: all pairs. */
 #include "../../flatten/base/oj_clock.h"
-#include "../similar/similar_rows.h"
+#include "../similar/similarity_ranking.h"
 
 struct plain_index
 {

@@ -13,8 +13,8 @@
  *  insert; then the rows of the other, batch by batch.  Which side that is does
  *  not matter.
  */
-#ifndef OJ_JOINED_FEATURES_H
-#define OJ_JOINED_FEATURES_H
+#ifndef OJ_SIDE_PREPROCESSING_H
+#define OJ_SIDE_PREPROCESSING_H
 
 #include "../../algs/relation/oj_relation.h"
 #include "../../flatten/read/oj_layer_geometry.h"

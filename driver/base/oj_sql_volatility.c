@@ -1,4 +1,4 @@
-#include "oj_sql_inspect.h"
+#include "oj_sql_volatility.h"
 
 #include "oj_words.h"
 

@@ -1,4 +1,4 @@
-#include "oj_pairs.h"
+#include "oj_pair_filter.h"
 
 #include "../base/cpu_lane_loops.h"
 

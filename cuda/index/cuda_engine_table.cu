@@ -1,4 +1,4 @@
-#include "cuda_family.h"
+#include "cuda_engine_table.h"
 
 #include "../device/cuda_stream_work.cuh"
 

@@ -1,4 +1,4 @@
-#include "oj_measures.h"
+#include "oj_area_length.h"
 
 #include "../kernels/oj_segment.h"
 

@@ -1,4 +1,4 @@
-#include "similar_rows.h"
+#include "similarity_ranking.h"
 
 #include "../../flatten/base/oj_array.h"
 

@@ -1,8 +1,8 @@
 /** The module is several engines under one name, as the cpu backend is: each
  *  family answers some joins between some kinds of features, all with the
  *  bits of the cpu backend. */
-#ifndef CUDA_FAMILY_H
-#define CUDA_FAMILY_H
+#ifndef CUDA_ENGINE_TABLE_H
+#define CUDA_ENGINE_TABLE_H
 
 #include "../device/oj_cuda.h"
 #include "oj_pair_conditions.h"

@@ -2,10 +2,10 @@
  *  their plain references share.  The first condition on texts ranks, whose
  * sets are here; without one the condition on vectors.
  */
-#ifndef SIMILAR_ROWS_H
-#define SIMILAR_ROWS_H
+#ifndef SIMILARITY_RANKING_H
+#define SIMILARITY_RANKING_H
 
-#include "../pairs/oj_pairs.h"
+#include "../pairs/oj_pair_filter.h"
 #include "../pairs/oj_ranking.h"
 #include "../relation/oj_engine.h"
 
