@@ -27,9 +27,7 @@ enum
     TILE = 128, /* rows of a block, and features at a time */
     N_WARPS = TILE / WARP,
     QUEUE = 2 * WARP,   /* pairs of a warp that wait to be counted */
-    LEAST_SLICE = 2048, /* features of a block */
-    MOST_SLICE = 16384,
-    BLOCKS_WANTED = 64, /* a processor */
+    LEAST_SLICE = 4096, /* features of a block: a millisecond or two */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
     MOST_BEST = 1024,  /* k */
@@ -448,12 +446,9 @@ static oj_status compare_all(struct oj_cuda_work *work,
     int choice = 0;
     while (LEAST_WORDS << choice < words)
         choice++;
-    p->slice = p->features.n /
-               (work->device->n_processors * BLOCKS_WANTED / (tiles + 1) + 1);
-    p->slice = p->slice < LEAST_SLICE ? (int64_t)LEAST_SLICE : p->slice;
-    p->slice = p->slice > MOST_SLICE ? (int64_t)MOST_SLICE : p->slice;
-    if (p->slice < p->features.n / MOST_SLICES + 1)
-        p->slice = p->features.n / MOST_SLICES + 1;
+    p->slice = p->features.n / MOST_SLICES + 1;
+    if (p->slice < LEAST_SLICE)
+        p->slice = LEAST_SLICE;
     OJ_TRY(work->clear(p->found.n, 1));
     for (int64_t at = 0; at < tiles; at += step)
     {
