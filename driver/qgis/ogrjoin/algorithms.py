@@ -290,7 +290,8 @@ class JoinBySimilarLines(JoinAlgorithm):
         "<p>The distance of two lines is the greatest distance of a vertex of "
         "either one from the other (Hausdorff), of the input's vertices alone, or "
         "with direction (discrete Frechet). It is measured from vertices only, in "
-        "units of the input layer's CRS, which must not be degrees.</p>"
+        "units of the input layer's CRS, which must not be degrees. Where vertices "
+        "are few, both layers can be given more for the comparison.</p>"
         "<p>The output has the input's fields, then <b>join_fid</b>, "
         "<b>join_distance</b>, and <b>join_rank</b> where several are asked for; "
         "then the second layer's fields. A maximum distance saves time.</p>"
@@ -306,6 +307,7 @@ class JoinBySimilarLines(JoinAlgorithm):
         shared.DISCARD,
         shared.PREFIX,
         shared.METRIC,
+        shared.DENSIFY,
         *shared.RUNNING,
         *shared.JOINED_LAYERS,
     )

@@ -322,6 +322,26 @@ SHAPE_DISTANCE = choice(
 METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
 
 
+def densify_words(algorithm, parameters, context):
+    if parameters.get("DENSIFY") is None:
+        return []
+    return ["-densify", repr(algorithm.parameterAsDouble(parameters, "DENSIFY", context))]
+
+
+DENSIFY = row(
+    QgsProcessingParameterDistance,
+    "DENSIFY",
+    "Longest piece of a line between two of the vertices that are compared",
+    None,
+    "INPUT",
+    True,
+    0,
+    part=JOIN,
+    words=densify_words,
+    is_advanced=True,
+)
+
+
 def operation_words(algorithm, parameters, context):
     op = chosen(algorithm, parameters, "OPERATION", context, operations())
     words = ["-op", op]
