@@ -583,23 +583,18 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                              "comparing texts", err);
     struct cuda_text_pairs pairs = {};
     int64_t k = index->relation.k;
-    oj_status status = oj_cuda_text_side_make(&work, input, first, n,
-                                              &index->relation, &pairs.rows);
+    OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
+                                  &pairs.rows));
+    OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
+                              &pairs.rows.n));
     pairs.features = self->side;
     pairs.condition = index->relation.similar[0];
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
-    if (status == OJ_OK)
-        status = oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
-                                    &pairs.rows.n);
-    if (status == OJ_OK)
-        status = k < OJ_EVERY_PAIR
-                     ? find_k_most_similar(&work, &pairs, n, k, self->rank,
-                                           share, stats)
-                     : find_pairs(&work, &pairs, self->rank, share, stats);
-    /* copies of the host's arrays may be on their way */
-    (void)cudaStreamSynchronize(work.stream);
-    return status;
+    if (k < OJ_EVERY_PAIR)
+        return find_k_most_similar(&work, &pairs, n, k, self->rank, share,
+                                   stats);
+    return find_pairs(&work, &pairs, self->rank, share, stats);
 }
 
 /* --- the family ----------------------------------------------------------- */

@@ -234,21 +234,16 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "counting common tokens", err);
     struct cuda_text_matrix m = {};
-    oj_status status = oj_cuda_text_side_make(&work, input, first, n,
-                                              &index->relation, &m.rows);
+    (void)stats;
+    OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
+                                  &m.rows));
+    OJ_TRY(oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
     m.features = self->side;
     m.condition = index->relation.similar[0];
     m.rule =
         oj_cuda_rule_of(&index->relation, &m.rows.columns, &m.features.columns);
-    if (status == OJ_OK)
-        status = oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n);
-    if (status == OJ_OK)
-        status = find_pairs(&work, &m, self->rank,
-                            index->family == &oj_cuda_size_blocks, share);
-    (void)stats;
-    /* copies of the host's arrays may be on their way */
-    (void)cudaStreamSynchronize(work.stream);
-    return status;
+    return find_pairs(&work, &m, self->rank,
+                      index->family == &oj_cuda_size_blocks, share);
 }
 
 static oj_status build_text_lists(struct oj_cuda_index *index,

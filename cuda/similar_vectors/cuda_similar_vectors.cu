@@ -564,21 +564,16 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "comparing vectors", err);
     struct cuda_vector_pairs p = {};
-    oj_status status = OJ_OK;
     p.frame = self->frame;
     p.features = self->side;
     if (self->side.n > 0)
-        status = oj_cuda_vector_side_make(&work, input, first, n, relation,
-                                          share, &p.frame, &p.rows);
+        OJ_TRY(oj_cuda_vector_side_make(&work, input, first, n, relation, share,
+                                        &p.frame, &p.rows));
     p.rank = self->rank;
     p.max_difference = relation->vector.max_difference;
     p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
-    if (status == OJ_OK)
-        status = find_pairs(&work, &p, share, stats);
-    /* copies of the host's arrays may be on their way */
-    (void)cudaStreamSynchronize(work.stream);
-    return status;
+    return find_pairs(&work, &p, share, stats);
 }
 
 /* --- the family ----------------------------------------------------------- */

@@ -443,8 +443,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct oj_cuda_work work(index->device, index->device->stream,
                              "walking Z-lists", err);
     struct cuda_z_pairs p = {};
-    oj_status status =
-        upload_vectors_or_points(&work, input, first, n, relation, &p.rows);
+    OJ_TRY(upload_vectors_or_points(&work, input, first, n, relation, &p.rows));
     p.rows.first = n * share->number / share->n;
     p.rows.end = n * (share->number + 1) / share->n;
     p.of = self->of;
@@ -455,11 +454,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
               ? (int)relation->k
               : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
-    if (status == OJ_OK)
-        status = find_pairs(&work, &p, self, share, stats);
-    /* copies of the host's arrays may be on their way */
-    (void)cudaStreamSynchronize(work.stream);
-    return status;
+    return find_pairs(&work, &p, self, share, stats);
 }
 
 /* --- the family ----------------------------------------------------------- */
