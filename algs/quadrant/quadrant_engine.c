@@ -270,7 +270,6 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
 {
     const struct oj_relation *relation = &index->args.relation;
     struct quadrant_grid *grid = &index->grid;
-    double start = oj_clock_seconds();
     OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
     index->is_growing = oj_boxes_window_is_wide(
         &index->boxes, relation->max_distance, relation->k);
@@ -280,7 +279,6 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
                             relation->max_distance);
     grid->boxes = &index->boxes;
     OJ_TRY(make_grid(grid, index->reach, err));
-    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         index->boxes.n * (int64_t)sizeof(struct oj_box) +
         grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +
@@ -603,11 +601,9 @@ static oj_status join_by_quadrants(struct oj_index *wrapped,
     return status;
 }
 
-const struct oj_engine oj_quadrant_engine = {"quadrant",
-                                             NULL,
-                                             sizeof(struct quadrant_index),
-                                             build_index,
-                                             join_by_quadrants,
-                                             free_side,
-                                             NULL,
-                                             NULL};
+const struct oj_engine oj_quadrant_engine = {.name = "quadrant",
+                                             .index_size =
+                                                 sizeof(struct quadrant_index),
+                                             .build = build_index,
+                                             .join = join_by_quadrants,
+                                             .free_side = free_side};
