@@ -135,6 +135,7 @@ oj_status oj_row_batch_open(struct oj_row_index *index,
         oj_answers_start(worker->answers, args->options.max_batch_pairs,
                          input->n_features, index->n_threads);
         worker->n_tried = worker->n_candidates = 0;
+        worker->filter_s = 0.0;
     }
     return OJ_OK;
 }
@@ -147,6 +148,8 @@ static oj_status search_row(int64_t i, int thread, void *user,
     struct oj_row_worker *worker = oj_row_worker(index, thread);
     int64_t row = method->row_of != NULL ? method->row_of(index, i) : i;
     OJ_TRY(oj_check_cancel(index->args.options.cancel, err));
+    if (method->answer != NULL)
+        return method->answer(index, worker, i, err);
     if (!oj_relation_sorts_by_measure(&index->args.relation))
         return method->search(index, worker, row, err);
     oj_ranking_start(&worker->ranking);
@@ -173,10 +176,16 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     /* a method may have given up its last pairs */
     if (status == OJ_OK)
         status = oj_check_cancel(index->args.options.cancel, err);
-    for (int t = 0; t < index->n_threads; t++)
-        stats->n_candidates += oj_row_worker(index, t)->n_candidates;
     stats->sort_s += started - start;
     stats->refine_s += oj_clock_seconds() - started;
+    for (int t = 0; t < index->n_threads; t++)
+    {
+        const struct oj_row_worker *worker = oj_row_worker(index, t);
+        stats->n_candidates += worker->n_candidates;
+        /* shares of the threads' time, as wall seconds */
+        stats->filter_s += worker->filter_s / index->n_threads;
+        stats->refine_s -= worker->filter_s / index->n_threads;
+    }
     return status;
 }
 

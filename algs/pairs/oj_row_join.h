@@ -25,6 +25,7 @@ struct oj_row_worker
     struct oj_ranking ranking; /**< of the row on its way */
     int64_t n_tried;           /**< of oj_row_try(), in the batch */
     int64_t n_candidates;      /**< of struct oj_stats, in the batch */
+    double filter_s;           /**< the same; where timings are asked */
     char apart[64]; /**< keeps the counts of two threads in two cache lines */
 };
 
@@ -57,6 +58,11 @@ struct oj_row_method
     /** Puts the pairs of a row. */
     oj_status (*search)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t row,
+                        struct oj_error *err);
+    /** In place of row_of and search, where rows are answered in groups: adds
+     *  the answers of group i of n_rows. */
+    oj_status (*answer)(struct oj_row_index *index,
+                        struct oj_row_worker *worker, int64_t i,
                         struct oj_error *err);
     /** Frees what start made, all or part of it; NULL: nothing. */
     void (*end)(struct oj_row_index *index);
