@@ -110,26 +110,10 @@ oj_status oj_boxes_make(const struct oj_flat *flat, struct oj_boxes *out,
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k)
 {
-    int64_t limit = 4096 + 16 * k;
-    int64_t n_samples = 0, n_held = 0;
-    if (!(reach < INFINITY))
-        return 1;
-    if (boxes->n_boxes <= limit)
-        return 0;
-    for (int64_t i = 0; i < N_SAMPLES; i++)
-    {
-        int64_t feature = sample_at(boxes, i);
-        struct oj_box window;
-        if (feature >= boxes->n)
-            continue;
-        window.x0 = window.x1 = middle_x(&boxes->box[feature]);
-        window.y0 = window.y1 = middle_y(&boxes->box[feature]);
-        window = oj_box_around(&window, reach);
-        for (int64_t f = 0; f < boxes->n; f++)
-            n_held += oj_box_intersects(&window, &boxes->box[f]);
-        n_samples++;
-    }
-    return n_held > limit * n_samples;
+    double limit = 4096.0 + 16.0 * (double)k;
+    double across = 2.0 * reach / boxes->spacing;
+    return !(reach < INFINITY) ||
+           ((double)boxes->n_boxes > limit && across * across > limit);
 }
 
 void oj_boxes_free(struct oj_boxes *boxes)

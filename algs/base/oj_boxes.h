@@ -103,8 +103,8 @@ struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);
 
-/** 1 when a window of this reach around a typical feature holds so many
- *  features (more than 4,096 + 16 k) that a search does better to begin with a
+/** 1 when a window of this reach holds so many features at their typical
+ *  distance (more than 4,096 + 16 k) that a search does better to begin with a
  *  smaller one and grow it. Windows of the usual sizes are not wide. */
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k);

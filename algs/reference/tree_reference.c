@@ -873,8 +873,7 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     index->takes_apart =
         !index->has_distance && !oj_relation_needs_contact(relation);
     index->is_wide = index->is_nearest &&
-                     oj_boxes_window_is_wide(
-                         &index->boxes, relation->max_distance, relation->k);
+                     oj_boxes_window_is_wide(&index->boxes, reach, relation->k);
     index->most = -1.0;
     for (int64_t i = 0; own != NULL && i < index->boxes.n; i++)
         index->most = oj_larger(own[i], index->most);

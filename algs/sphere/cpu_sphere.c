@@ -54,28 +54,29 @@ static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
     return 1;
 }
 
-static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
+static oj_status build_tree(struct sphere_index *self,
+                            const struct oj_order *order, struct oj_error *err)
+{
+    OJ_NEW(self->feature, order->n_points, err);
+    OJ_TRY(oj_tree3_reserve(&self->tree, order->n_points, err));
+    for (int64_t i = 0; i < order->n_points; i++)
+    {
+        self->feature[i] = (int32_t)order->point[i].index;
+        self->tree.node[i] = self->side.box[order->point[i].index];
+    }
+    oj_tree3_fill(&self->tree);
+    return OJ_OK;
+}
+
+static oj_status order_and_build_tree(struct sphere_index *self,
+                                      struct oj_error *err)
 {
     struct oj_order order = {0};
-    struct oj_box3 *box = NULL;
     oj_status status =
         oj_row_order(self->side.flat, &self->side, first_vertex_in_degrees,
                      self->shared.n_threads, &order, err);
     if (status == OJ_OK)
-    {
-        self->feature = oj_malloc(order.n_points, sizeof *self->feature);
-        box = oj_malloc(order.n_points, sizeof *box);
-        if (self->feature == NULL || box == NULL)
-            status = oj_fail_nomem(err, order.n_points, sizeof *box);
-    }
-    for (int64_t i = 0; status == OJ_OK && i < order.n_points; i++)
-    {
-        self->feature[i] = (int32_t)order.point[i].index;
-        box[i] = self->side.box[order.point[i].index];
-    }
-    if (status == OJ_OK)
-        status = oj_tree3_build(&self->tree, order.n_points, box, err);
-    oj_free(box);
+        status = build_tree(self, &order, err);
     oj_order_free(&order);
     return status;
 }
@@ -205,7 +206,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
         for (int64_t f = 0; f < flat->n_features; f++)
             self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
     }
-    OJ_TRY(build_tree(self, err));
+    OJ_TRY(order_and_build_tree(self, err));
     stats->index_bytes += oj_sphere_side_bytes(&self->side);
     return OJ_OK;
 }

@@ -32,20 +32,11 @@ struct sphere_side_build
 
 /* --- trees ---------------------------------------------------------------- */
 
-oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,
-                         const struct oj_box3 *box, struct oj_error *err)
+oj_status oj_tree3_reserve(struct oj_tree3 *tree, int64_t n,
+                           struct oj_error *err)
 {
-    memset(tree, 0, sizeof *tree);
     oj_box_levels_make(&tree->levels, n, 0);
-    tree->node =
-        oj_malloc(oj_box_levels_count(&tree->levels), sizeof *tree->node);
-    if (tree->node == NULL)
-    {
-        memset(tree, 0, sizeof *tree);
-        return oj_fail_nomem(err, n, sizeof *tree->node);
-    }
-    memcpy(tree->node, box, (size_t)n * sizeof *box);
-    oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
+    OJ_NEW(tree->node, oj_box_levels_count(&tree->levels), err);
     return OJ_OK;
 }
 
@@ -201,18 +192,15 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     int64_t n = (last - first + OJ_BOX_FANOUT - 1) / OJ_BOX_FANOUT;
-    struct oj_box3 *box;
-    oj_status status;
-    OJ_NEW(box, n, err);
+    OJ_TRY(oj_tree3_reserve(tree, n, err));
     for (int64_t i = 0; i < n; i++)
     {
         int64_t v = first + i * OJ_BOX_FANOUT;
         int64_t end = v + OJ_BOX_FANOUT;
-        box[i] = box_of_edges(side, v, end < last ? end : last);
+        tree->node[i] = box_of_edges(side, v, end < last ? end : last);
     }
-    status = oj_tree3_build(tree, n, box, err);
-    oj_free(box);
-    return status;
+    oj_tree3_fill(tree);
+    return OJ_OK;
 }
 
 /* Box, cap and tree of a ring; adds what it covers to the feature's box. */

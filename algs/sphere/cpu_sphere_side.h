@@ -110,10 +110,15 @@ double oj_sphere_metres_of(double chord2);
  *  meridian and a pole is one point, to the last bit. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** Over n boxes, neighbours side by side. */
-OJ_MUST_USE oj_status oj_tree3_build(struct oj_tree3 *tree, int64_t n,
-                                     const struct oj_box3 *box,
-                                     struct oj_error *err);
+/** Room for a tree over n boxes, which the caller puts at node, neighbours side
+ *  by side; then oj_tree3_fill().  After an error node is NULL. */
+OJ_MUST_USE oj_status oj_tree3_reserve(struct oj_tree3 *tree, int64_t n,
+                                       struct oj_error *err);
+
+static inline void oj_tree3_fill(struct oj_tree3 *tree)
+{
+    oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
+}
 
 /** oj_box_levels_push() of a tree on a stack of OJ_BOX_STACK. */
 static inline int oj_tree3_push(const struct oj_tree3 *tree,
