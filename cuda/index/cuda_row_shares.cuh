@@ -1,9 +1,9 @@
 /** Batches that are joined as they are, of features of any kinds: each device
- *  answers a share of the rows, and the first one puts the pairs together.
+ *  answers a share of the rows, and puts the pairs of a stretch in order.
  *
  *   rows, sorted   | tile | tile | tile | tile | ..
  *   device           0      1      0      1
- *   first device     pairs of all, in order -> the batch's result
+ *   rows, as they are | stretch of device 0 | stretch of device 1 |
  */
 #ifndef CUDA_ROW_SHARES_CUH
 #define CUDA_ROW_SHARES_CUH
