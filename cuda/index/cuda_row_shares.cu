@@ -302,6 +302,25 @@ static oj_status copy_from_device(struct oj_cuda_work *work, int ordinal,
                                            work->stream));
 }
 
+/* Adds those of n pairs to `to` that are of rows first .. end - 1, which begin
+ * at 0 there, and counts those of rows before. */
+static __global__ void
+select_pairs(const __grid_constant__ struct oj_cuda_found from, int64_t n,
+             int64_t first, int64_t end,
+             const __grid_constant__ struct oj_cuda_found to,
+             unsigned long long *n_before)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    int64_t row = i < n ? from.row[i] : end;
+    unsigned before = __ballot_sync(~0u, row < first);
+    int has_one = row >= first && row < end;
+    if (before != 0 && threadIdx.x % 32 == 0)
+        atomicAdd(n_before, (unsigned long long)__popc(before));
+    oj_cuda_found_put(to, has_one, (int32_t)(row - first),
+                      has_one ? from.feature[i] : 0,
+                      has_one ? from.measure[i] : 0.0);
+}
+
 /* The pairs of a stretch, of all shares, whose rows begin at 0. */
 static oj_status gather_pairs(struct oj_cuda_work *work,
                               const struct shares_batch *b,
@@ -314,10 +333,11 @@ static oj_status gather_pairs(struct oj_cuda_work *work,
     OJ_TRY(work->make_zeros(2, &counts));
     OJ_TRY(work->make(all, &out->row, &out->feature));
     OJ_TRY(work->make(all, &out->measure));
+    out->capacity = all;
+    out->n = counts;
     for (int i = 0; i < b->index->n_places; i++)
     {
         struct oj_cuda_work own(work);
-        const struct oj_cuda_found to = *out;
         struct oj_cuda_found from = shares[i].found;
         int64_t n_pairs = shares[i].n_pairs;
         int ordinal = b->index->place[i].device.ordinal;
@@ -329,20 +349,8 @@ static oj_status gather_pairs(struct oj_cuda_work *work,
             OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.feature));
             OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.measure));
         }
-        OJ_TRY(own.each(n_pairs,
-                        [=] __device__(int64_t at)
-                        {
-                            int64_t row = from.row[at], place;
-                            if (row >= end)
-                                return;
-                            place = (int64_t)atomicAdd(counts + (row < first),
-                                                       1ull);
-                            if (row < first)
-                                return;
-                            to.row[place] = (int32_t)(row - first);
-                            to.feature[place] = from.feature[at];
-                            to.measure[place] = from.measure[at];
-                        }));
+        OJ_TRY(own.run<256>(n_pairs, select_pairs, from, n_pairs, first, end,
+                            *out, counts + 1));
     }
     OJ_TRY(work->read(counts, &n));
     stretch->n = (int64_t)n[0];
