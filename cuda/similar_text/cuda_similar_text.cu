@@ -27,7 +27,7 @@ enum
     TILE = 128, /* rows of a block, and features at a time */
     N_WARPS = TILE / WARP,
     QUEUE = 2 * WARP,   /* pairs of a warp that wait to be counted */
-    LEAST_SLICE = 4096, /* features of a block: a millisecond or two */
+    LEAST_SLICE = 1024, /* features of a block: half a millisecond */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
     MOST_BEST = 1024,  /* k */
