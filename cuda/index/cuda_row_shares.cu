@@ -52,13 +52,12 @@ oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
     return OJ_OK;
 }
 
-void oj_cuda_share_take(struct oj_cuda_work *work, const int32_t *rank,
-                        int by_measure, const struct oj_cuda_found *found,
-                        int64_t n, struct oj_cuda_share *share)
+void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
+                        const struct oj_cuda_found *found, int64_t n,
+                        struct oj_cuda_share *share)
 {
     share->found = *found;
     share->n_pairs = n;
-    share->rank = rank;
     share->by_measure = by_measure;
     if (found->row == NULL) /* there was no room for one */
         return;
@@ -379,8 +378,9 @@ static oj_status put_pairs(const struct shares_batch *b, int place,
     pairs.n_before = b->out->n_pairs + stretch->n_before;
     pairs.n = stretch->n;
     if (pairs.n > 0)
-        OJ_TRY(order_pairs(&work, pairs.n_rows, share->rank, share->by_measure,
-                           found, pairs.n, &at, &by_row));
+        OJ_TRY(order_pairs(&work, pairs.n_rows,
+                           b->index->place[place].of[b->family]->rank,
+                           share->by_measure, found, pairs.n, &at, &by_row));
     OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));
