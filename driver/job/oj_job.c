@@ -185,7 +185,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
                                    err));
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
-    job->sides.n_threads = n_threads(command);
+    job->sides.columns.n_threads = n_threads(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
@@ -240,7 +240,7 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
     double start = oj_clock_seconds();
     oj_status status;
     reading.limit = side == 0 ? job->command->limit : job->most_join_rows;
-    if (side == 0 && !oj_sides_need_values(&job->sides, 0))
+    if (side == 0 && !oj_side_columns_need(&job->sides.columns, 0))
         reading.n_fields = 0;
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
@@ -404,8 +404,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
-    if (job->sides.texts != NULL)
-        OJ_TRY(oj_row_texts_order(job->sides.texts, job->tiles.number, err));
+    OJ_TRY(oj_side_columns_order(&job->sides.columns, job->tiles.number, err));
     return oj_tiles_finish(&job->tiles, err);
 }
 
@@ -563,15 +562,13 @@ static void add_key_transformation(char ***key,
     add_key_crs(key, OCTGetTargetCS(transformation));
 }
 
-static void add_key_classes(char ***key, const struct oj_classes *classes)
+/* Fields of both sides in their order. */
+static void add_key_classes(char ***key, const struct oj_side_fields fields[2])
 {
-    struct oj_class_field right;
-    int as_number;
-    for (int i = 0;
-         classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
-         i++)
-        add_key_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
-                                     right.subtype, as_number));
+    for (int i = 0; i < fields[1].n; i++)
+        add_key_text(key,
+                     CPLSPrintf("%d %d", fields[1].field[i].column,
+                                oj_type_is_number(fields[0].field[i].type)));
     add_key_text(key, NULL);
 }
 
@@ -583,10 +580,10 @@ static void add_key_relation(char ***key, const struct oj_job *job)
     const struct oj_relation *r = &job->relation;
     add_key_text(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
                                  r->exclude_self, r->max_distance,
-                                 r->min_distance, sides->reach_scale,
+                                 r->min_distance, sides->columns.distance_scale,
                                  engine_options(job).input_kinds));
-    add_key_classes(key, sides->on);
-    add_key_classes(key, sides->exclude);
+    for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
+        add_key_classes(key, sides->columns.fields[made]);
 }
 
 static int compare_texts(const void *a, const void *b)

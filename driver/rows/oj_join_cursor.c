@@ -577,8 +577,8 @@ static struct oj_read_options input_options(const struct oj_pass *pass,
     struct oj_read_options reading = oj_job_read_options(job, &job->input);
     reading.limit = job->command->limit;
     reading.keep_attributes =
-        for_rows ||
-        (!was_join_streamed(pass) && oj_sides_need_values(&job->sides, 0));
+        for_rows || (!was_join_streamed(pass) &&
+                     oj_side_columns_need(&job->sides.columns, 0));
     if (!reading.keep_attributes)
         reading.n_fields = 0;
     return reading;
