@@ -865,7 +865,9 @@ static oj_status next_answer(struct oj_pass *pass,
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return OJ_OK;
+    return pass->watch == NULL || pass->choice.is_made
+               ? OJ_OK
+               : pass->watch(pass->watch_user, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,

@@ -72,7 +72,7 @@ struct oj_pass
     int pairs_only;
 
     /** Set by the caller before the start, or NULL: is given the answers of the
-     *  join from which -one_to_one chooses, while they are made. */
+     *  join, before those who take rows, and before -one_to_one chooses. */
     oj_status (*watch)(void *user, const struct oj_answer *answer,
                        struct oj_error *err);
     void *watch_user;
