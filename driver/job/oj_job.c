@@ -516,18 +516,12 @@ static void add_key_join_options(char ***key, const struct oj_command *command)
     add_key_text(key, NULL);
 }
 
-static void add_key_fields(char ***key, const struct oj_source *join)
+static void add_key_list(char ***key, char **list)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(join->layer);
-    for (int i = 0; i < join->n_fields + join->n_hidden; i++)
-    {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
-        add_key_text(key, OGR_Fld_GetNameRef(field));
-        add_key_text(key, CPLSPrintf("%d %d %d", join->fields[i],
-                                     OGR_Fld_GetType(field),
-                                     OGR_Fld_GetSubType(field)));
-    }
+    for (int i = 0; i < CSLCount(list); i++)
+        add_key_text(key, list[i]);
     add_key_text(key, NULL);
+    CSLDestroy(list);
 }
 
 static void add_key_crs(char ***key, OGRSpatialReferenceH srs)
@@ -600,18 +594,20 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-static void add_key_config_options(char ***key, char **list)
+/* The options that may change what a driver reads, in order. */
+static char **relevant_config(char **list)
 {
-    int n = CSLCount(list);
-    if (n > 0)
-        qsort(list, (size_t)n, sizeof *list, compare_texts);
-    for (int i = 0; i < n; i++)
+    char **relevant = NULL;
+    for (int i = 0; i < CSLCount(list); i++)
     {
         if (!is_irrelevant_config(list[i]))
-            add_key_text(key, list[i]);
+            relevant = CSLAddString(relevant, list[i]);
     }
-    add_key_text(key, NULL);
     CSLDestroy(list);
+    if (relevant != NULL)
+        qsort(relevant, (size_t)CSLCount(relevant), sizeof *relevant,
+              compare_texts);
+    return relevant;
 }
 
 /* 0 when the join side may be another one each time although its files stay as
@@ -647,11 +643,14 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
     add_key_source(&key.identity, &job->join);
     add_key_join_options(&key.identity, job->command);
-    add_key_fields(&key.identity, &job->join);
+    add_key_list(&key.identity,
+                 oj_source_describe_fields(&job->join, job->join.n_fields +
+                                                           job->join.n_hidden));
     add_key_transformation(&key.identity, job->join.transformation);
     add_key_relation(&key.identity, job);
-    add_key_config_options(&key.identity, CPLGetConfigOptions());
-    add_key_config_options(&key.identity, CPLGetThreadLocalConfigOptions());
+    add_key_list(&key.identity, relevant_config(CPLGetConfigOptions()));
+    add_key_list(&key.identity,
+                 relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
 
