@@ -429,6 +429,41 @@ static oj_status reserve_slice_vertices(struct oj_flat_buf *flat,
                             err);
 }
 
+/* Rows from the slice's row on that are plain points, added at once; their
+ * number. */
+static int64_t add_points(struct oj_flat_buf *flat,
+                          const struct oj_slice *slice, int64_t row)
+{
+    const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
+    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
+    int64_t n = flat->n_features, end = n + slice->n_rows - row;
+    if (flat->long_form || end > flat->cap_features || end > flat->cap_x ||
+        end > flat->cap_y || fids->format != 'l' || fids->bits != NULL)
+        return 0;
+    for (int64_t at = slice->first + row; n < end && oj_column_has(wkb, at);
+         n++, at++)
+    {
+        int64_t n_bytes;
+        const char *bytes = oj_column_bytes(wkb, at, &n_bytes);
+        const uint8_t *point =
+            oj_wkb_plain_point((const uint8_t *)bytes, (size_t)n_bytes);
+        double *x = flat->x + n, *y = flat->y + n;
+        if (point == NULL)
+            break;
+        *x = oj_wkb_double(point);
+        *y = oj_wkb_double(point + 8);
+        if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
+            break;
+        flat->fid[n] = ((const int64_t *)fids->values)[fids->first + at];
+    }
+    n -= flat->n_features;
+    if (n > 0)
+        flat->part_kinds |= OJ_PART_POINT;
+    flat->n_features += n;
+    flat->n_vertices += n;
+    return n;
+}
+
 static oj_status add_slice(struct oj_layer_reader *reader,
                            const struct oj_slice *slice, struct oj_error *err)
 {
@@ -436,11 +471,11 @@ static oj_status add_slice(struct oj_layer_reader *reader,
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
     struct oj_error reason;
     OJ_TRY(reserve_slice_vertices(flat, slice, err));
-    for (int64_t i = 0; i < slice->n_rows; i++)
+    for (int64_t i = 0; (i += add_points(flat, slice, i)) < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
         size_t n = 0;
-        const uint8_t *wkb = oj_slice_wkb(slice, i, &n), *point;
+        const uint8_t *wkb = oj_slice_wkb(slice, i, &n);
         oj_status status;
         if (oj_column_has(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
@@ -450,12 +485,8 @@ static oj_status add_slice(struct oj_layer_reader *reader,
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
-        point = oj_wkb_plain_point(wkb, n);
-        status = point != NULL
-                     ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
-                                             oj_wkb_double(point + 8), &reason)
-                     : oj_layer_geometry_add_wkb(&reader->geometry, flat, fid,
-                                                 wkb, n, &reason);
+        status = oj_layer_geometry_add_wkb(&reader->geometry, flat, fid, wkb, n,
+                                           &reason);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }
