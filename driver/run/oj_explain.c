@@ -107,13 +107,9 @@ static void print_parameters(const struct oj_relation *relation)
         print_line("parameters", "%s", text);
 }
 
-/* The word for the value of an option with choices. */
 static const char *choice_word_of_option(const char *option, int value)
 {
-    const struct oj_option *row = oj_option_at(oj_option_find(option));
-    int n = 0;
-    const char *word = oj_words_at(oj_option_choices(row), value, &n);
-    return CPLSPrintf("%.*s", n, word);
+    return oj_option_choice_word(oj_option_at(oj_option_find(option)), value);
 }
 
 static void print_similar(const struct oj_command *command,
