@@ -52,15 +52,18 @@ static void unbind_thread_from_pass(const struct oj_pass *pass,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Shows the progress bar, too. */
+/* Shows the progress bar, too. One of the threads joins, meanwhile. (Sums of a
+ * GeoPackage on two processors: 0.62 to 0.70 s, with both 0.68 to 0.80.) */
 static oj_status open_reader(struct oj_pass *pass,
                              const struct oj_source *source,
                              const struct oj_read_options *reading,
                              struct oj_error *err)
 {
+    struct oj_read_options own = *reading;
     oj_status status;
+    own.n_threads--;
     oj_message_forget_errors();
-    status = oj_layer_reader_open(source->layer, reading, &pass->reader, err);
+    status = oj_layer_reader_open(source->layer, &own, &pass->reader, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     if (pass->job.show_progress && !pass->progress_open)

@@ -19,7 +19,7 @@
 enum
 {
     OJ_CHUNK_FID,      /**< format l */
-    OJ_CHUNK_GEOMETRY, /**< WKB */
+    OJ_CHUNK_GEOMETRY, /**< WKB, or of format P */
     OJ_CHUNK_FIELDS
 };
 
@@ -52,6 +52,8 @@ struct oj_lane_request
     const char *formats; /**< [n_fields] of values of their types; 0: nobody
                               looks at them */
     int n_fields;
+    int are_points;     /**< 1: only coordinates are wanted, and nearly all rows
+                             are plain points: may come by format P */
     int64_t batch_rows; /**< most rows of a chunk */
     int n_threads;      /**< that make rows, the calling one included */
 };
@@ -97,7 +99,8 @@ struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows);
 /** Gives the slice's share back; zeroed afterwards. Any thread. */
 void oj_slice_free(struct oj_slice *slice);
 
-/** WKB of row 0 <= row < n_rows; NULL where there is no geometry. */
+/** WKB of row 0 <= row < n_rows, not of format P; NULL where there is no
+ *  geometry. */
 static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
                                           int64_t row, size_t *n_bytes)
 {

@@ -31,7 +31,10 @@ static oj_status init_column(struct oj_chunk_column *column, char format,
 {
     column->format = format;
     column->max_rows = max_rows;
-    column->size = format == 'i' ? 4 : format == 'F' ? field_size : 8;
+    column->size = format == 'i'   ? 4
+                   : format == 'P' ? 16
+                   : format == 'F' ? field_size
+                                   : 8;
     if (format == 0)
         return OJ_OK;
     OJ_NEW_ZEROED(column->bits, (max_rows + 7) / 8, err);
@@ -79,7 +82,7 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
     {
         char own = c == OJ_CHUNK_FID ? 'l'
                    : c == OJ_CHUNK_GEOMETRY
-                       ? 'Z'
+                       ? (maker->are_points ? 'P' : 'Z')
                        : maker->format[c - OJ_CHUNK_FIELDS];
         status = init_column(&rows->column[c], own, max_rows, maker->field_size,
                              err);
@@ -285,6 +288,7 @@ oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
 {
     maker->n_fields = request->n_fields;
     maker->n_threads = request->n_threads > 1 ? request->n_threads : 1;
+    maker->are_points = request->are_points;
     maker->batch_rows = request->batch_rows;
     OJ_NEW_ZEROED(maker->work, maker->n_threads, err);
     OJ_NEW(maker->format, maker->n_fields, err);

@@ -4,6 +4,7 @@
  *  column  format  values              bytes
  *  FID     l       int64_t [max_rows]
  *  geom.   Z       offsets [+ 1]       WKB after WKB
+ *          P       points [max_rows]
  *  fields  as oj_column.h says, 0: none
  */
 #ifndef OJ_CHUNK_ROWS_H
@@ -66,7 +67,7 @@ struct oj_chunk_maker
                      struct oj_error *err);
 
     char *format; /**< [n_fields] as in the request; owned */
-    int n_fields, n_threads;
+    int n_fields, are_points, n_threads;
     int64_t batch_rows;
     int64_t n_before;             /**< rows of earlier chunks */
     struct chunk_work *work;      /**< [n_threads] owned */
@@ -100,6 +101,14 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker);
 static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
 {
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
+}
+
+/** The row's value, of format P. */
+static inline void oj_chunk_add_point(struct oj_chunk_column *column,
+                                      int64_t row, const uint8_t *point)
+{
+    memcpy((uint8_t *)column->values + 16 * row, point, 16);
+    oj_chunk_mark(column, row);
 }
 
 /** 1 when the row has a value. */

@@ -12,6 +12,7 @@
  *   f g     4 or 8 bytes each
  *   u z     int32_t offsets [rows + 1]   texts, binaries
  *   U Z     int64_t offsets [rows + 1]   the same
+ *   P       16 bytes each, as WKB has them: plain points
  *   F       OGRField: all other types
  */
 struct oj_column_view

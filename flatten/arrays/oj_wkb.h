@@ -12,6 +12,8 @@
 
 #include "oj_flat.h"
 
+#include <string.h>
+
 /** Collections inside collections deeper than this are refused. */
 #define OJ_WKB_MAX_DEPTH 32
 
@@ -68,8 +70,8 @@ void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
  * type asks for, little-endian, 2-D; NULL for anything else. */
 static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
 {
-    return n == OJ_WKB_POINT_BYTES && wkb[0] == 1 && wkb[1] == 1 &&
-                   wkb[2] == 0 && wkb[3] == 0 && wkb[4] == 0
+    static const uint8_t head[5] = {1, 1};
+    return n == OJ_WKB_POINT_BYTES && memcmp(wkb, head, sizeof head) == 0
                ? wkb + 5
                : NULL;
 }

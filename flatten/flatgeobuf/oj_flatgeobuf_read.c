@@ -472,12 +472,22 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
 {
     struct oj_flat_table geometry;
     struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL};
+    struct vertices point = {0};
     int64_t room = 8 * feature->size + 64; /* more is odd */
+    if (!oj_flatbuffer_table(feature, at, &geometry))
+        return oj_leave_to_gdal(err);
+    if (column->format == 'P')
+    {
+        if (r->geometry_type != OJ_FGB_POINT ||
+            !get_vertices(&w, &geometry, &point))
+            return oj_leave_to_gdal(err);
+        oj_chunk_add_point(column, row, point.xy);
+        return OJ_OK;
+    }
     OJ_TRY(oj_chunk_room(column, row, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
-    if (!oj_flatbuffer_table(feature, at, &geometry) ||
-        !put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
+    if (!put_geometry(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
         return oj_leave_to_gdal(err);
     oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;

@@ -88,7 +88,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
         return oj_leave_to_gdal(err);
     n = n_bytes / pages->page_bytes + 1;
     pages->cap_leaves = n;
-    OJ_NEW(pages->leaf, n * pages->page_bytes, err);
+    OJ_NEW(pages->leaf, n * pages->page_bytes + 8, err); /* for numbers */
     OJ_NEW(pages->number, n, err);
     return OJ_OK;
 }
@@ -184,39 +184,18 @@ static oj_status next_leaf(struct oj_sqlite_pages *pages, int64_t *leaf,
 
 /* ---- leaves -------------------------------------------------------------- */
 
-static const uint8_t *page_of(const struct oj_sqlite_pages *pages, int64_t leaf)
-{
-    return pages->leaf + leaf * pages->page_bytes;
-}
-
-/* Bytes of the row's head, and its bytes and number; 0: it is broken. */
-static inline int get_head(const struct oj_sqlite_pages *pages, int64_t leaf,
-                           int i, uint64_t *n, int64_t *number)
-{
-    const uint8_t *page = page_of(pages, leaf), *at,
-                  *end = page + pages->usable_bytes;
-    uint64_t bits = 0;
-    int first, second, start = be16(page + LEAF_HEAD + 2 * i);
-    at = page + (start < pages->usable_bytes ? start : pages->usable_bytes);
-    first = oj_sqlite_varint(at, end, n);
-    second = first > 0 ? oj_sqlite_varint(at + first, end, &bits) : 0;
-    memcpy(number, &bits, sizeof bits);
-    return second > 0 ? first + second : 0;
-}
-
 /* Rows come upwards from leaf to leaf, so that a broken tree ends, too. An
  * empty table has an empty leaf. */
-static int is_good_leaf(struct oj_sqlite_pages *pages, int64_t leaf)
+static int is_good_leaf(struct oj_sqlite_pages *pages, const uint8_t *page)
 {
-    const uint8_t *page = page_of(pages, leaf);
     int n = count_page_cells(page);
     uint64_t size;
     int64_t first, last;
     if (page[0] != IS_LEAF || n == 0 ||
         LEAF_HEAD + 2 * n > pages->usable_bytes ||
-        get_head(pages, leaf, 0, &size, &first) == 0 ||
-        get_head(pages, leaf, n - 1, &size, &last) == 0 || last < first ||
-        (pages->has_rows && first <= pages->last_row))
+        oj_sqlite_leaf_row(pages, page, 0, &size, &first) == NULL ||
+        oj_sqlite_leaf_row(pages, page, n - 1, &size, &last) == NULL ||
+        last < first || (pages->has_rows && first <= pages->last_row))
         return 0;
     pages->has_rows = 1;
     pages->last_row = last;
@@ -252,9 +231,10 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
             pages->number[n++] = (uint32_t)leaf;
     }
     OJ_TRY(read_leaves(pages, n, err));
-    if (n == 1 && pages->n_levels == 0 && oj_sqlite_leaf_rows(pages, 0) == 0)
+    if (n == 1 && pages->n_levels == 0 && oj_sqlite_leaf_rows(pages->leaf) == 0)
         return OJ_OK;
-    while (pages->n_leaves < n && is_good_leaf(pages, pages->n_leaves))
+    while (pages->n_leaves < n &&
+           is_good_leaf(pages, oj_sqlite_leaf(pages, pages->n_leaves)))
         pages->n_leaves++;
     pages->is_broken = pages->n_leaves < n;
     return n > 0 && pages->n_leaves == 0 ? oj_leave_to_gdal(err) : OJ_OK;
@@ -262,21 +242,27 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* A record of n bytes, n_local of which are at at, the others in pages that
- * each lead to the next.  A page is read over the last bytes before its own,
- * which are put back. */
-static oj_status assemble_record(struct oj_sqlite_pages *pages,
-                                 const uint8_t *at, int64_t n, int64_t n_local,
-                                 struct oj_sqlite_record *to,
-                                 struct oj_error *err)
+/* Source: the format's section 1.6, of payloads of table leaves. A record
+ * begins in its leaf, the others in pages that each lead to the next.  A page
+ * is read over the last bytes before its own, which are put back. */
+oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
+                             uint64_t size, struct oj_sqlite_record *to,
+                             const uint8_t **record, struct oj_error *err)
 {
-    int64_t more = pages->usable_bytes - 4, done = n_local;
-    uint32_t next = be32(at + n_local);
-    if (n > pages->n_bytes)
+    int64_t more = pages->usable_bytes - 4, n = (int64_t)size, done;
+    int64_t least = (pages->usable_bytes - 12) * 32 / 255 - 23;
+    uint32_t next;
+    if (size > INT32_MAX || n > pages->n_bytes)
+        return oj_leave_to_gdal(err);
+    done = least + (n - least) % more;
+    if (done > pages->usable_bytes - 35)
+        done = least;
+    if (n <= pages->usable_bytes - 35 || done + 4 > room)
         return oj_leave_to_gdal(err);
     OJ_TRY(
         oj_reserve(&to->bytes, 0, n + pages->page_bytes + 4, &to->cap, 1, err));
-    memcpy(to->bytes, at, (size_t)n_local);
+    memcpy(to->bytes, *record, (size_t)done);
+    next = be32(*record + done);
     for (; done < n; done += more)
     {
         uint8_t kept[4], *page = to->bytes + done - 4;
@@ -285,35 +271,6 @@ static oj_status assemble_record(struct oj_sqlite_pages *pages,
         next = be32(page);
         memcpy(page, kept, 4);
     }
-    return OJ_OK;
-}
-
-/* Source: the format's section 1.6, of payloads of table leaves. */
-oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages, int64_t leaf, int i,
-                             struct oj_sqlite_record *long_one,
-                             struct oj_sqlite_row *row, struct oj_error *err)
-{
-    const uint8_t *page = page_of(pages, leaf), *at;
-    int64_t most = pages->usable_bytes - 35, room, n_local;
-    uint64_t n = 0;
-    int n_head = get_head(pages, leaf, i, &n, &row->number);
-    if (n_head == 0 || n > INT32_MAX)
-        return oj_leave_to_gdal(err);
-    at = page + be16(page + LEAF_HEAD + 2 * i) + n_head;
-    room = page + pages->usable_bytes - at;
-    row->n = n_local = (int64_t)n;
-    row->record = at;
-    if (row->n > most)
-    {
-        int64_t least = (pages->usable_bytes - 12) * 32 / 255 - 23;
-        n_local = least + (row->n - least) % (pages->usable_bytes - 4);
-        n_local = n_local <= most ? n_local : least;
-    }
-    if (n_local + (n_local < row->n ? 4 : 0) > room)
-        return oj_leave_to_gdal(err);
-    if (n_local == row->n)
-        return OJ_OK;
-    OJ_TRY(assemble_record(pages, at, row->n, n_local, long_one, err));
-    row->record = long_one->bytes;
+    *record = to->bytes;
     return OJ_OK;
 }

@@ -50,14 +50,6 @@ struct oj_sqlite_pages
     int64_t n_leaves, cap_leaves;
 };
 
-/** A row of a leaf. */
-struct oj_sqlite_row
-{
-    int64_t number;
-    const uint8_t *record;
-    int64_t n; /**< bytes of it */
-};
-
 /** A long record, put together. Zeroed memory is a valid empty one. */
 struct oj_sqlite_record
 {
@@ -81,20 +73,12 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages);
 OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
-/** Rows of a leaf that was read, one at least. */
-static inline int oj_sqlite_leaf_rows(const struct oj_sqlite_pages *pages,
-                                      int64_t leaf)
-{
-    const uint8_t *page = pages->leaf + leaf * pages->page_bytes;
-    return page[3] << 8 | page[4];
-}
-
-/** Row i of it; its record may be in long_one. Any thread. OJ_ERR_UNSUPPORTED:
- *  it is broken. */
-OJ_MUST_USE oj_status oj_sqlite_leaf_row(struct oj_sqlite_pages *pages,
-                                         int64_t leaf, int i,
-                                         struct oj_sqlite_record *long_one,
-                                         struct oj_sqlite_row *row,
+/** Puts a record of n bytes together that begins at *record, of which room
+ *  bytes at most are there. */
+OJ_MUST_USE oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages,
+                                         int64_t room, uint64_t n,
+                                         struct oj_sqlite_record *to,
+                                         const uint8_t **record,
                                          struct oj_error *err);
 
 /** Reads a number of 1 to 9 bytes before end; its bytes, 0: it is not whole. */
@@ -119,18 +103,60 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
     return 0;
 }
 
-/** The signed number of n <= 8 bytes. */
+/** The signed number of n <= 8 bytes of a record, behind which others may be
+ *  read. */
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
-    uint64_t bits = n > 0 && at[0] > 127 ? UINT64_MAX : 0;
-    if (n == 8)
-        return (int64_t)((uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
-                         (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
-                         (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
-                         (uint64_t)at[6] << 8 | (uint64_t)at[7]);
-    for (int i = 0; i < n; i++)
-        bits = bits << 8 | at[i];
-    return (int64_t)bits;
+    uint64_t bits = (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
+                    (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
+                    (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
+                    (uint64_t)at[6] << 8 | (uint64_t)at[7];
+    return n == 0 ? 0 : (int64_t)bits >> (64 - 8 * n);
+}
+
+/** A leaf that was read. */
+static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
+                                            int64_t leaf)
+{
+    return pages->leaf + leaf * pages->page_bytes;
+}
+
+/** Its rows, one at least. */
+static inline int oj_sqlite_leaf_rows(const uint8_t *leaf)
+{
+    return leaf[3] << 8 | leaf[4];
+}
+
+/** Where the record of row i of a leaf begins, its bytes and the row's number;
+ *  NULL: the row is broken. */
+static inline const uint8_t *
+oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
+                   int i, uint64_t *n, int64_t *number)
+{
+    const uint8_t *end = leaf + pages->usable_bytes, *at;
+    int start = leaf[8 + 2 * i] << 8 | leaf[9 + 2 * i], n_head;
+    uint64_t bits = 0;
+    at = leaf + (start < pages->usable_bytes ? start : pages->usable_bytes);
+    n_head = oj_sqlite_varint(at, end, n);
+    at += n_head;
+    n_head = n_head > 0 ? oj_sqlite_varint(at, end, &bits) : 0;
+    *number = (int64_t)bits;
+    return n_head > 0 ? at + n_head : NULL;
+}
+
+/** The n bytes of a record that begins at at, most often there. Any thread.
+ *  OJ_ERR_UNSUPPORTED: it is broken. */
+OJ_MUST_USE static inline oj_status
+oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
+                 const uint8_t *at, uint64_t n,
+                 struct oj_sqlite_record *long_one, const uint8_t **record,
+                 struct oj_error *err)
+{
+    int64_t room = leaf + pages->usable_bytes - at;
+    *record = at;
+    return n <= (uint64_t)room && n <= (uint64_t)pages->usable_bytes - 35
+               ? OJ_OK
+               : oj_sqlite_assemble(pages, room, n, long_one, record, err);
 }
 
 #endif

@@ -196,15 +196,21 @@ static oj_status open_lane(struct oj_layer_reader *reader, struct oj_error *err)
         NULL
     };
     const struct oj_read_options *options = &reader->options;
+    const int is_carried = options->keep_attributes && !options->fields_only;
     const struct oj_lane_request request = {
-        options->geopackage, reader->layer,
-        options->file,       options->fields,
-        reader->format,      options->n_fields,
-        options->batch_rows, options->limit < 0 ? options->n_threads : 1};
+        .dataset = options->geopackage,
+        .layer = reader->layer,
+        .file = options->file,
+        .fields = options->fields,
+        .formats = reader->format,
+        .n_fields = options->n_fields,
+        .are_points =
+            !is_carried && OGR_L_GetGeomType(reader->layer) == wkbPoint,
+        .batch_rows = options->batch_rows,
+        .n_threads = options->limit < 0 ? options->n_threads : 1};
     oj_status status = OJ_ERR_UNSUPPORTED;
     if (!options->use_arrow || OGR_L_GetSpatialFilter(reader->layer) != NULL ||
-        (options->transformation != NULL && options->keep_attributes &&
-         !options->fields_only))
+        (options->transformation != NULL && is_carried))
         return OJ_OK;
     for (int i = 0; lanes[i] != NULL && status == OJ_ERR_UNSUPPORTED; i++)
     {
@@ -423,10 +429,57 @@ static oj_status reserve_slice_vertices(struct oj_flat_buf *flat,
     int64_t n = 0, n_last = 0;
     if (wkb->format == 0 || slice->n_rows == 0)
         return OJ_OK;
+    if (wkb->format == 'P')
+        return oj_flat_buf_room(flat, slice->n_rows, slice->n_rows, err);
     first = oj_column_bytes(wkb, slice->first, &n);
     last = oj_column_bytes(wkb, slice->first + slice->n_rows - 1, &n_last);
     return oj_flat_buf_room(flat, slice->n_rows, (last + n_last - first) / 16,
                             err);
+}
+
+/* The coordinates of a row that is a plain point, or NULL. */
+static inline const uint8_t *find_point(const struct oj_column_view *wkb,
+                                        int64_t row)
+{
+    const char *bytes;
+    int64_t n;
+    if (!oj_column_has(wkb, row))
+        return NULL;
+    if (wkb->format == 'P')
+        return (const uint8_t *)wkb->values + 16 * (wkb->first + row);
+    bytes = oj_column_bytes(wkb, row, &n);
+    return oj_wkb_plain_point((const uint8_t *)bytes, (size_t)n);
+}
+
+/* Rows from the slice's row on that are plain points, added at once; their
+ * number. */
+static int64_t add_points(struct oj_flat_buf *flat,
+                          const struct oj_slice *slice, int64_t row)
+{
+    const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
+    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
+    int64_t n = flat->n_features, end = n + slice->n_rows - row;
+    if (flat->long_form || end > flat->cap_features || end > flat->cap_x ||
+        end > flat->cap_y || fids->format != 'l' || fids->bits != NULL)
+        return 0;
+    for (int64_t at = slice->first + row; n < end; n++, at++)
+    {
+        const uint8_t *point = find_point(wkb, at);
+        double *x = flat->x + n, *y = flat->y + n;
+        if (point == NULL)
+            break;
+        *x = oj_wkb_double(point);
+        *y = oj_wkb_double(point + 8);
+        if (!(fabs(*x) <= OJ_FLAT_MOST && fabs(*y) <= OJ_FLAT_MOST))
+            break;
+        flat->fid[n] = ((const int64_t *)fids->values)[fids->first + at];
+    }
+    n -= flat->n_features;
+    if (n > 0)
+        flat->part_kinds |= OJ_PART_POINT;
+    flat->n_features += n;
+    flat->n_vertices += n;
+    return n;
 }
 
 static oj_status add_slice(struct oj_layer_reader *reader,
@@ -434,28 +487,29 @@ static oj_status add_slice(struct oj_layer_reader *reader,
 {
     struct oj_flat_buf *flat = reader->flat;
     const struct oj_column_view *fids = &slice->chunk->column[OJ_CHUNK_FID];
+    const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
     struct oj_error reason;
     OJ_TRY(reserve_slice_vertices(flat, slice, err));
-    for (int64_t i = 0; i < slice->n_rows; i++)
+    for (int64_t i = 0; (i += add_points(flat, slice, i)) < slice->n_rows; i++)
     {
         int64_t fid = OGRNullFID, at = slice->first + i;
+        const uint8_t *point = find_point(wkb, at), *bytes;
         size_t n = 0;
-        const uint8_t *wkb = oj_slice_wkb(slice, i, &n), *point;
         oj_status status;
         if (oj_column_has(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
-        if (wkb == NULL)
+        if (!oj_column_has(wkb, at))
         {
             OJ_TRY(record_null_fid(reader, fid, err));
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
             continue;
         }
-        point = oj_wkb_plain_point(wkb, n);
+        bytes = point == NULL ? oj_slice_wkb(slice, i, &n) : NULL;
         status = point != NULL
                      ? oj_flat_buf_add_point(flat, fid, oj_wkb_double(point),
                                              oj_wkb_double(point + 8), &reason)
                      : oj_layer_geometry_add_wkb(&reader->geometry, flat, fid,
-                                                 wkb, n, &reason);
+                                                 bytes, n, &reason);
         if (status != OJ_OK)
             return fail_row(reader, fid, status, reason.message, err);
     }

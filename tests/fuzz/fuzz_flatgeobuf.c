@@ -57,8 +57,14 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
     for (int64_t i = 0; i < slice->n_rows; i++)
     {
         size_t n = 0;
-        const uint8_t *wkb = oj_slice_wkb(slice, i, &n);
+        const struct oj_column_view *points =
+            &slice->chunk->column[OJ_CHUNK_GEOMETRY];
+        const uint8_t *wkb = NULL;
         look_at(slice->chunk, i);
+        if (points->format == 'P')
+            sum += ((const uint8_t *)points->values)[16 * i + 15];
+        else
+            wkb = oj_slice_wkb(slice, i, &n);
         /* What comes out is WKB, whatever the numbers in it are. */
         if (wkb != NULL)
             require(oj_layer_geometry_add_wkb(&work, flat, i, wkb, n, &err) ==
@@ -68,11 +74,12 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
     oj_layer_geometry_free(&work);
 }
 
-static void read_file(OGRLayerH layer, int n_threads)
+static void read_file(OGRLayerH layer, int n_threads, int are_points)
 {
     static const int fields[N_FIELDS] = {0, 1, 2, 3, 4, 5, 6};
-    const struct oj_lane_request request = {
-        NULL, layer, SPOILED, fields, "ilgUUFZ", N_FIELDS, 32, n_threads};
+    const struct oj_lane_request request = {NULL,       layer,     SPOILED,
+                                            fields,     "ilgUUFZ", N_FIELDS,
+                                            are_points, 32,        n_threads};
     void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;
@@ -201,7 +208,9 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     GByte *copy = CPLMalloc(n + 1);
     memcpy(copy, bytes, n);
     VSIFCloseL(VSIFileFromMemBuffer(SPOILED, copy, (vsi_l_offset)n, TRUE));
-    read_file(layer, n_threads);
+    read_file(layer, n_threads, 0);
+    if (OGR_GT_Flatten(OGR_L_GetGeomType(layer)) == wkbPoint)
+        read_file(layer, n_threads, 1);
     VSIUnlink(SPOILED);
 }
 

@@ -53,6 +53,48 @@ static inline void no_matches(struct oj_matches *matches, int64_t n)
     }
 }
 
+/* A whole layer without geometries: the same arrays by a lane as by features.
+ * name: of the lane that has all rows; NULL: there is none. */
+static inline void compare_arrays(OGRLayerH layer,
+                                  const struct oj_read_options *by_lane,
+                                  const char *name)
+{
+    struct oj_read_options options[2] = {reading(layer, 0, by_lane->batch_rows),
+                                         *by_lane};
+    struct oj_read_counts counts[2];
+    struct oj_flat_buf buf[2] = {{.n_features = 0}};
+    struct oj_table *table[2];
+    struct oj_flat flat[2];
+    struct oj_error err;
+    for (int way = 0; way < 2; way++)
+    {
+        ck_assert_int_eq(oj_layer_read_all(layer, &options[way], &buf[way],
+                                           &table[way], &counts[way], NULL,
+                                           NULL, &err),
+                         OJ_OK);
+        flat[way] = oj_flat_buf_view(&buf[way]);
+    }
+    ck_assert_int_eq(counts[1].lane != NULL, name != NULL);
+    if (name != NULL)
+        ck_assert_str_eq(counts[1].lane, name);
+    ck_assert_mem_eq(&counts[0].shapes, &counts[1].shapes,
+                     sizeof counts[0].shapes);
+    ck_assert_int_eq(flat[0].n_features, flat[1].n_features);
+    ck_assert_int_eq(flat[0].n_vertices, flat[1].n_vertices);
+    ck_assert_int_eq(oj_table_rows(table[1]), flat[1].n_features);
+    ck_assert_mem_eq(flat[0].fid, flat[1].fid,
+                     (size_t)flat[0].n_features * sizeof *flat[0].fid);
+    ck_assert_mem_eq(flat[0].x, flat[1].x,
+                     (size_t)flat[0].n_vertices * sizeof(double));
+    ck_assert_mem_eq(flat[0].y, flat[1].y,
+                     (size_t)flat[0].n_vertices * sizeof(double));
+    for (int way = 0; way < 2; way++)
+    {
+        oj_flat_buf_free(&buf[way]);
+        oj_table_free(table[way]);
+    }
+}
+
 /* Returns the status that ended it; rows are written as they are. */
 static inline oj_status copy_layer(OGRLayerH from, OGRLayerH to,
                                    const struct oj_read_options *options,

@@ -98,6 +98,24 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     CPLFree(text);
 }
 
+/* Points without their geometries, one of which joins do not take. */
+TEST_LOOP(property_points_alone, 0, 4)
+{
+    GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
+                                   wkbPoint, index_options[_i % 2]);
+    struct oj_read_options options;
+    for (int i = 0; i < 3000; i++)
+        add_row(first_layer(file), i,
+                i == 1234 ? "POINT (1e200 1)" : "POINT (1 2)");
+    file = reopen(file, FILE_NAME);
+    options = reading(first_layer(file), 1, 700);
+    options.file = FILE_NAME;
+    options.n_threads = 1 + _i / 2 * 3;
+    compare_arrays(first_layer(file), &options, "FlatGeobuf");
+    GDALClose(file);
+    VSIUnlink(FILE_NAME);
+}
+
 /* Blocks of the file are cut into pieces, for one thread each; the last file
  * has a row among them that is left to GDAL. */
 TEST_LOOP(property_large_files_on_threads, 0, 4)

@@ -257,6 +257,34 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
     CPLFree(text);
 }
 
+/* Points without their geometries, one of which joins do not take; the last
+ * layer has a line among them, from which on rows are GDAL's. */
+TEST_LOOP(property_points_alone, 0, 6)
+{
+    static const char *const odd[] = {
+        "X'47500001000000000101000000000000000000F07F000000000000F03F'",
+        "X'475000010000000001010000000000000000002470000000000000F03F'",
+        "X'"
+        "475000010000000001020000000100000000000000000000000000000000000000'"};
+    GDALDatasetH file = make_file("POINT (1 2)", wkbPoint, 3000);
+    struct oj_read_options options;
+    char sql[200];
+    GDALClose(file);
+    file = open_file(GDAL_OF_UPDATE);
+    CPLsnprintf(sql, sizeof sql,
+                "UPDATE things SET geom = %s WHERE fid = (SELECT fid FROM "
+                "things LIMIT 1 OFFSET 1234)",
+                odd[_i / 2]);
+    run_sql(file, sql);
+    file = reopen(file, file_name());
+    options = reading(first_layer(file), 1, 700);
+    options.geopackage = file;
+    options.n_threads = 1 + _i % 2 * 3;
+    compare_arrays(first_layer(file), &options, _i < 4 ? "GeoPackage" : NULL);
+    GDALClose(file);
+    remove_file();
+}
+
 /* ---- tables of all kinds ------------------------------------------------- */
 
 /* A file with a table of GeoPackage, beside "things" which has no rows. Each
