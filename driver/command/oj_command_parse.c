@@ -407,21 +407,24 @@ static oj_status check_exclusive_options(const struct oj_command *command,
 {
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
     {
-        const char *name = apart[i].option;
-        const char *other = first_given_option(command, apart[i].others);
-        const struct oj_option *option = oj_option_at(oj_option_find(name));
-        const void *at = (const char *)command + option->offset;
-        if (!oj_command_given(command, name) || other == NULL)
+        const char *name = apart[i].option, *other;
+        int row = oj_option_find(name);
+        const void *at = (const char *)command + oj_option_at(row)->offset;
+        if (!command->given[row])
+            continue;
+        other = first_given_option(command, apart[i].others);
+        if (other == NULL)
             continue;
         if (apart[i].values == 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s and -%s do not go together: %s", name, other,
                            apart[i].why);
         if ((apart[i].values & VALUE(*(const int *)at)) != 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -%s %s do not go together: %s", other, name,
-                           oj_option_choice_word(option, *(const int *)at),
-                           apart[i].why);
+            return oj_fail(
+                err, OJ_ERR_ARG, "-%s and -%s %s do not go together: %s", other,
+                name,
+                oj_option_choice_word(oj_option_at(row), *(const int *)at),
+                apart[i].why);
     }
     return OJ_OK;
 }
