@@ -402,40 +402,29 @@ static const struct
     {"nlt", "no geometry is written", "geometry|a_srs", VALUE(OJ_LAYER_NONE)},
 };
 
-/* "semi" where the value of an option with choices is one of values, else NULL;
- * *n letters. */
-static const char *choice_name_among(const struct oj_command *command,
-                                     const struct oj_option *option,
-                                     unsigned values, int *n)
-{
-    const void *at = (const char *)command + option->offset;
-    int value = *(const int *)at;
-    return (values & VALUE(value)) == 0
-               ? NULL
-               : oj_words_at(oj_option_choices(option), value, n);
-}
-
 static oj_status check_exclusive_options(const struct oj_command *command,
                                          struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
     {
-        int row = oj_option_find(apart[i].option), n = 0;
-        const char *option = apart[i].option, *choice = NULL, *other;
+        const char *name = apart[i].option, *other;
+        int row = oj_option_find(name);
+        const void *at = (const char *)command + oj_option_at(row)->offset;
         if (!command->given[row])
             continue;
         other = first_given_option(command, apart[i].others);
-        if (apart[i].values != 0)
-            choice = choice_name_among(command, oj_option_at(row),
-                                       apart[i].values, &n);
-        if (other != NULL && choice != NULL)
+        if (other == NULL)
+            continue;
+        if (apart[i].values == 0)
             return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -%s %.*s do not go together: %s", other,
-                           option, n, choice, apart[i].why);
-        if (other != NULL && apart[i].values == 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s and -%s do not go together: %s", option, other,
+                           "-%s and -%s do not go together: %s", name, other,
                            apart[i].why);
+        if ((apart[i].values & VALUE(*(const int *)at)) != 0)
+            return oj_fail(
+                err, OJ_ERR_ARG, "-%s and -%s %s do not go together: %s", other,
+                name,
+                oj_option_choice_word(oj_option_at(row), *(const int *)at),
+                apart[i].why);
     }
     return OJ_OK;
 }

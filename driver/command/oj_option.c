@@ -5,6 +5,8 @@
 #include "../base/oj_words.h"
 #include "oj_command.h"
 
+#include <cpl_string.h>
+
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -402,6 +404,13 @@ int oj_option_find(const char *name)
 const char *oj_option_choices(const struct oj_option *option)
 {
     return option->choices != NULL ? option->choices : option->arguments;
+}
+
+const char *oj_option_choice_word(const struct oj_option *option, int value)
+{
+    int n = 0;
+    const char *word = oj_words_at(oj_option_choices(option), value, &n);
+    return CPLSPrintf("%.*s", n, word);
 }
 
 int oj_word_is_option(const char *word)

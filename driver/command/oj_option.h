@@ -80,6 +80,10 @@ int oj_option_find(const char *name);
 /** What can follow an OJ_OPTION_CHOICE: "first|all". */
 const char *oj_option_choices(const struct oj_option *option);
 
+/** The word for a value of an OJ_OPTION_CHOICE.  As all of CPLSPrintf(): kept
+ *  for a few calls. */
+const char *oj_option_choice_word(const struct oj_option *option, int value);
+
 /** 1 when a word of the command line is an option by its form: "-k", "--k". */
 int oj_word_is_option(const char *word);
 

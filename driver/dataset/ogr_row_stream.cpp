@@ -55,11 +55,8 @@ oj_status RowStream::OpenCursor(oj_error *err)
     oj_write_options options{};
     OJ_TRY(oj_table_new(join.layer, join.fields, join.n_fields + join.n_hidden,
                         &types, err));
-    oj_rows_fill_write_options(&pass.rows, &options);
+    oj_rows_fill_write_options(&pass.rows, schema, &options);
     options.join_table = types;
-    options.columns = schema->columns;
-    options.n_columns = static_cast<int>(schema->n_fields);
-    options.keep_fids = schema->keep_fids;
     if (defn->GetGeomFieldCount() > 0)
         options.crs = OGR_GFld_GetSpatialRef(
             OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));

@@ -51,16 +51,6 @@
  * points). */
 #define REFERENCE_SHARE 5
 
-static struct oj_relation make_relation(const struct oj_command *command,
-                                        const struct oj_crs *crs)
-{
-    struct oj_relation relation = command->relation;
-    relation.max_distance = crs->max_distance;
-    relation.min_distance = crs->min_distance;
-    relation.densify = crs->densify;
-    return relation;
-}
-
 static int64_t max_pairs_per_batch(const struct oj_command *command)
 {
     int64_t most = command->memory / BYTES_PER_PAIR;
@@ -183,13 +173,15 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
                                    command->validate_report, err));
     OJ_TRY(check_extra_output_file(job, "benchmark_csv", command->benchmark_csv,
                                    err));
-    OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
-    job->relation = make_relation(command, &job->crs);
+    job->relation = command->relation;
+    OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs,
+                         &job->relation, err));
     job->sides.columns.n_threads = n_threads(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
-    oj_warn_early(command, &job->input, &job->join, &job->crs);
+    oj_warn_early(command, &job->input, &job->join, &job->crs,
+                  job->relation.max_distance);
     plan_progress(job);
     if (!shares)
         return OJ_OK;

@@ -86,8 +86,10 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-oj_status oj_feature_set_clear(struct oj_feature_set *features,
-                               struct oj_error *err)
+/* Empties features and keeps the memory, but not that of the table, which
+ * begins anew. */
+static oj_status clear_features(struct oj_feature_set *features,
+                                struct oj_error *err)
 {
     struct oj_table *table = features->table;
     oj_flat_buf_clear(&features->buf);
@@ -109,28 +111,6 @@ void oj_feature_set_free(struct oj_feature_set *features)
     oj_row_columns_free(&features->columns);
     oj_free(features->piece.byte);
     memset(features, 0, sizeof *features);
-}
-
-/* What stands beside the geometry. */
-static oj_status add_feature_columns(struct oj_feature_set *features,
-                                     const struct oj_flat *flat, int64_t from,
-                                     int64_t ordinal, uint32_t *const *number,
-                                     struct oj_error *err)
-{
-    int64_t n = features->buf.n_features;
-    OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
-    features->ordinal[n] = ordinal;
-    return oj_row_columns_append(&features->columns, n, flat, from, number,
-                                 err);
-}
-
-oj_status oj_feature_set_add(struct oj_feature_set *features,
-                             const struct oj_flat *flat, int64_t from,
-                             int64_t ordinal, struct oj_error *err)
-{
-    OJ_TRY(add_feature_columns(features, flat, from, ordinal, NULL, err));
-    return oj_flat_buf_copy(&features->buf, flat, from,
-                            flat->fid != NULL ? flat->fid[from] : -1, err);
 }
 
 /* ---- bytes -------------------------------------------------------------- */
@@ -432,9 +412,11 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     if (features->table != NULL)
         OJ_TRY(decode_attributes(at, features->table, err));
     OJ_ROOM(features->place, n, n + 1, features->cap_place, err);
+    OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->place[n] = place;
-    OJ_TRY(add_feature_columns(features, &columns, 0, head.ordinal,
-                               tiles->number, err));
+    features->ordinal[n] = head.ordinal;
+    OJ_TRY(oj_row_columns_append(&features->columns, n, &columns, 0,
+                                 tiles->number, err));
     if (head.n_wkb == 0)
         return oj_flat_buf_add_null(&features->buf, head.fid, err);
     return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
@@ -567,7 +549,7 @@ static oj_status read_records(const struct oj_tiles *tiles, int64_t first,
 static oj_status load_tile(const struct oj_tiles *tiles, int64_t t,
                            struct oj_feature_set *side, struct oj_error *err)
 {
-    OJ_TRY(oj_feature_set_clear(side, err));
+    OJ_TRY(clear_features(side, err));
     return read_records(tiles, tiles->tile[t].first, tiles->tile[t].end, side,
                         err);
 }
@@ -576,7 +558,7 @@ oj_status oj_tiles_fetch(const struct oj_tiles *tiles, const int64_t *place,
                          int64_t n, struct oj_feature_set *side,
                          struct oj_error *err)
 {
-    OJ_TRY(oj_feature_set_clear(side, err));
+    OJ_TRY(clear_features(side, err));
     if (side->table == NULL && tiles->columns != NULL)
         OJ_TRY(oj_table_new_like(tiles->columns, &side->table, err));
     for (int64_t i = 0; i < n; i++)

@@ -52,21 +52,8 @@ struct oj_feature_set
 /** The features as a flat layer; valid until they are next changed. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Empties features and keeps the memory, but not that of the table, which
- *  begins anew. */
-OJ_MUST_USE oj_status oj_feature_set_clear(struct oj_feature_set *features,
-                                           struct oj_error *err);
-
 /** Frees what is held; features is a valid empty one afterwards. */
 void oj_feature_set_free(struct oj_feature_set *features);
-
-/** Copies feature from of a flat layer to the end of features, without
- *  attributes.
- *  ordinal        its place in the layer */
-OJ_MUST_USE oj_status oj_feature_set_add(struct oj_feature_set *features,
-                                         const struct oj_flat *flat,
-                                         int64_t from, int64_t ordinal,
-                                         struct oj_error *err);
 
 /* ---- tiles --------------------------------------------------------------- */
 

@@ -723,6 +723,34 @@ static void start_block(struct block *block, struct oj_row_values source,
     block->n_features = block->n_pairs = 0;
 }
 
+/* All pairs of an answer: of row i of matches, which is row first + i of all,
+ * with features of side; or where the join layer streams, side NULL, of its
+ * feature first + i of the source with rows. */
+static oj_status put_pairs(struct oj_aggregation *a,
+                           const struct oj_matches *matches, int64_t first,
+                           const struct oj_flat *side,
+                           const struct oj_pair_values *values,
+                           struct oj_error *err)
+{
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        int64_t here = first + row, end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+        {
+            int32_t there = matches->join_row[p];
+            if (side == NULL)
+                OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, err));
+            else
+                OJ_TRY(put_pair(a, here, there,
+                                a->needs_overlap
+                                    ? oj_pair_share(side, there, values, p)
+                                    : 1.0,
+                                err));
+        }
+    }
+    return flush_block(a, err);
+}
+
 oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
                                struct oj_error *err)
 {
@@ -748,20 +776,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
         OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
     start_block(a->block, source, side->flat.fid, side->ordinal, 0);
-    for (int64_t row = 0; row < matches->n_rows; row++)
-    {
-        int64_t end = oj_matches_end(matches, row);
-        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
-        {
-            int32_t feature = matches->join_row[p];
-            OJ_TRY(put_pair(a, first + row, feature,
-                            a->needs_overlap
-                                ? oj_pair_share(&side->flat, feature, values, p)
-                                : 1.0,
-                            err));
-        }
-    }
-    return flush_block(a, err);
+    return put_pairs(a, matches, first, &side->flat, values, err);
 }
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
@@ -933,12 +948,5 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
     if (matches->n_entries == 0)
         return OJ_OK;
     start_block(a->block, source, batch->flat.fid, NULL, batch->first_row);
-    for (int64_t i = 0; i < matches->n_rows; i++)
-    {
-        int64_t end = oj_matches_end(matches, i);
-        int32_t feature = (int32_t)(part->first_row + i);
-        for (int64_t p = oj_matches_first(matches, i); p < end; p++)
-            OJ_TRY(put_pair(a, matches->join_row[p], feature, 1.0, err));
-    }
-    return flush_block(a, err);
+    return put_pairs(a, matches, part->first_row, NULL, NULL, err);
 }

@@ -131,16 +131,10 @@ static int64_t join_fid(const struct oj_proof *proof, int32_t row)
 /* The first vertex of an input row stands for its place. */
 static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
 {
-    int64_t vertex = row;
+    int64_t vertex, end;
     OGRGeometryH point;
-    if (!oj_flat_is_points(flat))
-    {
-        int64_t part = flat->part_offset[row];
-        if (part == flat->part_offset[row + 1])
-            return NULL;
-        vertex = flat->vertex_offset[flat->ring_offset[part]];
-    }
-    if (isnan(flat->x[vertex]))
+    oj_flat_vertices(flat, row, &vertex, &end);
+    if (vertex == end)
         return NULL;
     point = OGR_G_CreateGeometry(wkbPoint);
     if (point != NULL)

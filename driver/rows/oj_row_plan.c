@@ -6,6 +6,7 @@
 #include "../../flatten/read/oj_table.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
+#include "../base/oj_words.h"
 
 #include <cpl_string.h>
 
@@ -41,33 +42,21 @@ static oj_status plan_pick_field(struct oj_rows *rows, const char *name,
 static oj_status plan_pick(struct oj_rows *rows, const char *rule,
                            struct oj_error *err)
 {
-    static const struct
-    {
-        const char *name;
-        enum oj_pick_rule rule;
-    } rules[] = {{"first", OJ_PICK_FIRST},
-                 {"nearest", OJ_PICK_NEAREST},
-                 {"largest_overlap", OJ_PICK_LARGEST_OVERLAP},
-                 {"smallest_area", OJ_PICK_SMALLEST_AREA},
-                 {"largest_area", OJ_PICK_LARGEST_AREA},
-                 {"most_similar", OJ_PICK_MOST_SIMILAR}};
+    static const char rules[] = "all|first|nearest|largest_overlap|"
+                                "smallest_area|largest_area|most_similar";
+    int place = oj_words_find(rules, rule); /* enum oj_pick_rule */
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
     {
         rows->score_is_least = rule[1] == 'i' || rule[1] == 'I';
         return plan_pick_field(rows, rule + 4, err);
     }
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    {
-        if (strcasecmp(rule, rules[i].name) == 0)
-        {
-            rows->request.pick = rules[i].rule;
-            if (rules[i].rule == OJ_PICK_MOST_SIMILAR &&
-                !oj_relation_compares_attributes(&rows->job->relation))
-                return oj_fail(err, OJ_ERR_ARG,
-                               "-pick most_similar needs -similar or -vector");
-            return OJ_OK;
-        }
-    }
+    rows->request.pick = (enum oj_pick_rule)place;
+    if (place == OJ_PICK_MOST_SIMILAR &&
+        !oj_relation_compares_attributes(&rows->job->relation))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-pick most_similar needs -similar or -vector");
+    if (place > OJ_PICK_ALL)
+        return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "-pick %s: the rules are first, nearest, largest_overlap, "
                    "smallest_area, largest_area, most_similar, max:FIELD and "
@@ -124,7 +113,6 @@ static oj_status plan_similarities(struct oj_rows *rows, const char *given,
 static oj_status plan_overlap(struct oj_rows *rows, const char *list,
                               struct oj_error *err)
 {
-    static const char *const all[] = {"area", "length", "percent", NULL};
     static const char *const names[] = {"overlap_area", "overlap_length",
                                         "overlap_percent"};
     char **words = CSLTokenizeString2(
@@ -132,7 +120,8 @@ static oj_status plan_overlap(struct oj_rows *rows, const char *list,
     oj_status status = OJ_OK;
     for (int i = 0; words != NULL && words[i] != NULL; i++)
     {
-        if (CSLFindString((char **)all, words[i]) < 0)
+        int place = oj_words_find("area|length|percent", words[i]);
+        if (place < 0)
             status = oj_fail(err, OJ_ERR_ARG,
                              "-overlap takes area, length and percent, with "
                              "commas between them, not '%s'",
@@ -141,9 +130,9 @@ static oj_status plan_overlap(struct oj_rows *rows, const char *list,
     if (status == OJ_OK && CSLCount(words) == 0)
         status =
             oj_fail(err, OJ_ERR_ARG, "-overlap needs area, length or percent");
-    for (int j = 0; all[j] != NULL; j++)
+    for (int j = 0; j < 3; j++)
     {
-        if (CSLFindString(words, all[j]) >= 0)
+        if (CSLFindString(words, strchr(names[j], '_') + 1) >= 0)
             add_pair_value_column(
                 rows, (enum oj_pair_value)(OJ_PAIR_OVERLAP_AREA + j), names[j]);
     }
@@ -424,9 +413,13 @@ static int is_multi(OGRwkbGeometryType of)
 }
 
 void oj_rows_fill_write_options(const struct oj_rows *rows,
+                                const struct oj_schema *schema,
                                 struct oj_write_options *options)
 {
     const struct oj_job *job = rows->job;
+    options->columns = schema->columns;
+    options->n_columns = (int)schema->n_fields;
+    options->keep_fids = schema->keep_fids;
     options->how = rows->how;
     options->join_side = &job->join_side->flat;
     options->join_table = job->join_side->table;

@@ -63,9 +63,9 @@ OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** How the rows are made, but for what a layer decides: columns, keep_fids. The
- *  job is prepared. */
+/** How the rows are made, as a layer of this schema. The job is prepared. */
 void oj_rows_fill_write_options(const struct oj_rows *rows,
+                                const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
 /** After the last row: a line on pairs that could not be overlaid. */

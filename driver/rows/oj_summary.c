@@ -253,6 +253,18 @@ static void print_line(const struct oj_summary *summary)
         job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
 }
 
+static void write_count(FILE *file, const char *key, int64_t n)
+{
+    fprintf(file, "  \"%s\": %lld,\n", key, (long long)n);
+}
+
+static void write_text(FILE *file, const char *key, const char *text)
+{
+    fprintf(file, "  \"%s\": ", key);
+    oj_text_file_put_json(file, text);
+    fprintf(file, ",\n");
+}
+
 static void write_side(FILE *file, const char *key, const struct oj_job *job,
                        int side)
 {
@@ -273,16 +285,13 @@ static void write_side(FILE *file, const char *key, const struct oj_job *job,
                 (long long)reasons[i].n);
     fprintf(file,
             "}, \"linearized\": %lld, \"empty_members\": %lld, "
-            "\"rings_closed\": %lld, ",
+            "\"rings_closed\": %lld, \"invalid\": %s, \"lane\": \"%s\"},\n",
             (long long)counts->shapes.n_linearized,
             (long long)counts->shapes.n_empty_members,
-            (long long)counts->shapes.n_rings_closed);
-    if (reshape->invalid == OJ_INVALID_USE)
-        fprintf(file, "\"invalid\": null, ");
-    else
-        fprintf(file, "\"invalid\": %lld, ",
-                (long long)reshape->found.n_invalid);
-    fprintf(file, "\"lane\": \"%s\"},\n",
+            (long long)counts->shapes.n_rings_closed,
+            reshape->invalid == OJ_INVALID_USE
+                ? "null"
+                : CPLSPrintf("%lld", (long long)reshape->found.n_invalid),
             counts->lane != NULL ? counts->lane : "features");
 }
 
@@ -324,49 +333,44 @@ static void write_json(FILE *file, const void *user)
     const struct oj_summary *summary = user;
     const struct oj_job *job = summary->job;
     const struct oj_pipeline_counts *counts = &job->counts;
+    const struct oj_stats *stats = oj_job_stats(job);
     double reach = job->relation.max_distance;
-    fprintf(file, "{\n  \"version\": \"%s\",\n  \"op\": \"%s\",\n",
-            oj_version(), oj_command_op_name(job->command));
+    fprintf(file, "{\n");
+    write_text(file, "version", oj_version());
+    write_text(file, "op", oj_command_op_name(job->command));
     write_number_or_null(file, "max_distance", reach, isfinite(reach));
-    fprintf(file, "  \"unit\": ");
-    oj_text_file_put_json(file, job->crs.unit);
-    fprintf(file, ",\n");
+    write_text(file, "unit", job->crs.unit);
     write_side(file, "input", job, 0);
     write_side(file, "join", job, 1);
-    fprintf(file,
-            "  \"rows_in\": %lld,\n  \"matched\": %lld,\n  \"unmatched\": "
-            "%lld,\n  \"pairs\": %lld,\n  \"pairs_joined\": %lld,\n  "
-            "\"pairs_not_made\": %lld,\n  "
-            "\"undecided_pairs\": %lld,\n  \"self_join\": %s,\n",
-            (long long)counts->n_rows, (long long)counts->n_matched,
-            (long long)(counts->n_rows - counts->n_matched),
-            (long long)counts->n_pairs,
-            (long long)(job->command->one_to_one ? job->n_pairs_joined
-                                                 : counts->n_pairs),
-            (long long)oj_job_stats(job)->n_pairs_unmade,
-            (long long)oj_job_stats(job)->n_undecided_pairs,
+    write_count(file, "rows_in", counts->n_rows);
+    write_count(file, "matched", counts->n_matched);
+    write_count(file, "unmatched", counts->n_rows - counts->n_matched);
+    write_count(file, "pairs", counts->n_pairs);
+    write_count(file, "pairs_joined",
+                job->command->one_to_one ? job->n_pairs_joined
+                                         : counts->n_pairs);
+    write_count(file, "pairs_not_made", stats->n_pairs_unmade);
+    write_count(file, "undecided_pairs", stats->n_undecided_pairs);
+    fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
-    fprintf(file, "  \"destination\": ");
-    oj_text_file_put_json(file, summary->destination);
-    fprintf(file,
-            ",\n  \"lane\": \"%s\",\n  \"rows_written\": %lld,\n  "
-            "\"rows_left_out\": %lld,\n",
-            summary->lane != NULL ? summary->lane : "features",
-            (long long)summary->n_rows_written,
-            (long long)summary->n_rows_left_out);
+    write_text(file, "destination", summary->destination);
+    write_text(file, "lane",
+               summary->lane != NULL ? summary->lane : "features");
+    write_count(file, "rows_written", summary->n_rows_written);
+    write_count(file, "rows_left_out", summary->n_rows_left_out);
     write_number_or_null(file, "rows_counted_after_closing",
                          (double)summary->n_rows_checked,
                          summary->n_rows_checked >= 0);
     write_validation(file, summary->validation);
     fprintf(file,
             "  \"seconds\": {\"read\": %.6f, \"join\": %.6f, \"write\": %.6f, "
-            "\"total\": %.6f},\n  \"backend\": \"%s\",\n  "
-            "\"backend_reason\": ",
+            "\"total\": %.6f},\n",
             job->join_side->read_s + counts->read_s, join_seconds(job),
-            summary->write_s, summary->total_s, oj_job_backend(job)->name);
-    oj_text_file_put_json(file, oj_job_reason(job));
-    fprintf(file, ",\n  \"threads\": %d,\n  \"tiles\": %lld\n}\n",
-            oj_job_threads(job), (long long)job->tiles.n_tiles);
+            summary->write_s, summary->total_s);
+    write_text(file, "backend", oj_job_backend(job)->name);
+    write_text(file, "backend_reason", oj_job_reason(job));
+    write_count(file, "threads", oj_job_threads(job));
+    fprintf(file, "  \"tiles\": %lld\n}\n", (long long)job->tiles.n_tiles);
 }
 
 oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,

@@ -210,7 +210,8 @@ static oj_status compare_with_answer(const struct benchmark *b,
 struct timed_join
 {
     struct oj_flat input;
-    struct oj_feature_set sample;
+    struct oj_flat_buf shapes; /* of the latter, */
+    struct oj_row_columns columns;
     struct oj_matches matches;
     double seconds;
 };
@@ -224,15 +225,19 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
     timed->input = *all;
     if (n < all->n_features)
     {
-        OJ_TRY(oj_feature_set_clear(&timed->sample, err));
         for (int64_t i = 0; i < n; i++)
         {
-            long double row =
-                (long double)i * (long double)all->n_features / (long double)n;
+            int64_t row =
+                (int64_t)((long double)i * (long double)all->n_features /
+                          (long double)n);
             OJ_TRY(
-                oj_feature_set_add(&timed->sample, all, (int64_t)row, i, err));
+                oj_row_columns_append(&timed->columns, i, all, row, NULL, err));
+            OJ_TRY(oj_flat_buf_copy(&timed->shapes, all, row,
+                                    all->fid != NULL ? all->fid[row] : -1,
+                                    err));
         }
-        timed->input = oj_feature_set_view(&timed->sample);
+        timed->input = oj_flat_buf_view(&timed->shapes);
+        oj_row_columns_view(&timed->columns, &timed->input);
     }
     start = oj_clock_seconds();
     OJ_TRY(oj_join_batch(join, &timed->input, &timed->matches, err));
@@ -243,7 +248,8 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
 static void free_timed(struct timed_join *timed)
 {
     oj_matches_free(&timed->matches);
-    oj_feature_set_free(&timed->sample);
+    oj_flat_buf_free(&timed->shapes);
+    oj_row_columns_free(&timed->columns);
 }
 
 static int is_on_gpu(const struct method *method)

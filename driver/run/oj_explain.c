@@ -64,10 +64,11 @@ static void print_side(const char *key, const struct oj_source *source,
                    oj_counted(source->n_hidden, "field is", "fields are"));
 }
 
-static void print_distances(const struct oj_command *command,
-                            const struct oj_crs *crs)
+static void print_distances(const struct oj_job *job)
 {
-    const char *unit = crs->unit[0] != '\0' ? crs->unit : "unit";
+    const struct oj_command *command = job->command;
+    const struct oj_relation *relation = &job->relation;
+    const char *unit = job->crs.unit[0] != '\0' ? job->crs.unit : "unit";
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL)
         print_line("distance", "up to the value of the %s layer's field %s",
@@ -75,14 +76,15 @@ static void print_distances(const struct oj_command *command,
                    command->max_distance_field != NULL
                        ? command->max_distance_field
                        : command->join_max_distance_field);
-    else if (isinf(crs->max_distance))
+    else if (isinf(relation->max_distance))
         print_line("distance", "unbounded");
     else
-        print_line("distance", "up to %.10g %s", crs->max_distance, unit);
-    if (crs->min_distance > 0)
-        print_line("", "at least %.10g %s", crs->min_distance, unit);
-    if (crs->densify > 0)
-        print_line("", "no segment longer than %.10g %s", crs->densify, unit);
+        print_line("distance", "up to %.10g %s", relation->max_distance, unit);
+    if (relation->min_distance > 0)
+        print_line("", "at least %.10g %s", relation->min_distance, unit);
+    if (relation->densify > 0)
+        print_line("", "no segment longer than %.10g %s", relation->densify,
+                   unit);
 }
 
 /* The family's own, from the table of joins; those in units of the CRS are
@@ -107,13 +109,9 @@ static void print_parameters(const struct oj_relation *relation)
         print_line("parameters", "%s", text);
 }
 
-/* The word for the value of an option with choices. */
 static const char *choice_word_of_option(const char *option, int value)
 {
-    const struct oj_option *row = oj_option_at(oj_option_find(option));
-    int n = 0;
-    const char *word = oj_words_at(oj_option_choices(row), value, &n);
-    return CPLSPrintf("%.*s", n, word);
+    return oj_option_choice_word(oj_option_at(oj_option_find(option)), value);
 }
 
 static void print_similar(const struct oj_command *command,
@@ -193,7 +191,7 @@ static void print_join_and_conditions(const struct explanation *e)
     print_parameters(&job->relation);
     if ((op->takes & OJ_TAKES_DISTANCE) != 0 ||
         oj_command_given(command, "max_distance"))
-        print_distances(command, &job->crs);
+        print_distances(job);
     print_conditions(job);
     print_side("input side", &job->input, e->n_input);
     print_side("join side", &job->join, e->n_join);

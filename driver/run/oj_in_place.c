@@ -290,9 +290,7 @@ static oj_status create_columns(struct update *u, struct oj_error *err)
 static oj_status open_cursor(struct update *u, struct oj_error *err)
 {
     struct oj_write_options options = {0};
-    oj_rows_fill_write_options(&u->pass->rows, &options);
-    options.columns = u->schema.columns;
-    options.n_columns = (int)u->schema.n_fields;
+    oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
     options.dataset = oj_output_rows_dataset(u->output);
     return oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
                               &options, &u->cursor, err);

@@ -116,15 +116,12 @@ static oj_status open_target(struct writing *w, struct target *target,
         return OJ_OK;
     OJ_TRY(oj_schema_create(request, &w->pass->job.crs, w->output, target->at,
                             &target->schema, err));
-    oj_rows_fill_write_options(&w->pass->rows, &options);
+    oj_rows_fill_write_options(&w->pass->rows, &target->schema, &options);
     if (target != &w->target[MAIN])
     {
         options.geometry = OJ_WRITE_INPUT;
         options.how = OJ_HOW_ANTI;
     }
-    options.columns = target->schema.columns;
-    options.n_columns = (int)target->schema.n_fields;
-    options.keep_fids = target->schema.keep_fids;
     options.crs = w->pass->job.crs.output;
     if (oj_output_rows_file(w->output, path, (int)sizeof path))
         options.file = &file;

@@ -287,24 +287,27 @@ static oj_status convert_distance(const struct oj_command *command,
 }
 
 static oj_status convert_distances(const struct oj_command *command,
-                                   struct oj_crs *crs, struct oj_error *err)
+                                   const struct oj_crs *crs,
+                                   struct oj_relation *relation,
+                                   struct oj_error *err)
 {
     if (oj_command_given(command, "max_distance") ||
         command->relation.metric == OJ_METRIC_SPHERE)
         OJ_TRY(convert_distance(command, crs, "max_distance",
-                                &crs->max_distance, err));
+                                &relation->max_distance, err));
     else if (oj_relation_sorts_by_measure(&command->relation))
         OJ_TRY(check_unbounded_nearest(crs, err));
     if (oj_command_given(command, "min_distance"))
         OJ_TRY(convert_distance(command, crs, "min_distance",
-                                &crs->min_distance, err));
+                                &relation->min_distance, err));
     if (oj_command_given(command, "densify"))
-        OJ_TRY(convert_distance(command, crs, "densify", &crs->densify, err));
-    if (!(crs->min_distance <= crs->max_distance))
+        OJ_TRY(
+            convert_distance(command, crs, "densify", &relation->densify, err));
+    if (!(relation->min_distance <= relation->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-min_distance is greater than -max_distance: nothing "
                        "could match");
-    if (isinf(crs->min_distance))
+    if (isinf(relation->min_distance))
         return oj_fail(err, OJ_ERR_ARG, "-min_distance must be a number");
     return OJ_OK;
 }
@@ -328,7 +331,8 @@ static oj_status check_not_geocentric(const struct oj_command *command,
 
 oj_status oj_crs_choose(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
-                        struct oj_crs *crs, struct oj_error *err)
+                        struct oj_crs *crs, struct oj_relation *relation,
+                        struct oj_error *err)
 {
     int has_shapes = input->type != wkbNone && join->type != wkbNone;
     if (command->input.srs != NULL)
@@ -348,11 +352,12 @@ oj_status oj_crs_choose(const struct oj_command *command,
     else
         OJ_TRY(use_input_crs(command, input, join, crs, err));
     OJ_TRY(check_not_geocentric(command, "-t_srs ", crs->join, err));
-    crs->max_distance = INFINITY;
+    relation->max_distance = INFINITY;
+    relation->min_distance = relation->densify = 0.0;
     name_unit(command, crs);
     if ((oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
         oj_command_given(command, "max_distance"))
-        OJ_TRY(convert_distances(command, crs, err));
+        OJ_TRY(convert_distances(command, crs, relation, err));
     if (command->a_srs != NULL)
         return read_crs(command->a_srs, "a_srs", &crs->output, err);
     if (crs->join != NULL)

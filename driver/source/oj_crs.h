@@ -10,22 +10,19 @@ struct oj_crs
 {
     OGRSpatialReferenceH join;   /**< owned; distances are in it; NULL: none */
     OGRSpatialReferenceH output; /**< owned; what the output says; NULL: none */
-    double max_distance;         /**< of -max_distance, in the unit of the join;
-                                      INFINITY: unbounded, or not given */
-    double min_distance;         /**< of -min_distance; 0: none */
-    double densify;              /**< of -densify; 0: none */
     char unit[64]; /**< of distances: that of join, the metre with -metric
                         sphere; "" unknown, or the join has none */
 };
 
 /** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: chooses the CRS of the
  *  join, sets the transformations of both sides, prints a notice where the
- *  join side is reprojected, and converts the distances.  The boxes of -window
- *  are in the CRS of the join.  OJ_ERR_ARG or OJ_ERR_DATA with what to write
- *  instead. */
+ *  join side is reprojected, and gives relation its distances, in the unit of
+ *  the join.  The boxes of -window are in the CRS of the join.  OJ_ERR_ARG or
+ *  OJ_ERR_DATA with what to write instead. */
 OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_source *input,
                                     struct oj_source *join, struct oj_crs *crs,
+                                    struct oj_relation *relation,
                                     struct oj_error *err);
 
 /** *scale: what a distance of the given unit is multiplied by to be in the unit

@@ -154,14 +154,14 @@ static int is_by_distance(const struct oj_command *command)
 /* How far apart two features may be and still be a pair; INFINITY where that is
  * not known beforehand. */
 static double largest_pair_gap(const struct oj_command *command,
-                               const struct oj_crs *crs)
+                               double max_distance)
 {
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL ||
         command->relation.metric == OJ_METRIC_SPHERE)
         return INFINITY;
     if (is_by_distance(command))
-        return crs->max_distance;
+        return max_distance;
     return oj_relation_needs_contact(&command->relation) ? 0.0 : INFINITY;
 }
 
@@ -245,12 +245,12 @@ static void warn_of_no_match(const struct side_extent *a,
 static void warn_of_gap(const struct oj_command *command,
                         const struct oj_source *const source[2],
                         const struct side_extent own[2],
-                        const struct oj_crs *crs)
+                        const struct oj_crs *crs, double max_distance)
 {
     const struct side_extent joined[2] = {
         transform_extent(own[0], source[0]->transformation),
         transform_extent(own[1], source[1]->transformation)};
-    double reach = largest_pair_gap(command, crs), gap;
+    double reach = largest_pair_gap(command, max_distance), gap;
     if (!joined[0].is_known || !joined[1].is_known)
         return;
     gap = gap_between(&joined[0], &joined[1]);
@@ -316,7 +316,7 @@ static void notice_geometry_columns(const struct oj_source *source)
 
 void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
-                   const struct oj_crs *crs)
+                   const struct oj_crs *crs, double max_distance)
 {
     const struct oj_source *const source[2] = {input, join};
     const struct side_extent own[2] = {extent_of(input, 0),
@@ -326,5 +326,5 @@ void oj_warn_early(const struct oj_command *command,
     if (is_by_distance(command))
         warn_of_distance(command, &own[0], crs);
     if (oj_command_needs_shapes(command))
-        warn_of_gap(command, source, own, crs);
+        warn_of_gap(command, source, own, crs, max_distance);
 }

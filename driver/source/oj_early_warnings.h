@@ -14,6 +14,6 @@
  * or may have to be searched for them. */
 void oj_warn_early(const struct oj_command *command,
                    const struct oj_source *input, const struct oj_source *join,
-                   const struct oj_crs *crs);
+                   const struct oj_crs *crs, double max_distance);
 
 #endif

@@ -134,14 +134,14 @@ struct oj_side_columns
     int64_t n_key, cap_key;
 };
 
-/** Asks for a vocabulary of its own. word_map: lines of two columns
- *  (oj_word_map.h), folded by columns->rules, or NULL. */
+/** Makes a vocabulary of its own; columns->rules are set.  word_map: lines of
+ *  two columns (oj_word_map.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
 
-/** One more field of a side for a column; field: without scratch. Returns its
- *  place in *field's order by columns->fields[made][side].n - 1. */
+/** Adds field, without scratch, to those of this side that are made into one
+ *  column.  made: enum oj_made_column */
 OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           int made, int side,
                                           const struct oj_side_field *field,
