@@ -8,7 +8,6 @@
 
 #include <cpl_error.h>
 #include <limits.h>
-#include <math.h>
 
 /* Bytes of leaves that a thread takes at once. */
 #define BLOCK_BYTES (1 << 19)
@@ -190,18 +189,17 @@ static inline oj_status add_geometry(const struct stored_value *value,
         return oj_leave_to_gdal(err);
     wkb = value->at + start;
     n = value->n - start;
-    point = oj_wkb_plain_point(wkb, (size_t)n);
-    if (point != NULL && !isnan(oj_wkb_double(point)) &&
-        !isnan(oj_wkb_double(point + 8)))
+    point = oj_wkb_iso_point(wkb, (size_t)n);
+    if (column->format == 'P')
     {
-        if (column->format != 'P')
-            return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES,
-                                      err);
+        if (point == NULL)
+            return oj_leave_to_gdal(err);
         oj_chunk_add_point(column, row, point);
         return OJ_OK;
     }
-    return point == NULL && column->format != 'P' &&
-                   (oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n))
+    if (point != NULL)
+        return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
+    return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n)
                ? oj_chunk_add_bytes(column, row, wkb, n, err)
                : oj_leave_to_gdal(err);
 }
