@@ -11,15 +11,14 @@
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_tree_walk.h"
 #include "../kernels/oj_segment.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 #include "cpu_distance_features.h"
-#include "cpu_distance_join.h"
 
 #include <string.h>
 
 struct distance_index
 {
-    struct oj_distance_index shared;
+    struct oj_row_index shared;
     struct oj_features features; /* of the join side */
     struct oj_tree tree;
     int32_t *feature; /* [entries of tree] */
@@ -35,14 +34,14 @@ struct distance_index
 
     /* of the batch at hand */
     struct oj_features input;
-    struct oj_pair_scratch *scratch; /* [n_threads] */
 };
 
-static struct distance_index *
-distance_index_of(struct oj_distance_index *shared)
+/* What a thread has of its own. */
+struct distance_worker
 {
-    return (struct distance_index *)(void *)shared;
-}
+    struct oj_row_worker shared;
+    struct oj_pair_scratch scratch;
+};
 
 /* --- index ---------------------------------------------------------------- */
 
@@ -68,13 +67,14 @@ static void free_side(struct oj_index *wrapped)
     oj_features_free(&self->features);
 }
 
-static int middle_of(const void *features, int64_t feature, double *x,
-                     double *y)
+static int middle_of(const void *side, int64_t feature, double *x, double *y)
 {
+    const struct oj_features *features = side;
     struct oj_box box = oj_features_box(features, feature);
     *x = 0.5 * box.x0 + 0.5 * box.x1;
     *y = 0.5 * box.y0 + 0.5 * box.y1;
-    return !oj_box_is_empty(&box);
+    return !oj_box_is_empty(&box) &&
+           oj_feature_may_pair(features->flat, feature);
 }
 
 static oj_status fill_entries(struct distance_index *self,
@@ -102,8 +102,7 @@ static oj_status fill_entries(struct distance_index *self,
             self->y[i] = box[i].y0;
         }
     }
-    status =
-        oj_tree_build(&self->tree, self->shared.options.n_threads, n, box, err);
+    status = oj_tree_build(&self->tree, self->shared.n_threads, n, box, err);
     oj_free(box);
     return status;
 }
@@ -115,7 +114,7 @@ static oj_status fill_child_reach_and_rank(struct distance_index *self,
 {
     const struct oj_tree *tree = &self->tree;
     const double *max_distance = self->features.flat->max_distance;
-    const int32_t *tie_rank = self->shared.tie_rank;
+    const int32_t *tie_rank = self->shared.args.tie_rank;
     int64_t n = tree->n_nodes * OJ_FANOUT;
     OJ_NEW(self->first_rank, n, err);
     if (max_distance != NULL)
@@ -150,8 +149,8 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
 {
     struct oj_order order = {0};
     oj_status status =
-        oj_distance_order(self->shared.join_side, &self->features, middle_of,
-                          self->shared.options.n_threads, &order, err);
+        oj_row_order(self->features.flat, &self->features, middle_of,
+                     self->shared.n_threads, &order, err);
     if (status == OJ_OK)
         status = fill_entries(self, &order, err);
     oj_order_free(&order);
@@ -171,16 +170,13 @@ static int64_t tree_bytes(const struct distance_index *self)
            self->tree.n_entries * an_entry;
 }
 
-static oj_status build_index(struct oj_distance_index *shared,
-                             struct oj_stats *stats, struct oj_error *err)
+static oj_status build_features(const struct oj_row_index *index,
+                                const struct oj_flat *flat,
+                                struct oj_features *out, struct oj_error *err)
 {
-    struct distance_index *self = distance_index_of(shared);
-    OJ_TRY(oj_features_build(&self->features, shared->join_side,
-                             shared->relation.distance_to == OJ_TO_INTERIOR,
-                             shared->options.n_threads, err));
-    OJ_TRY(build_tree(self, err));
-    stats->index_bytes += oj_features_bytes(&self->features) + tree_bytes(self);
-    return OJ_OK;
+    return oj_features_build(out, flat,
+                             index->args.relation.distance_to == OJ_TO_INTERIOR,
+                             index->n_threads, err);
 }
 
 /* --- one row -------------------------------------------------------------- */
@@ -189,7 +185,7 @@ static oj_status build_index(struct oj_distance_index *shared,
 struct distance_row_search
 {
     struct distance_index *self;
-    struct oj_distance_worker *worker;
+    struct distance_worker *worker;
     int64_t row;
     double x, y;       /* of a row that is a single point */
     float reach2;      /* children farther away are left out */
@@ -200,26 +196,28 @@ struct distance_row_search
 /* The greatest distance that matters for a feature, or below 0: none does. */
 static double limit_of(const struct distance_row_search *s, int64_t feature)
 {
-    const struct oj_distance_index *index = &s->self->shared;
-    double limit = oj_pair_max_distance(&index->relation, index->input, s->row,
-                                        index->join_side, feature);
-    if (index->relation.op != OJ_OP_NEAREST)
+    const struct oj_row_index *index = &s->self->shared;
+    double bound = s->worker->shared.ranking.bound;
+    double limit = oj_pair_max_distance(&index->args.relation, index->input,
+                                        s->row, index->args.join_side, feature);
+    if (index->args.relation.op != OJ_OP_NEAREST)
         return limit;
-    return limit < s->worker->ranking.bound ? limit : s->worker->ranking.bound;
+    return limit < bound ? limit : bound;
 }
 
 static double distance_to(const struct distance_row_search *s, int64_t entry,
                           int64_t feature, double limit)
 {
     const struct distance_index *self = s->self;
-    struct oj_pair_scratch *scratch = &self->scratch[s->worker->thread];
+    struct oj_pair_scratch *scratch = &s->worker->scratch;
     if (self->x != NULL && oj_flat_is_points(self->shared.input))
     {
         scratch->n_refined++;
         return oj_point_distance(s->x, s->y, self->x[entry], self->y[entry]);
     }
     return oj_pair_distance(&self->input, s->row, &self->features, feature,
-                            self->shared.relation.distance_to == OJ_TO_INTERIOR,
+                            self->shared.args.relation.distance_to ==
+                                OJ_TO_INTERIOR,
                             limit, scratch);
 }
 
@@ -227,12 +225,13 @@ static oj_status try_entry(struct distance_row_search *s, int64_t entry,
                            struct oj_error *err)
 {
     const struct distance_index *self = s->self;
-    const struct oj_relation *relation = &self->shared.relation;
+    const struct oj_relation *relation = &self->shared.args.relation;
     const struct oj_pair_filter *filter = &self->shared.filter;
-    const struct oj_ranking *ranking = &s->worker->ranking;
+    struct oj_row_worker *worker = &s->worker->shared;
+    const struct oj_ranking *ranking = &worker->ranking;
     int32_t feature = self->feature[entry];
     double limit = limit_of(s, feature), distance;
-    OJ_TRY(oj_distance_try(&self->shared, s->worker, err));
+    OJ_TRY(oj_row_try(&self->shared, worker, err));
     if (!(limit >= 0.0))
         return OJ_OK;
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
@@ -244,8 +243,7 @@ static oj_status try_entry(struct distance_row_search *s, int64_t entry,
         return OJ_OK;
     if (self->x != NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
-    OJ_TRY(oj_distance_put(&self->shared, s->worker, s->row, feature, distance,
-                           err));
+    OJ_TRY(oj_row_put(&self->shared, worker, s->row, feature, distance, err));
     if (relation->op != OJ_OP_NEAREST)
         return OJ_OK;
     s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
@@ -290,76 +288,77 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
     return OJ_OK;
 }
 
-static double reach_of_row(const struct oj_distance_index *index, int64_t row)
+static double reach_of_row(const struct oj_row_index *index, int64_t row)
 {
     if (index->input->max_distance != NULL)
         return index->input->max_distance[row];
     /* where join features have their own, the tree knows them */
-    if (index->join_side->max_distance != NULL)
+    if (index->args.join_side->max_distance != NULL)
         return INFINITY;
-    return index->relation.max_distance;
+    return index->args.relation.max_distance;
 }
 
-OJ_CLONES static oj_status search_row(struct oj_distance_index *shared,
-                                      struct oj_distance_worker *worker,
-                                      int64_t row, struct oj_error *err)
+OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
+                                      struct oj_row_worker *of_row, int64_t row,
+                                      struct oj_error *err)
 {
-    struct distance_index *self = distance_index_of(shared);
+    struct distance_index *self = (void *)shared;
+    struct distance_worker *worker = (void *)of_row;
     struct oj_box box = oj_features_box(&self->input, row);
     struct distance_row_search s = {self,   worker, row,      box.x0,
                                     box.y0, 0.0f,   INT32_MAX};
+    oj_status status;
+    worker->scratch.cancel = shared->args.options.cancel;
+    worker->scratch.listed = worker->scratch.n_refined = 0;
     s.reach2 = oj_tree_reach2(&self->tree, reach_of_row(shared, row));
-    return walk(&s, &box, err);
+    status = walk(&s, &box, err);
+    of_row->n_candidates += worker->scratch.n_refined;
+    return status;
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status start_batch(struct oj_distance_index *shared,
-                             struct oj_error *err)
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
-    struct distance_index *self = distance_index_of(shared);
-    int n_threads = shared->options.n_threads;
-    OJ_NEW_ZEROED(self->scratch, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        self->scratch[t].cancel = shared->options.cancel;
-    OJ_TRY(oj_features_build(&self->input, shared->input,
-                             shared->relation.distance_to == OJ_TO_INTERIOR,
-                             n_threads, err));
-    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
-                             &shared->order, err);
+    struct distance_index *self = (void *)shared;
+    OJ_TRY(build_features(shared, shared->input, &self->input, err));
+    return oj_row_order_input(shared, &self->input, middle_of, err);
 }
 
-static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
+static void end_batch(struct oj_row_index *shared)
 {
-    struct distance_index *self = distance_index_of(shared);
-    oj_features_free(&self->input);
-    for (int t = 0; self->scratch != NULL && t < shared->options.n_threads; t++)
-        stats->n_candidates += self->scratch[t].n_refined;
-    oj_free(self->scratch);
-    self->scratch = NULL;
+    oj_features_free(&((struct distance_index *)(void *)shared)->input);
 }
 
-static const struct oj_distance_space plane = {.build = build_index,
-                                               .start = start_batch,
-                                               .search = search_row,
-                                               .end = end_batch};
+static const struct oj_row_method plane = {.worker_size =
+                                               sizeof(struct distance_worker),
+                                           .start = start_batch,
+                                           .row_of = oj_row_in_order,
+                                           .search = search_row,
+                                           .end = end_batch};
 
-static oj_status build_distance_index(struct oj_index *index,
+static oj_status build_distance_index(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
                                       struct oj_error *err)
 {
-    return oj_distance_build(&plane, args, index, stats, err);
+    struct distance_index *self = oj_row_index_begin(wrapped, &plane, args);
+    OJ_TRY(
+        build_features(&self->shared, args->join_side, &self->features, err));
+    OJ_TRY(build_tree(self, err));
+    stats->index_bytes += oj_features_bytes(&self->features) + tree_bytes(self);
+    return OJ_OK;
 }
 
 static const struct oj_engine_cost points_cost = {
     .vertex_s = 30e-9, .row_s = 900e-9, .place_s = 500e-9};
 
-const struct oj_engine oj_cpu_distance = {"distances between features",
-                                          takes_planar_distances,
-                                          sizeof(struct distance_index),
-                                          build_distance_index,
-                                          oj_distance_join,
-                                          free_side,
-                                          oj_distance_batches_free,
-                                          &points_cost};
+const struct oj_engine oj_cpu_distance = {.name = "distances between features",
+                                          .takes = takes_planar_distances,
+                                          .index_size =
+                                              sizeof(struct distance_index),
+                                          .build = build_distance_index,
+                                          .join = oj_row_join,
+                                          .free_side = free_side,
+                                          .free_batches = oj_row_batches_free,
+                                          .points_cost = &points_cost};

@@ -624,7 +624,6 @@ static oj_status build_near_points(struct oj_index *wrapped,
                                    struct oj_stats *stats, struct oj_error *err)
 {
     struct close_points_index *self = (void *)wrapped;
-    double start = oj_clock_seconds();
     self->relation = args->relation;
     self->options = args->options;
     self->join_side = args->join_side;
@@ -643,7 +642,6 @@ static oj_status build_near_points(struct oj_index *wrapped,
     OJ_TRY(order_texts(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
                             &self->fids, err));
-    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_near_grid_bytes(&self->grid);
     return OJ_OK;
 }
@@ -826,6 +824,11 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
                                                   .row_s = 250e-9};
 
 const struct oj_engine oj_cpu_near_points = {
-    "points near points", takes_near_points, sizeof(struct close_points_index),
-    build_near_points,    join_near_points,  free_side,
-    free_batches,         &points_cost};
+    .name = "points near points",
+    .takes = takes_near_points,
+    .index_size = sizeof(struct close_points_index),
+    .build = build_near_points,
+    .join = join_near_points,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .points_cost = &points_cost};

@@ -152,7 +152,6 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
 {
     struct nearest_points_index *self = (void *)wrapped;
     struct oj_relation *relation = &self->index.relation;
-    double start = oj_clock_seconds();
     int n_threads = args->options.n_threads;
     int64_t k_distinct;
     self->relation = *relation = args->relation;
@@ -166,7 +165,6 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
     OJ_TRY(build_cells(self, k_distinct, err));
-    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
@@ -344,11 +342,11 @@ static const struct oj_engine_cost points_cost = {
     .vertex_s = 120e-9, .row_s = 190e-9, .place_s = 500e-9};
 
 const struct oj_engine oj_cpu_nearest_points = {
-    "nearest segments of points",
-    takes_nearest_points,
-    sizeof(struct nearest_points_index),
-    build_nearest_points,
-    join_nearest_points,
-    free_side,
-    free_batches,
-    &points_cost};
+    .name = "nearest segments of points",
+    .takes = takes_nearest_points,
+    .index_size = sizeof(struct nearest_points_index),
+    .build = build_nearest_points,
+    .join = join_nearest_points,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .points_cost = &points_cost};

@@ -14,11 +14,14 @@
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
+    double most = relation->max_distance;
+    if (relation->op == OJ_OP_SIMILAR) /* similarities are negated */
+        most = relation->n_similar > 0 ? 0.0 : relation->vector.max_difference;
     return (struct oj_ranking){.k = relation->k,
                                .keep_ties = relation->ties == OJ_TIES_ALL,
-                               .max_distance = relation->max_distance,
+                               .max_distance = most,
                                .tie_rank = tie_rank,
-                               .bound = relation->max_distance};
+                               .bound = most};
 }
 
 void oj_ranking_start(struct oj_ranking *ranking)
@@ -129,7 +132,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
 
 void oj_ranking_finish(struct oj_ranking *ranking)
 {
-    if (ranking->k > 1 || ranking->keep_ties)
+    if ((ranking->k > 1 || ranking->keep_ties) && ranking->n > ranking->n_cut)
         cut_to_k(ranking);
 }
 

@@ -9,13 +9,10 @@
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../kernels/oj_filter_verdict.h"
-#include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_ranking.h"
+#include "../pairs/oj_row_join.h"
 #include "../pairs/oj_row_pair_sort.h"
 #include "../relate/relate.h"
-#include "../relation/oj_backend.h"
 #include "../relation/oj_candidate_screen.h"
-#include "../relation/oj_engine.h"
 #include "../relation/oj_matrix.h"
 #include "../relation/oj_points_in_polygons.h"
 #include "../shapes/cpu_shapes.h"
@@ -360,8 +357,6 @@ static enum verdict verdict_of(const struct oj_relation *relation,
 /* --- the engine ------------------------------------------------------------
  */
 
-#define ROWS_PER_TASK 64
-
 /* Of a screen's pairs; rows with open ones are few or slow, so in small tasks.
  */
 #define SCREENED_PER_TASK 1024
@@ -378,26 +373,22 @@ enum oj_niceness
 /* One thread's own. */
 struct predicate_worker
 {
+    struct oj_row_worker shared;
     struct oj_relate_scratch relate;
     struct oj_figure figure; /* of a shape that may be nice */
     struct oj_found found;
-    struct oj_answers *answers; /* of the index */
-    struct oj_shape *member;    /* of the row at hand */
+    struct oj_shape *member; /* of the row at hand */
     int64_t cap_members;
     struct oj_edge_grid cells;    /* of the row at hand */
     _Atomic uint8_t row_niceness; /* of it, enum oj_niceness */
     uint8_t *is_met; /* [features] disjoint: marks of the row at hand */
-    int64_t n_rows, n_asked;
-    int64_t n_to_look;
+    int64_t n_rows, n_to_look;
 };
 
 /* The join side, prepared. */
 struct predicate_index
 {
-    const struct oj_flat *join_side;
-    const int32_t *tie_rank;
-    struct oj_relation relation;
-    struct oj_options options;
+    struct oj_row_index shared;
     struct oj_screen_rule rule;
     int takes_screen;          /* as the rule says */
     struct oj_shape_side side; /* with a screen empty until has_side */
@@ -406,21 +397,20 @@ struct predicate_index
         *place_of; /* [features] in the side; NULL until a screen wants it */
     _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
 
-    /* of batches; the memory is used again */
-    struct oj_screen_pairs screened;
-    struct predicate_worker *worker; /* [options.n_threads] */
-    struct oj_answers *answers;      /* [options.n_threads] */
+    struct oj_screen_pairs screened; /* of batches; used again */
 };
 
-/* A batch on its way. */
-struct predicate_batch
+static const struct oj_relation *
+relation_of(const struct predicate_index *index)
 {
-    struct predicate_index *index;
-    const struct oj_flat *input;
-    struct oj_pair_filter filter;
-    struct oj_order order;
-    double *x, *y; /* [rows] first vertices, where rows are not points */
-};
+    return &index->shared.args.relation;
+}
+
+static struct predicate_worker *worker_of(const struct predicate_index *index,
+                                          int thread)
+{
+    return (void *)oj_row_worker(&index->shared, thread);
+}
 
 /* Pairs asked between two looks at the cancel flag; before every matrix, which
  * may take long, there is one. */
@@ -440,8 +430,8 @@ static oj_status build_side_if_needed(struct predicate_index *index,
                                       struct oj_error *err)
 {
     if (!index->has_side)
-        OJ_TRY(oj_side_build(&index->side, index->join_side,
-                             index->options.n_threads, err));
+        OJ_TRY(oj_side_build(&index->side, index->shared.args.join_side,
+                             index->shared.args.options.n_threads, err));
     index->has_side = 1;
     return OJ_OK;
 }
@@ -467,34 +457,34 @@ static oj_status has_noncrossing_rings(struct predicate_worker *w,
 }
 
 /* By the matrix, which is exact for any shapes. */
-static oj_status decide_by_matrix(const struct predicate_batch *b,
+static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
                                   const struct oj_shape *other, int *holds,
                                   struct oj_error *err)
 {
-    const struct oj_relation *relation = &b->index->relation;
+    const struct oj_relation *relation = relation_of(index);
     struct oj_matrix matrix;
     int row_nice, feature_nice;
     OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &row_nice, err));
-    OJ_TRY(has_noncrossing_rings(w, other, &b->index->niceness[feature],
+    OJ_TRY(has_noncrossing_rings(w, other, &index->niceness[feature],
                                  &feature_nice, err));
     w->n_to_look = 0; /* it takes its time */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
-                            b->index->options.cancel, &w->relate, &matrix,
-                            err));
+                            index->shared.args.options.cancel, &w->relate,
+                            &matrix, err));
     *holds = oj_matrix_holds(&matrix, relation);
     return OJ_OK;
 }
 
 /* Whether the row, and the feature in place at, are a pair: what our kernels
  * say where all that this rests on is nice, and else the matrix. */
-static oj_status decide_pair(const struct predicate_batch *b,
+static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
                              int *holds, struct oj_error *err)
 {
-    struct oj_shape_side *side = &b->index->side;
+    struct oj_shape_side *side = &index->side;
     int32_t feature = oj_side_feature(side, at);
     struct oj_shape point;
     const struct oj_shape *other = &point;
@@ -502,7 +492,7 @@ static oj_status decide_pair(const struct predicate_batch *b,
     unsigned needs = 0;
     int is_sure;
     *holds = 1;
-    if (b->index->rule.is_enough)
+    if (index->rule.is_enough)
         return OJ_OK;
     if (side->shape != NULL)
     {
@@ -513,16 +503,16 @@ static oj_status decide_pair(const struct predicate_batch *b,
     }
     else
         point = oj_side_point(side, at);
-    verdict = verdict_of(&b->index->relation, shape, other, &needs);
+    verdict = verdict_of(relation_of(index), shape, other, &needs);
     is_sure = verdict != VERDICT_UNSURE;
     if (is_sure && (needs & NEEDS_NICE_B))
-        OJ_TRY(has_noncrossing_rings(w, other, &b->index->niceness[feature],
+        OJ_TRY(has_noncrossing_rings(w, other, &index->niceness[feature],
                                      &is_sure, err));
     if (is_sure && (needs & NEEDS_NICE_A))
         OJ_TRY(
             has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
-        return decide_by_matrix(b, w, shape, feature, other, holds, err);
+        return decide_by_matrix(index, w, shape, feature, other, holds, err);
     *holds = verdict == VERDICT_YES;
     return OJ_OK;
 }
@@ -531,21 +521,21 @@ static oj_status decide_pair(const struct predicate_batch *b,
 
 /* Room for one more pair.  Growing by halves copies and touches much memory, so
  * the rest of the batch is foreseen from its rows so far. */
-static oj_status reserve_pair(const struct predicate_batch *b,
+static oj_status reserve_pair(struct predicate_index *index,
                               struct predicate_worker *w, struct oj_error *err)
 {
-    int64_t n = w->answers->n_entries, more = 1;
-    if (w->answers->max_entries <= 0)
+    int64_t n = w->shared.answers->n_entries, more = 1;
+    if (w->shared.answers->max_entries <= 0)
     {
-        double done =
-            (double)(w->n_rows + 1) / ((double)b->input->n_features /
-                                       (double)b->index->options.n_threads);
-        if (n < w->answers->cap_distance)
+        double done = (double)(w->n_rows + 1) /
+                      ((double)index->shared.input->n_features /
+                       (double)index->shared.args.options.n_threads);
+        if (n < w->shared.answers->cap_distance)
             return OJ_OK;
         if (w->n_rows > 256 && done > 0.02 && done < 1.0)
             more = (int64_t)((double)n * (1.1 / done - 1.0)) + 1;
     }
-    return oj_answers_reserve(w->answers, more, err);
+    return oj_answers_reserve(w->shared.answers, more, err);
 }
 
 /* Places of a point in a polygon, bits 1 << enum oj_location, in which the
@@ -569,13 +559,13 @@ static unsigned locations_making_pairs(enum oj_op op)
 
 /* One point in the place at, and a polygon.  Of one that is not nice a ring may
  * be in the interior, too. */
-static oj_status decide_point_in_polygon(const struct predicate_batch *b,
+static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
                                          int64_t at, unsigned places,
                                          int *holds, struct oj_error *err)
 {
-    const struct oj_ordered_point *p = &b->index->side.points.point[at];
+    const struct oj_ordered_point *p = &index->side.points.point[at];
     enum oj_location location = oj_shape_locate(shape, p->x, p->y);
     int nice = !shape->may_overlap;
     *holds = (int)(places >> location & 1);
@@ -584,32 +574,33 @@ static oj_status decide_point_in_polygon(const struct predicate_batch *b,
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
         OJ_TRY(has_noncrossing_rings(w, shape, &w->row_niceness, &nice, err));
-    return nice ? OJ_OK : decide_pair(b, w, shape, at, holds, err);
+    return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
 
-static oj_status put_pair(const struct predicate_batch *b,
+static oj_status put_pair(struct predicate_index *index,
                           struct predicate_worker *w, int64_t row,
                           int32_t feature, struct oj_error *err)
 {
-    OJ_TRY(reserve_pair(b, w, err));
-    oj_answers_put(w->answers, (int32_t)row, feature, NAN);
+    OJ_TRY(reserve_pair(index, w, err));
+    oj_answers_put(w->shared.answers, (int32_t)row, feature, NAN);
     return OJ_OK;
 }
 
 /* Disjoint: all features but those marked, which the row does not hold with;
  * then the marks go. */
-static oj_status add_disjoint_pairs(const struct predicate_batch *b,
+static oj_status add_disjoint_pairs(struct predicate_index *index,
                                     struct predicate_worker *w, int64_t row,
                                     struct oj_error *err)
 {
-    const struct oj_shape_side *side = &b->index->side;
+    const struct oj_shape_side *side = &index->side;
     for (int64_t at = 0; at < side->n; at++)
     {
         int32_t feature = oj_side_feature(side, at);
         if (at % 65536 == 65535)
-            OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
-        if (!w->is_met[feature] && oj_pair_may_count(&b->filter, row, feature))
-            OJ_TRY(put_pair(b, w, row, feature, err));
+            OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+        if (!w->is_met[feature] &&
+            oj_pair_may_count(&index->shared.filter, row, feature))
+            OJ_TRY(put_pair(index, w, row, feature, err));
     }
     for (int64_t i = 0; i < w->found.n; i++)
         w->is_met[oj_side_feature(side, w->found.at[i])] = 0;
@@ -618,38 +609,38 @@ static oj_status add_disjoint_pairs(const struct predicate_batch *b,
 
 /* The pairs of the row among what was found, whose boxes pass; disjoint: those
  * that hold are marked, and only those found can be among these. */
-static oj_status add_pairs_of_candidates(const struct predicate_batch *b,
+static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          int64_t row,
                                          const struct oj_shape *shape,
                                          struct oj_error *err)
 {
-    const struct oj_shape_side *side = &b->index->side;
-    int is_disjoint = b->index->relation.op == OJ_OP_DISJOINT;
+    const struct oj_shape_side *side = &index->side;
+    int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
     /* single points, of which there can be very many */
     unsigned places = side->shape == NULL && shape->kinds == OJ_PART_POLYGON
-                          ? locations_making_pairs(b->index->relation.op)
+                          ? locations_making_pairs(relation_of(index)->op)
                           : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
         int32_t at = w->found.at[i];
         int32_t feature = oj_side_feature(side, at);
         int holds;
-        if (!oj_pair_may_count(&b->filter, row, feature))
+        if (!oj_pair_may_count(&index->shared.filter, row, feature))
             continue;
-        OJ_TRY(poll_cancel(&b->index->options, w, err));
-        w->n_asked++;
+        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        w->shared.n_candidates++;
         if (places != 0)
-            OJ_TRY(
-                decide_point_in_polygon(b, w, shape, at, places, &holds, err));
+            OJ_TRY(decide_point_in_polygon(index, w, shape, at, places, &holds,
+                                           err));
         else
-            OJ_TRY(decide_pair(b, w, shape, at, &holds, err));
+            OJ_TRY(decide_pair(index, w, shape, at, &holds, err));
         if (is_disjoint)
             w->is_met[feature] = !holds;
         else if (holds)
-            OJ_TRY(put_pair(b, w, row, feature, err));
+            OJ_TRY(put_pair(index, w, row, feature, err));
     }
-    return is_disjoint ? add_disjoint_pairs(b, w, row, err) : OJ_OK;
+    return is_disjoint ? add_disjoint_pairs(index, w, row, err) : OJ_OK;
 }
 
 static oj_status list_all_features(const struct oj_shape_side *side,
@@ -688,13 +679,13 @@ static oj_status prepare_row(struct predicate_worker *w, struct oj_shape *shape,
     return OJ_OK;
 }
 
-/* Puts the pairs of a row into the worker's answers. */
-static oj_status join_row(const struct predicate_batch *b,
-                          struct predicate_worker *w, int64_t row,
-                          struct oj_error *err)
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
 {
-    struct predicate_index *index = b->index;
-    struct oj_shape shape = oj_shape_of(b->input, row);
+    struct predicate_index *index = (void *)shared;
+    struct predicate_worker *w = (void *)worker;
+    struct oj_shape shape = oj_shape_of(shared->input, row);
     w->n_rows++;
     if (index->rule.takes_all)
         OJ_TRY(list_all_features(&index->side, &w->found, err));
@@ -703,7 +694,7 @@ static oj_status join_row(const struct predicate_batch *b,
                             &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row(w, &shape, err));
-    return add_pairs_of_candidates(b, w, row, &shape, err);
+    return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
 /* --- pairs that a screen has found ---------------------------------------- */
@@ -712,7 +703,7 @@ static oj_status join_row(const struct predicate_batch *b,
 static int is_undecided_by_screen(const struct predicate_index *index,
                                   uint8_t said)
 {
-    enum oj_op op = index->relation.op;
+    enum oj_op op = relation_of(index)->op;
     if (said == OJ_SAID_MEETS)
         return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
                op != OJ_OP_BBOX;
@@ -721,23 +712,23 @@ static int is_undecided_by_screen(const struct predicate_index *index,
 
 /* The screen's word on a pair without contact of edges is that of cpu_shapes.c
  * where polygons of several rings are nice. */
-static oj_status decide_without_contact(const struct predicate_batch *b,
+static oj_status decide_without_contact(struct predicate_index *index,
                                         struct predicate_worker *w,
                                         const struct oj_shape *shape,
                                         int32_t feature, int meets, int *holds,
                                         struct oj_error *err)
 {
-    struct oj_shape other = oj_shape_of(b->index->join_side, feature);
+    struct oj_shape other = oj_shape_of(index->shared.args.join_side, feature);
     int is_sure = 1;
     if (oj_shape_is_many_rings(&other))
-        OJ_TRY(has_noncrossing_rings(w, &other, &b->index->niceness[feature],
+        OJ_TRY(has_noncrossing_rings(w, &other, &index->niceness[feature],
                                      &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
         OJ_TRY(
             has_noncrossing_rings(w, shape, &w->row_niceness, &is_sure, err));
     if (!is_sure)
-        return decide_by_matrix(b, w, shape, feature, &other, holds, err);
-    *holds = meets == (b->index->relation.op != OJ_OP_DISJOINT);
+        return decide_by_matrix(index, w, shape, feature, &other, holds, err);
+    *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
 
@@ -745,7 +736,7 @@ static oj_status decide_without_contact(const struct predicate_batch *b,
  * is whether features are nice. */
 static int asks_shapes(const struct predicate_index *index, uint8_t said)
 {
-    enum oj_op op = index->relation.op;
+    enum oj_op op = relation_of(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
     return is_undecided_by_screen(index, said) &&
            said != OJ_SAID_APART_IF_VALID &&
@@ -758,7 +749,7 @@ static int asks_shapes(const struct predicate_index *index, uint8_t said)
  * are decided already, and lists of answers would be copied once more. */
 struct screened_batch
 {
-    const struct predicate_batch *rows;
+    struct predicate_index *index;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
     int64_t *count;             /* [tasks] pairs, then their place */
@@ -786,8 +777,8 @@ static int64_t last_row(const struct screened_batch *b, int64_t task)
 static void filter_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
-    const struct predicate_index *index = b->rows->index;
-    const struct oj_pair_filter *filter = &b->rows->filter;
+    const struct predicate_index *index = b->index;
+    const struct oj_pair_filter *filter = &b->index->shared.filter;
     const struct oj_screen_pairs *pairs = b->pairs;
     int open = 0, shapes = 0;
     for (int64_t row = first; row < end; row++)
@@ -813,8 +804,8 @@ static oj_status decide_row(int64_t row, int thread, void *user,
                             struct oj_error *err)
 {
     struct screened_batch *b = user;
-    struct predicate_index *index = b->rows->index;
-    struct predicate_worker *w = &index->worker[thread];
+    struct predicate_index *index = b->index;
+    struct predicate_worker *w = worker_of(index, thread);
     const int32_t *feature = b->pairs->feature;
     uint8_t *said = b->pairs->said;
     int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
@@ -823,8 +814,8 @@ static oj_status decide_row(int64_t row, int thread, void *user,
         i++;
     if (i == end)
         return OJ_OK;
-    OJ_TRY(oj_check_cancel(index->options.cancel, err));
-    shape = oj_shape_of(b->rows->input, row);
+    OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+    shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
     w->found.n = 0; /* how many there are tells whether cells pay */
     for (int64_t k = i; k < end; k++)
@@ -835,16 +826,16 @@ static oj_status decide_row(int64_t row, int thread, void *user,
         int holds;
         if (!is_undecided_by_screen(index, said[i]))
             continue;
-        OJ_TRY(poll_cancel(&index->options, w, err));
-        w->n_asked++;
+        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        w->shared.n_candidates++;
         if (asks_shapes(index, said[i]))
-            OJ_TRY(decide_pair(b->rows, w, &shape, index->place_of[feature[i]],
+            OJ_TRY(decide_pair(index, w, &shape, index->place_of[feature[i]],
                                &holds, err));
         else
-            OJ_TRY(decide_without_contact(b->rows, w, &shape, feature[i],
+            OJ_TRY(decide_without_contact(index, w, &shape, feature[i],
                                           said[i] == OJ_SAID_MEETS_IF_VALID,
                                           &holds, err));
-        said[i] = holds != (index->relation.op == OJ_OP_DISJOINT)
+        said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
     }
@@ -857,7 +848,7 @@ static oj_status map_features_to_places(struct predicate_index *index,
     OJ_TRY(build_side_if_needed(index, err));
     if (index->place_of != NULL)
         return OJ_OK;
-    OJ_NEW(index->place_of, index->join_side->n_features, err);
+    OJ_NEW(index->place_of, index->shared.args.join_side->n_features, err);
     for (int64_t at = 0; at < index->side.n; at++)
         index->place_of[oj_side_feature(&index->side, at)] = (int32_t)at;
     return OJ_OK;
@@ -876,10 +867,10 @@ static int64_t list_row(const struct screened_batch *b, int64_t row,
                         uint8_t *is_met, int32_t *out)
 {
     const struct oj_screen_pairs *pairs = b->pairs;
-    const struct oj_flat *join_side = b->rows->index->join_side;
+    const struct oj_flat *join_side = b->index->shared.args.join_side;
     int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
-    int is_disjoint = b->rows->index->relation.op == OJ_OP_DISJOINT;
-    if (is_disjoint && !has_parts(b->rows->input, row))
+    int is_disjoint = relation_of(b->index)->op == OJ_OP_DISJOINT;
+    if (is_disjoint && !has_parts(b->index->shared.input, row))
         return 0;
     for (int64_t i = first; i < end; i++)
     {
@@ -897,7 +888,7 @@ static int64_t list_row(const struct screened_batch *b, int64_t row,
     for (int64_t f = 0; f < join_side->n_features; f++)
     {
         if (is_met[f] || !has_parts(join_side, f) ||
-            !oj_pair_may_count(&b->rows->filter, row, f))
+            !oj_pair_may_count(&b->index->shared.filter, row, f))
             continue;
         if (out != NULL)
             out[n] = (int32_t)f;
@@ -911,11 +902,12 @@ static int64_t list_row(const struct screened_batch *b, int64_t row,
 static void count_task(int64_t task, int thread, void *user)
 {
     struct screened_batch *b = user;
-    const struct predicate_index *index = b->rows->index;
+    const struct predicate_index *index = b->index;
     int64_t n = 0, n_matched = 0;
     for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
     {
-        int64_t n_row = list_row(b, row, index->worker[thread].is_met, NULL);
+        int64_t n_row =
+            list_row(b, row, worker_of(index, thread)->is_met, NULL);
         n += n_row;
         n_matched += n_row > 0;
     }
@@ -927,24 +919,25 @@ static oj_status fill_task(int64_t task, int thread, void *user,
                            struct oj_error *err)
 {
     struct screened_batch *b = user;
-    const struct predicate_index *index = b->rows->index;
+    const struct predicate_index *index = b->index;
     struct oj_matches *out = b->out;
     int64_t at = b->count[task];
-    OJ_TRY(oj_check_cancel(index->options.cancel, err));
+    OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     for (int64_t row = task * SCREENED_PER_TASK; row < last_row(b, task); row++)
     {
         int32_t *feature = out->join_row + at;
         int64_t n;
         out->offset[row] = at;
-        if (index->relation.op == OJ_OP_DISJOINT)
-            OJ_TRY(oj_check_cancel(index->options.cancel, err));
-        n = list_row(b, row, index->worker[thread].is_met, feature);
+        if (relation_of(index)->op == OJ_OP_DISJOINT)
+            OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
+        n = list_row(b, row, worker_of(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
-        if (!index->relation.any_order)
-            OJ_TRY(oj_row_order_sort(&b->order[thread], n, index->tie_rank,
-                                     feature, NULL, err));
+        if (!relation_of(index)->any_order)
+            OJ_TRY(oj_row_order_sort(&b->order[thread], n,
+                                     index->shared.args.tie_rank, feature, NULL,
+                                     err));
     }
     return OJ_OK;
 }
@@ -952,10 +945,10 @@ static oj_status fill_task(int64_t task, int thread, void *user,
 static oj_status count_and_fill_pairs(struct screened_batch *b, int64_t n_tasks,
                                       struct oj_error *err)
 {
-    const struct predicate_index *index = b->rows->index;
-    int n_threads = index->options.n_threads;
+    const struct predicate_index *index = b->index;
+    int n_threads = index->shared.args.options.n_threads;
     int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
-    int64_t most = index->options.max_batch_pairs;
+    int64_t most = index->shared.args.options.max_batch_pairs;
     oj_parallel_for(n_threads, n_tasks, count_task, b);
     for (int64_t task = 0; task < n_tasks; task++)
     {
@@ -976,8 +969,8 @@ static oj_status count_and_fill_pairs(struct screened_batch *b, int64_t n_tasks,
 
 static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
 {
-    struct predicate_index *index = b->rows->index;
-    int n_threads = index->options.n_threads;
+    struct predicate_index *index = b->index;
+    int n_threads = index->shared.args.options.n_threads;
     int64_t n_rows = b->pairs->n_rows;
     int64_t n_tasks = (n_rows + SCREENED_PER_TASK - 1) / SCREENED_PER_TASK;
     OJ_NEW(b->count, n_tasks, err);
@@ -994,151 +987,88 @@ static oj_status join_screened(struct screened_batch *b, struct oj_error *err)
 }
 
 /* The pairs of a batch from the candidates in index->screened. */
-static oj_status screened_to_matches(const struct predicate_batch *rows,
+static oj_status screened_to_matches(struct predicate_index *index,
                                      struct oj_matches *out,
+                                     struct oj_stats *stats,
                                      struct oj_error *err)
 {
     struct screened_batch b = {
-        .rows = rows, .pairs = &rows->index->screened, .out = out};
+        .index = index, .pairs = &index->screened, .out = out};
+    double start = oj_clock_seconds();
     oj_status status = join_screened(&b, err);
     oj_free(b.count);
     oj_free(b.n_matched);
-    for (int t = 0; b.order != NULL && t < rows->index->options.n_threads; t++)
-        oj_row_order_free(&b.order[t]);
+    for (int t = 0; t < index->shared.n_threads; t++)
+    {
+        stats->n_candidates += worker_of(index, t)->shared.n_candidates;
+        if (b.order != NULL)
+            oj_row_order_free(&b.order[t]);
+    }
     oj_free(b.order);
+    stats->refine_s += oj_clock_seconds() - start;
     return status;
 }
 
-/* --- a batch -------------------------------------------------------------- */
-
-static oj_status join_ordered_row(int64_t i, int thread, void *user,
-                                  struct oj_error *err)
-{
-    struct predicate_batch *b = user;
-    struct predicate_index *index = b->index;
-    OJ_TRY(oj_check_cancel(index->options.cancel, err));
-    return join_row(b, &index->worker[thread], b->order.point[i].index, err);
-}
-
-#define ROWS_TO_PLACE 4096
-
-/* A feature's first vertex is near enough to order by, and all that is read of
- * it. */
-static void copy_first_vertices(int64_t first, int64_t end, void *user)
-{
-    struct predicate_batch *b = user;
-    const struct oj_flat *flat = b->input;
-    for (int64_t f = first; f < end; f++)
-    {
-        int64_t part = flat->part_offset[f], v;
-        b->x[f] = b->y[f] = NAN;
-        if (part == flat->part_offset[f + 1])
-            continue;
-        v = flat->vertex_offset[flat->ring_offset[part]];
-        b->x[f] = flat->x[v];
-        b->y[f] = flat->y[v];
-    }
-}
-
-static oj_status sort_rows(struct predicate_batch *b, int n_threads,
-                           struct oj_error *err)
-{
-    int64_t n = b->input->n_features;
-    const double *x = b->input->x, *y = b->input->y;
-    if (!oj_flat_is_points(b->input))
-    {
-        OJ_NEW(b->x, n, err);
-        OJ_NEW(b->y, n, err);
-        oj_parallel_slices(n_threads, n, ROWS_TO_PLACE, copy_first_vertices, b);
-        x = b->x;
-        y = b->y;
-    }
-    OJ_TRY(oj_order_build(&b->order, n_threads, n, x, y, err));
-    return oj_order_sort(&b->order, n_threads, NULL, NULL, err);
-}
-
-static oj_status prepare_workers(const struct predicate_batch *b, int n_threads,
-                                 struct oj_error *err)
-{
-    struct predicate_index *index = b->index;
-    if (index->worker == NULL)
-        OJ_NEW_ZEROED(index->worker, n_threads, err);
-    if (index->answers == NULL)
-        OJ_NEW_ZEROED(index->answers, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-    {
-        struct predicate_worker *w = &index->worker[t];
-        w->answers = &index->answers[t];
-        oj_answers_start(w->answers, index->options.max_batch_pairs,
-                         b->input->n_features, n_threads);
-        w->n_asked = w->n_rows = 0;
-        oj_relate_forget(&w->relate);
-        if (index->relation.op != OJ_OP_DISJOINT)
-            continue;
-        oj_free(w->is_met); /* with marks where the last batch failed */
-        OJ_NEW_ZEROED(w->is_met, index->join_side->n_features, err);
-    }
-    return OJ_OK;
-}
-
-static oj_status join_rows(struct predicate_batch *b, int n_threads,
-                           struct oj_matches *out, struct oj_error *err)
-{
-    OJ_TRY(oj_parallel_try(n_threads, b->order.n_points, ROWS_PER_TASK,
-                           join_ordered_row, b, err));
-    return oj_answers_to_matches(b->index->answers, n_threads,
-                                 b->input->n_features, &b->index->relation,
-                                 b->index->tie_rank, out, err);
-}
-
 /* Candidates from somebody else, if there is somebody who has them. */
-static oj_status run_screen(const struct predicate_batch *b, int *is_screened,
+static oj_status run_screen(struct predicate_index *index, int *is_screened,
                             struct oj_stats *stats, struct oj_error *err)
 {
-    struct predicate_index *index = b->index;
-    const struct oj_screen *screen = index->options.screen;
+    const struct oj_index_args *args = &index->shared.args;
+    const struct oj_flat *input = index->shared.input;
+    const struct oj_screen *screen = args->options.screen;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
     *is_screened = 0;
     if (screen == NULL || !index->takes_screen ||
-        oj_flat_is_points(index->join_side) || oj_flat_is_points(b->input) ||
-        !screen->takes(screen->self, b->input))
+        oj_flat_is_points(args->join_side) || oj_flat_is_points(input) ||
+        !screen->takes(screen->self, input))
         return OJ_OK;
-    status =
-        screen->find(screen->self, b->input, index->options.max_batch_pairs,
-                     &index->screened, stats, &why);
+    status = screen->find(screen->self, input, args->options.max_batch_pairs,
+                          &index->screened, stats, &why);
     if (status == OJ_ERR_TOO_MANY_PAIRS || status == OJ_ERR_CANCELLED)
         return oj_fail(err, status, "%s", why.message);
     *is_screened = status == OJ_OK;
     return OJ_OK;
 }
 
-static oj_status run_batch(struct predicate_batch *b, struct oj_matches *out,
-                           struct oj_stats *stats, struct oj_error *err)
+/* --- a batch -------------------------------------------------------------- */
+
+/* A feature's first vertex is near enough to order by, and all that is read of
+ * it. */
+static int first_vertex(const void *layer, int64_t feature, double *x,
+                        double *y)
 {
-    struct predicate_index *index = b->index;
-    int n_threads = index->options.n_threads;
-    double start, sorted;
-    int is_screened;
-    OJ_TRY(oj_pair_filter_make(&index->relation, b->input, index->join_side,
-                               &b->filter, err));
-    OJ_TRY(prepare_workers(b, n_threads, err));
-    OJ_TRY(run_screen(b, &is_screened, stats, err));
-    start = oj_clock_seconds();
-    if (!is_screened)
+    const struct oj_flat *flat = layer;
+    int64_t part = flat->part_offset[feature], v;
+    if (part == flat->part_offset[feature + 1])
+        return 0;
+    v = flat->vertex_offset[flat->ring_offset[part]];
+    *x = flat->x[v];
+    *y = flat->y[v];
+    return 1;
+}
+
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
+{
+    const struct oj_flat *input = shared->input;
+    OJ_TRY(build_side_if_needed((void *)shared, err));
+    return oj_row_order_input(
+        shared, input, oj_flat_is_points(input) ? NULL : first_vertex, err);
+}
+
+static oj_status prepare_workers(struct predicate_index *index,
+                                 struct oj_error *err)
+{
+    for (int t = 0; t < index->shared.n_threads; t++)
     {
-        OJ_TRY(build_side_if_needed(index, err));
-        OJ_TRY(sort_rows(b, n_threads, err));
+        struct predicate_worker *w = worker_of(index, t);
+        w->n_rows = 0;
+        oj_relate_forget(&w->relate);
+        if (relation_of(index)->op != OJ_OP_DISJOINT)
+            continue;
+        oj_free(w->is_met); /* with marks where the last batch failed */
+        OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
     }
-    sorted = oj_clock_seconds();
-    if (is_screened)
-        OJ_TRY(screened_to_matches(b, out, err));
-    else
-        OJ_TRY(join_rows(b, n_threads, out, err));
-    for (int t = 0; t < n_threads; t++)
-        stats->n_candidates += index->worker[t].n_asked;
-    stats->sort_s += sorted - start;
-    stats->refine_s += oj_clock_seconds() - sorted;
     return OJ_OK;
 }
 
@@ -1147,34 +1077,40 @@ static oj_status join_by_predicate(struct oj_index *wrapped,
                                    struct oj_matches *out,
                                    struct oj_stats *stats, struct oj_error *err)
 {
-    struct predicate_batch b = {.index = (void *)wrapped, .input = input};
-    oj_status status = run_batch(&b, out, stats, err);
-    oj_free(b.x);
-    oj_free(b.y);
-    oj_order_free(&b.order);
-    return status;
+    struct predicate_index *index = (void *)wrapped;
+    int is_screened;
+    OJ_TRY(oj_row_batch_open(&index->shared, input, err));
+    OJ_TRY(prepare_workers(index, err));
+    OJ_TRY(run_screen(index, &is_screened, stats, err));
+    return is_screened ? screened_to_matches(index, out, stats, err)
+                       : oj_row_batch_join(&index->shared, out, stats, err);
 }
 
 /* --- the join side -------------------------------------------------------- */
 
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct predicate_worker *w = (void *)worker;
+    oj_relate_scratch_free(&w->relate);
+    oj_figure_free(&w->figure);
+    oj_free(w->found.at);
+    oj_free(w->member);
+    oj_edge_grid_free(&w->cells);
+    oj_free(w->is_met);
+}
+
+static const struct oj_row_method by_candidates = {
+    .worker_size = sizeof(struct predicate_worker),
+    .start = start_batch,
+    .row_of = oj_row_in_order,
+    .search = search_row,
+    .free_worker = free_worker};
+
 static void free_batches(struct oj_index *wrapped)
 {
-    struct predicate_index *index = (void *)wrapped;
-    for (int t = 0; index->worker != NULL && t < index->options.n_threads; t++)
-    {
-        struct predicate_worker *w = &index->worker[t];
-        oj_relate_scratch_free(&w->relate);
-        oj_figure_free(&w->figure);
-        oj_free(w->found.at);
-        oj_free(w->member);
-        oj_edge_grid_free(&w->cells);
-        oj_free(w->is_met);
-        if (w->answers != NULL)
-            oj_answers_free(w->answers);
-    }
-    oj_free(index->worker);
-    oj_free(index->answers);
-    oj_screen_pairs_free(&index->screened);
+    oj_row_batches_free(wrapped);
+    oj_screen_pairs_free(
+        &((struct predicate_index *)(void *)wrapped)->screened);
 }
 
 static void free_side(struct oj_index *wrapped)
@@ -1191,18 +1127,13 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
                                        struct oj_stats *stats,
                                        struct oj_error *err)
 {
-    struct predicate_index *index = (void *)wrapped;
-    double start = oj_clock_seconds();
-    index->join_side = args->join_side;
-    index->tie_rank = args->tie_rank;
-    index->relation = args->relation;
-    index->options = args->options;
+    struct predicate_index *index =
+        oj_row_index_begin(wrapped, &by_candidates, args);
     index->takes_screen = oj_screen_rule_of(&args->relation, &index->rule);
-    OJ_NEW_ZEROED(index->niceness, index->join_side->n_features, err);
-    if (index->options.screen == NULL)
+    OJ_NEW_ZEROED(index->niceness, args->join_side->n_features, err);
+    if (args->options.screen == NULL)
         OJ_TRY(build_side_if_needed(index, err));
     stats->index_bytes += oj_side_bytes(&index->side);
-    stats->index_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
@@ -1218,7 +1149,12 @@ static int takes_predicates(const struct oj_relation *relation,
 static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
                                                   .row_s = 380e-9};
 
-const struct oj_engine oj_cpu_predicate = {
-    "predicates",          takes_predicates,  sizeof(struct predicate_index),
-    build_predicate_index, join_by_predicate, free_side,
-    free_batches,          &points_cost};
+const struct oj_engine oj_cpu_predicate = {.name = "predicates",
+                                           .takes = takes_predicates,
+                                           .index_size =
+                                               sizeof(struct predicate_index),
+                                           .build = build_predicate_index,
+                                           .join = join_by_predicate,
+                                           .free_side = free_side,
+                                           .free_batches = free_batches,
+                                           .points_cost = &points_cost};

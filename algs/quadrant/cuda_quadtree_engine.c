@@ -65,11 +65,8 @@ static oj_status join_by_cuda_quadrants(struct oj_index *wrapped,
 }
 
 const struct oj_engine oj_cuda_quadrant_engine = {
-    "cuda_quadrant",
-    NULL,
-    sizeof(struct cuda_quadrant_index),
-    build_cuda_quadrants,
-    join_by_cuda_quadrants,
-    free_side,
-    NULL,
-    NULL};
+    .name = "cuda_quadrant",
+    .index_size = sizeof(struct cuda_quadrant_index),
+    .build = build_cuda_quadrants,
+    .join = join_by_cuda_quadrants,
+    .free_side = free_side};

@@ -6,20 +6,16 @@
  * distance.
  *
  *  Where the distance is not bounded, or so wide that most of the layer would
- *  be a candidate, each quadrant looks around itself at a distance that grows
- *  until it must hold the nearest features of all its points; points far from
- *  one another for that are parted.  That is ours. */
+ *  be a candidate, quadrants look as far as features are apart, and points that
+ *  need more look on by themselves, farther and farther.  That is ours. */
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
-#include "../../flatten/base/oj_threads.h"
 #include "../base/oj_boxes.h"
 #include "../base/oj_point_quadtree.h"
 #include "../base/oj_radix.h"
 #include "../kernels/oj_quadrant.h"
-#include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_ranking.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 #include "flat_distance.h"
 
 #include <stdlib.h>
@@ -194,18 +190,10 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* A feature that points of a quadrant are measured against. */
-struct quadrant_feature
-{
-    double low; /* none of the points is nearer to it */
-    int32_t feature;
-};
-
 /* Writes the features whose box intersects window, each once, to out, which has
  * room for count_in_window() of them. Returns their number. */
 static int64_t list_in_window(const struct quadrant_grid *grid,
-                              const struct oj_box *window,
-                              struct quadrant_feature *out)
+                              const struct oj_box *window, int32_t *out)
 {
     const struct oj_box *box = grid->boxes->box;
     struct oj_quadrant_cells cells;
@@ -213,7 +201,7 @@ static int64_t list_in_window(const struct quadrant_grid *grid,
     for (int64_t i = 0; !grid->has_cells && i < grid->boxes->n; i++)
     {
         if (!oj_box_is_empty(&box[i]))
-            out[n++] = (struct quadrant_feature){0.0, (int32_t)i};
+            out[n++] = (int32_t)i;
     }
     if (!grid->has_cells)
         return n;
@@ -235,7 +223,7 @@ static int64_t list_in_window(const struct quadrant_grid *grid,
                     continue;
                 others = oj_quadrant_cells_of(&grid->frame, other);
                 if (oj_quadrant_counts_in(grid->cell[c], &cells, &others))
-                    out[n++] = (struct quadrant_feature){0.0, feature};
+                    out[n++] = feature;
             }
         }
     }
@@ -246,15 +234,19 @@ static int64_t list_in_window(const struct quadrant_grid *grid,
 
 struct quadrant_index
 {
-    struct oj_index_args args;
+    struct oj_row_index shared;
     struct oj_boxes boxes;
     /* 0: every point of a quadrant meets every segment of its features, as in
      * the paper, but for features whose box is out of the point's own reach.
      * 1, where the distance is not bounded: features that cannot be near enough
      * are passed over by their boxes. */
     int is_growing;
-    double reach; /* of quadrants, at least to begin with */
+    double reach; /* of quadrants */
     struct quadrant_grid grid;
+
+    /* of the batch at hand */
+    struct oj_points points; /* sorted */
+    struct oj_quadrants quadrants;
 };
 
 static void free_side(struct oj_index *wrapped)
@@ -268,10 +260,9 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
                                       struct oj_stats *stats,
                                       struct oj_error *err)
 {
-    const struct oj_relation *relation = &index->args.relation;
+    const struct oj_relation *relation = &index->shared.args.relation;
     struct quadrant_grid *grid = &index->grid;
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
+    OJ_TRY(oj_boxes_make(index->shared.args.join_side, &index->boxes, err));
     index->is_growing = oj_boxes_window_is_wide(
         &index->boxes, relation->max_distance, relation->k);
     index->reach = relation->max_distance;
@@ -280,7 +271,6 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
                             relation->max_distance);
     grid->boxes = &index->boxes;
     OJ_TRY(make_grid(grid, index->reach, err));
-    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes +=
         index->boxes.n * (int64_t)sizeof(struct oj_box) +
         grid->n_cells * (int64_t)(sizeof(uint64_t) + sizeof(int64_t)) +
@@ -288,234 +278,115 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* The papers' method is for the nearest features of points. */
-static oj_status build_index(struct oj_index *wrapped,
-                             const struct oj_index_args *args,
-                             struct oj_stats *stats, struct oj_error *err)
-{
-    const struct oj_relation *relation = &args->relation;
-    struct quadrant_index *index = (void *)wrapped;
-    if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
-        oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"quadrant\" knows only -op nearest, in "
-                       "the plane, by the least distance and without a bound "
-                       "from below");
-    index->args = *args;
-    return build_boxes_and_grid(index, stats, err);
-}
-
 /* --- a quadrant ----------------------------------------------------------- */
 
 /* What one thread has of its own. */
 struct quadrant_worker
 {
-    struct oj_ranking ranking;
-    struct oj_ranking nearest; /* upper bounds of distances, to prune */
-    double reach;              /* within which features are listed */
-    int is_wide; /* 1: the points are too far from one another for that */
-    int64_t n_features, cap_feature;
-    struct quadrant_feature *feature; /* [n_features] of the quadrant */
-    int64_t n_candidates;
-    double filter_s, refine_s;
+    struct oj_row_worker shared;
+    int64_t n_features, cap_feature, cap_open;
+    int32_t *feature; /* [n_features] within reach */
+    int64_t *open;    /* points that need more */
 };
 
-/* A batch on its way. */
-struct quadrant_batch
-{
-    struct quadrant_index *index;
-    struct oj_points points; /* sorted */
-    struct oj_quadrants quadrants;
-    struct quadrant_worker *worker; /* [n_threads] */
-    struct oj_answers *answers;     /* [n_threads] */
-};
-
-/* Lists the features within worker->reach of box. */
+/* Lists the features within reach of box. */
 static oj_status list_features(const struct quadrant_index *index,
                                struct quadrant_worker *worker,
-                               const struct oj_box *box, struct oj_error *err)
+                               const struct oj_box *box, double reach,
+                               struct oj_error *err)
 {
-    struct oj_box window = oj_box_around(box, worker->reach);
+    struct oj_box window = oj_box_around(box, reach);
+    double start = oj_clock_seconds();
     /* never none, so that feature is an array even for no features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
     worker->n_features = list_in_window(&index->grid, &window, worker->feature);
-    return OJ_OK;
-}
-
-/* A distance within which every point of window has k of the features listed;
- * INFINITY: they are fewer. */
-static oj_status bound_kth_distance(struct quadrant_worker *worker,
-                                    const struct oj_boxes *boxes,
-                                    const struct oj_box *window, double *bound,
-                                    struct oj_error *err)
-{
-    struct oj_ranking *nearest = &worker->nearest;
-    oj_ranking_start(nearest);
-    for (int64_t i = 0; i < worker->n_features; i++)
-    {
-        int32_t feature = worker->feature[i].feature;
-        OJ_TRY(oj_ranking_add(nearest, feature,
-                              oj_box_farthest(window, &boxes->box[feature]),
-                              err));
-    }
-    oj_ranking_finish(nearest);
-    *bound = oj_ranking_kth_distance(nearest);
-    return OJ_OK;
-}
-
-static int compare_lows(const void *a, const void *b)
-{
-    const struct quadrant_feature *x = a, *y = b;
-    return oj_compare_doubles(&x->low, &y->low);
-}
-
-/* Lists, the nearest first, what may be among the k nearest features of some
- * point in box, looking farther and farther.  Where the points are far from one
- * another and share too few features, nothing is listed: worker->is_wide. */
-static oj_status list_near_features(const struct quadrant_index *index,
-                                    struct quadrant_worker *worker,
-                                    const struct oj_box *box,
-                                    struct oj_error *err)
-{
-    const struct oj_boxes *boxes = &index->boxes;
-    double most = index->args.relation.max_distance;
-    int64_t enough = index->args.relation.k, n_kept = 0;
-    struct oj_box window = oj_box_around(box, 0.0);
-    double width = box->x1 - box->x0, height = box->y1 - box->y0;
-    double spread = sqrt(width * width + height * height);
-    double bound = INFINITY, next;
-    enough = enough < boxes->n_boxes ? enough : boxes->n_boxes;
-    for (;; worker->reach = fmin(next, most))
-    {
-        struct oj_box around = oj_box_around(box, worker->reach);
-        next = 2.0 * worker->reach;
-        if (worker->reach < most &&
-            count_in_window(&index->grid, &around) < enough)
-            continue;
-        worker->is_wide = spread > 4.0 * worker->reach;
-        if (worker->is_wide)
-            return OJ_OK;
-        OJ_TRY(list_features(index, worker, box, err));
-        OJ_TRY(bound_kth_distance(worker, boxes, &window, &bound, err));
-        if (bound <= worker->reach || worker->n_features == boxes->n_boxes ||
-            worker->reach >= most)
-            break;
-        next = bound < INFINITY ? bound : next;
-    }
-    for (int64_t i = 0; i < worker->n_features; i++)
-    {
-        struct quadrant_feature f = worker->feature[i];
-        f.low = oj_box_distance(&window, &boxes->box[f.feature]);
-        if (f.low <= bound)
-            worker->feature[n_kept++] = f;
-    }
-    worker->n_features = n_kept;
-    qsort(worker->feature, (size_t)n_kept, sizeof *worker->feature,
-          compare_lows);
+    worker->shared.filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
 /* Ranks the features listed for a point, passing over those whose box is not
- * within reach of it. */
+ * within reach of it.  *is_settled: no others can be in the answer. */
 static oj_status rank_in_reach(const struct quadrant_index *index,
-                               struct quadrant_worker *worker, double x,
-                               double y, double reach, struct oj_error *err)
+                               struct quadrant_worker *worker, int64_t point,
+                               double reach, int *is_settled,
+                               struct oj_error *err)
 {
+    const struct oj_relation *relation = &index->shared.args.relation;
+    double x = index->points.x[point], y = index->points.y[point];
     struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
     struct oj_box window = oj_box_around(&at, reach);
-    struct oj_ranking *ranking = &worker->ranking;
-    const struct quadrant_feature *f = worker->feature;
+    struct oj_ranking *ranking = &worker->shared.ranking;
+    OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     oj_ranking_start(ranking);
-    for (int64_t i = 0; i < worker->n_features; i++, f++)
+    for (int64_t i = 0; i < worker->n_features; i++)
     {
-        const struct oj_box *box = &index->boxes.box[f->feature];
+        int32_t feature = worker->feature[i];
+        const struct oj_box *box = &index->boxes.box[feature];
         double distance;
-        if (f->low > reach || f->low > ranking->bound)
-            break;
         if (!oj_box_intersects(&window, box) ||
             (index->is_growing &&
              oj_box_distance(&around, box) > ranking->bound))
             continue;
-        worker->n_candidates++;
-        distance = oj_flat_distance(index->args.join_side, f->feature,
-                                    index->args.relation.distance_to, x, y);
-        OJ_TRY(oj_ranking_add(ranking, f->feature, distance, err));
+        worker->shared.n_candidates++;
+        distance = oj_flat_distance(index->shared.args.join_side, feature,
+                                    relation->distance_to, x, y);
+        OJ_TRY(oj_ranking_add(ranking, feature, distance, err));
     }
     oj_ranking_finish(ranking);
+    *is_settled = reach >= relation->max_distance ||
+                  oj_ranking_kth_distance(ranking) <= reach;
     return OJ_OK;
 }
 
-/* Without a bound, the reach of a point grows until it holds what is asked
- * for. */
-static oj_status rank_point(const struct quadrant_index *index,
-                            struct quadrant_worker *worker, double x, double y,
-                            struct oj_error *err)
-{
-    double reach = index->reach;
-    for (;;)
-    {
-        OJ_TRY(rank_in_reach(index, worker, x, y, reach, err));
-        if (!index->is_growing || !(reach < INFINITY) ||
-            oj_ranking_kth_distance(&worker->ranking) <= reach)
-            return OJ_OK;
-        reach = 2.0 * reach < worker->reach ? 2.0 * reach : INFINITY;
-    }
-}
-
-/* Points first <= p < end, which are a quadrant or a part of one. */
-static oj_status answer_points(const struct quadrant_batch *batch, int thread,
-                               int64_t first, int64_t end, struct oj_error *err)
-{
-    const struct quadrant_index *index = batch->index;
-    const struct oj_points *points = &batch->points;
-    struct quadrant_worker *worker = &batch->worker[thread];
-    struct oj_box box =
-        oj_box_of(points->x + first, points->y + first, end - first);
-    double start = oj_clock_seconds(), listed;
-    worker->reach = index->reach;
-    if (index->is_growing)
-        OJ_TRY(list_near_features(index, worker, &box, err));
-    else
-        OJ_TRY(list_features(index, worker, &box, err));
-    listed = oj_clock_seconds();
-    worker->filter_s += listed - start;
-    if (worker->is_wide)
-    {
-        int64_t middle = first + (end - first) / 2;
-        OJ_TRY(answer_points(batch, thread, first, middle, err));
-        return answer_points(batch, thread, middle, end, err);
-    }
-    for (int64_t p = first; p < end; p++)
-    {
-        OJ_TRY(oj_check_cancel(index->args.options.cancel, err));
-        OJ_TRY(rank_point(index, worker, points->x[p], points->y[p], err));
-        OJ_TRY(oj_answers_add(&batch->answers[thread], points->row[p],
-                              &worker->ranking, err));
-    }
-    worker->refine_s += oj_clock_seconds() - listed;
-    return OJ_OK;
-}
-
-static oj_status answer_quadrant(int64_t q, int thread, void *user,
+static oj_status answer_quadrant(struct oj_row_index *shared,
+                                 struct oj_row_worker *of_row, int64_t q,
                                  struct oj_error *err)
 {
-    struct quadrant_batch *batch = user;
-    const struct oj_quadrant *quadrant = &batch->quadrants.quadrant[q];
-    return answer_points(batch, thread, quadrant->first, quadrant->end, err);
+    const struct quadrant_index *index = (void *)shared;
+    struct quadrant_worker *worker = (void *)of_row;
+    const struct oj_quadrant *quadrant = &index->quadrants.quadrant[q];
+    const struct oj_points *points = &index->points;
+    int64_t n_open = 0;
+    int is_settled;
+    OJ_TRY(list_features(index, worker, &quadrant->box, index->reach, err));
+    for (int64_t p = quadrant->first; p < quadrant->end; p++)
+    {
+        OJ_TRY(rank_in_reach(index, worker, p, index->reach, &is_settled, err));
+        if (is_settled)
+            OJ_TRY(oj_answers_add(of_row->answers, points->row[p],
+                                  &of_row->ranking, err));
+        else
+        {
+            OJ_ROOM(worker->open, n_open, n_open + 1, worker->cap_open, err);
+            worker->open[n_open++] = p;
+        }
+    }
+    for (int64_t i = 0; i < n_open; i++)
+    {
+        int64_t p = worker->open[i];
+        struct oj_box at = oj_box_of(points->x + p, points->y + p, 1);
+        double reach = index->reach;
+        do
+        {
+            reach = fmin(2.0 * reach, shared->args.relation.max_distance);
+            OJ_TRY(list_features(index, worker, &at, reach, err));
+            OJ_TRY(rank_in_reach(index, worker, p, reach, &is_settled, err));
+        } while (!is_settled && worker->n_features < index->boxes.n_boxes);
+        OJ_TRY(oj_answers_add(of_row->answers, points->row[p], &of_row->ranking,
+                              err));
+    }
+    return OJ_OK;
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status check_input(const struct quadrant_index *index,
-                             const struct oj_flat *input, struct oj_error *err)
+static oj_status check_input(const struct oj_row_index *shared,
+                             struct oj_error *err)
 {
-    const struct oj_flat *flat = index->args.join_side;
-    struct oj_pair_filter filter;
-    OJ_TRY(
-        oj_pair_filter_make(&index->args.relation, input, flat, &filter, err));
-    if (!filter.is_needed && input->max_distance == NULL &&
-        flat->max_distance == NULL &&
+    const struct oj_flat *input = shared->input;
+    if (!shared->filter.is_needed && input->max_distance == NULL &&
+        shared->args.join_side->max_distance == NULL &&
         (oj_flat_is_points(input) ||
          (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0))
         return OJ_OK;
@@ -524,90 +395,58 @@ static oj_status check_input(const struct quadrant_index *index,
                    "conditions on pairs");
 }
 
-static oj_status start_batch(struct quadrant_batch *batch,
-                             const struct oj_flat *input,
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
+{
+    struct quadrant_index *index = (void *)shared;
+    OJ_TRY(check_input(shared, err));
+    OJ_TRY(oj_points_make(shared->input, &index->points, err));
+    OJ_TRY(oj_points_sort(&index->points, err));
+    OJ_TRY(oj_quadrants_make(&index->points, shared->args.options.quadrant_size,
+                             &index->quadrants, err));
+    shared->n_rows = index->quadrants.n;
+    return OJ_OK;
+}
+
+static void end_batch(struct oj_row_index *shared)
+{
+    struct quadrant_index *index = (void *)shared;
+    oj_points_free(&index->points);
+    oj_quadrants_free(&index->quadrants);
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    oj_free(((struct quadrant_worker *)(void *)worker)->feature);
+    oj_free(((struct quadrant_worker *)(void *)worker)->open);
+}
+
+static const struct oj_row_method quadrants = {
+    .worker_size = sizeof(struct quadrant_worker),
+    .start = start_batch,
+    .answer = answer_quadrant,
+    .end = end_batch,
+    .free_worker = free_worker};
+
+/* The papers' method is for the nearest features of points. */
+static oj_status build_index(struct oj_index *wrapped,
+                             const struct oj_index_args *args,
                              struct oj_stats *stats, struct oj_error *err)
 {
-    const struct oj_index_args *args = &batch->index->args;
-    int n_threads = args->options.n_threads;
-    struct oj_relation bounds = args->relation;
-    double start = oj_clock_seconds();
-    OJ_TRY(oj_points_make(input, &batch->points, err));
-    OJ_TRY(oj_points_sort(&batch->points, err));
-    OJ_TRY(oj_quadrants_make(&batch->points, args->options.quadrant_size,
-                             &batch->quadrants, err));
-    OJ_NEW_ZEROED(batch->worker, n_threads, err);
-    OJ_NEW_ZEROED(batch->answers, n_threads, err);
-    bounds.ties = OJ_TIES_FIRST;
-    bounds.max_distance = INFINITY;
-    for (int thread = 0; thread < n_threads; thread++)
-    {
-        struct quadrant_worker *worker = &batch->worker[thread];
-        worker->ranking = oj_ranking_make(&args->relation, args->tie_rank);
-        worker->nearest = oj_ranking_make(&bounds, NULL);
-        oj_answers_start(&batch->answers[thread], args->options.max_batch_pairs,
-                         input->n_features, n_threads);
-    }
-    stats->sort_s += oj_clock_seconds() - start;
-    return OJ_OK;
+    const struct oj_relation *relation = &args->relation;
+    if (relation->op != OJ_OP_NEAREST || relation->metric != OJ_METRIC_PLANAR ||
+        oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"quadrant\" knows only -op nearest, in "
+                       "the plane, by the least distance and without a bound "
+                       "from below");
+    return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),
+                                stats, err);
 }
 
-static oj_status run_batch(struct quadrant_batch *batch,
-                           const struct oj_flat *input, struct oj_matches *out,
-                           struct oj_stats *stats, struct oj_error *err)
-{
-    const struct oj_index_args *args = &batch->index->args;
-    int n_threads = args->options.n_threads;
-    double start;
-    OJ_TRY(start_batch(batch, input, stats, err));
-    OJ_TRY(oj_parallel_try(n_threads, batch->quadrants.n, 1, answer_quadrant,
-                           batch, err));
-    start = oj_clock_seconds();
-    OJ_TRY(oj_answers_to_matches(batch->answers, n_threads, input->n_features,
-                                 &args->relation, args->tie_rank, out, err));
-    stats->refine_s += oj_clock_seconds() - start;
-    return OJ_OK;
-}
-
-static void end_batch(struct quadrant_batch *batch, struct oj_stats *stats)
-{
-    int n_threads = batch->index->args.options.n_threads;
-    for (int thread = 0; thread < n_threads && batch->worker != NULL; thread++)
-    {
-        struct quadrant_worker *worker = &batch->worker[thread];
-        stats->n_candidates += worker->n_candidates;
-        stats->filter_s += worker->filter_s / n_threads;
-        stats->refine_s += worker->refine_s / n_threads;
-        oj_ranking_free(&worker->ranking);
-        oj_ranking_free(&worker->nearest);
-        oj_free(worker->feature);
-        if (batch->answers != NULL)
-            oj_answers_free(&batch->answers[thread]);
-    }
-    oj_free(batch->worker);
-    oj_free(batch->answers);
-    oj_points_free(&batch->points);
-    oj_quadrants_free(&batch->quadrants);
-}
-
-static oj_status join_by_quadrants(struct oj_index *wrapped,
-                                   const struct oj_flat *input,
-                                   struct oj_matches *out,
-                                   struct oj_stats *stats, struct oj_error *err)
-{
-    struct quadrant_batch batch = {.index = (void *)wrapped};
-    oj_status status;
-    OJ_TRY(check_input(batch.index, input, err));
-    status = run_batch(&batch, input, out, stats, err);
-    end_batch(&batch, stats);
-    return status;
-}
-
-const struct oj_engine oj_quadrant_engine = {"quadrant",
-                                             NULL,
-                                             sizeof(struct quadrant_index),
-                                             build_index,
-                                             join_by_quadrants,
-                                             free_side,
-                                             NULL,
-                                             NULL};
+const struct oj_engine oj_quadrant_engine = {
+    .name = "quadrant",
+    .index_size = sizeof(struct quadrant_index),
+    .build = build_index,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free};

@@ -10,18 +10,15 @@
  *
  * Source: Leal, Gruenwald, Zhang, You 2016 (Top-KaBT), on one thread. */
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_clock.h"
 #include "../base/oj_boxes.h"
-#include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_ranking.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 #include "plain_shape_distances.h"
 
 #include <stdlib.h>
 
 struct cut_points_index
 {
-    struct oj_index_args args;
+    struct oj_row_index shared;
     struct oj_boxes boxes; /* of the join side */
 };
 
@@ -32,41 +29,16 @@ struct bounded_feature
     int32_t feature;
 };
 
-/* A batch on its way. */
-struct cut_points_batch
+struct cut_points_worker
 {
-    const struct cut_points_index *index;
-    const struct oj_flat *input;
-    struct oj_pair_filter filter;
-    struct oj_ranking ranking;
-    struct oj_answers answers;
+    struct oj_row_worker shared;
     struct bounded_feature *bounded; /* [join features] */
-    struct oj_stats *stats;
 };
 
 static void free_side(struct oj_index *wrapped)
 {
     struct cut_points_index *self = (void *)wrapped;
     oj_boxes_free(&self->boxes);
-}
-
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
-{
-    struct cut_points_index *self = (void *)wrapped;
-    const struct oj_relation *relation = &args->relation;
-    double start = oj_clock_seconds();
-    if (relation->op != OJ_OP_NEAREST ||
-        relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
-        relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' method knows only -op nearest -distance "
-                       "hausdorff_points, planar and without -min_distance");
-    self->args = *args;
-    OJ_TRY(oj_boxes_make(args->join_side, &self->boxes, err));
-    stats->index_s += oj_clock_seconds() - start;
-    return OJ_OK;
 }
 
 static int compare_least(const void *a, const void *b)
@@ -76,19 +48,20 @@ static int compare_least(const void *a, const void *b)
 }
 
 /* The features that may count, by their boxes; returns how many. */
-static int64_t bound_features_by_box(const struct cut_points_batch *b,
-                                     int64_t row)
+static int64_t bound_features_by_box(const struct cut_points_index *self,
+                                     int64_t row,
+                                     struct bounded_feature *bounded)
 {
-    const struct oj_boxes *boxes = &b->index->boxes;
-    struct oj_box around = oj_box_of_feature(b->input, row);
+    const struct oj_boxes *boxes = &self->boxes;
+    struct oj_box around = oj_box_of_feature(self->shared.input, row);
     int64_t n = 0;
     around = oj_box_around(&around, 0.0);
     for (int64_t f = 0; f < boxes->n; f++)
     {
         if (oj_box_is_empty(&boxes->box[f]) ||
-            !oj_pair_may_count(&b->filter, row, f))
+            !oj_pair_may_count(&self->shared.filter, row, f))
             continue;
-        b->bounded[n++] = (struct bounded_feature){
+        bounded[n++] = (struct bounded_feature){
             oj_box_distance(&around, &boxes->box[f]),
             oj_box_farthest(&around, &boxes->box[f]), (int32_t)f};
     }
@@ -107,71 +80,66 @@ static int64_t cut(const struct bounded_feature *bounded, int64_t n, int64_t k)
     return n;
 }
 
-static oj_status join_row(struct cut_points_batch *b, int64_t row,
-                          struct oj_error *err)
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
 {
-    const struct oj_flat *side = b->index->args.join_side;
-    int64_t n = bound_features_by_box(b, row);
-    qsort(b->bounded, (size_t)n, sizeof *b->bounded, compare_least);
-    n = cut(b->bounded, n, b->index->args.relation.k);
-    oj_ranking_start(&b->ranking);
+    const struct cut_points_index *self = (void *)shared;
+    const struct oj_flat *side = shared->args.join_side, *input = shared->input;
+    struct cut_points_worker *own = (void *)worker;
+    int64_t first, end, n;
+    oj_flat_vertices(input, row, &first, &end);
+    if (first == end)
+        return OJ_OK;
+    if (own->bounded == NULL)
+        OJ_NEW(own->bounded, side->n_features, err);
+    n = bound_features_by_box(self, row, own->bounded);
+    qsort(own->bounded, (size_t)n, sizeof *own->bounded, compare_least);
+    n = cut(own->bounded, n, shared->args.relation.k);
     for (int64_t i = 0; i < n; i++)
     {
-        int32_t f = b->bounded[i].feature;
-        double there = oj_plain_shapes_directed(b->input, row, side, f, 0);
-        double back = oj_plain_shapes_directed(side, f, b->input, row, 0);
-        OJ_TRY(oj_check_cancel(b->index->args.options.cancel, err));
-        OJ_TRY(oj_ranking_add(&b->ranking, f, oj_larger(there, back), err));
+        int32_t f = own->bounded[i].feature;
+        double there = oj_plain_shapes_directed(input, row, side, f, 0);
+        double back = oj_plain_shapes_directed(side, f, input, row, 0);
+        OJ_TRY(oj_check_cancel(shared->args.options.cancel, err));
+        OJ_TRY(
+            oj_ranking_add(&worker->ranking, f, oj_larger(there, back), err));
     }
-    b->stats->n_candidates += n;
-    oj_ranking_finish(&b->ranking);
-    return oj_answers_add(&b->answers, row, &b->ranking, err);
+    worker->n_candidates += n;
+    return OJ_OK;
 }
 
-static oj_status join_rows(struct cut_points_batch *b, struct oj_matches *out,
-                           struct oj_error *err)
+static void free_worker(struct oj_row_worker *worker)
 {
-    const struct oj_index_args *args = &b->index->args;
-    int64_t first, end;
-    OJ_NEW(b->bounded, args->join_side->n_features, err);
-    for (int64_t row = 0; row < b->input->n_features; row++)
-    {
-        oj_flat_vertices(b->input, row, &first, &end);
-        if (first < end)
-            OJ_TRY(join_row(b, row, err));
-    }
-    return oj_answers_to_matches(&b->answers, 1, b->input->n_features,
-                                 &args->relation, args->tie_rank, out, err);
+    oj_free(((struct cut_points_worker *)(void *)worker)->bounded);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static const struct oj_row_method cutting = {
+    .worker_size = sizeof(struct cut_points_worker),
+    .on_one_thread = 1,
+    .search = search_row,
+    .free_worker = free_worker};
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
 {
-    struct cut_points_index *self = (void *)wrapped;
-    const struct oj_index_args *args = &self->args;
-    struct cut_points_batch b = {.index = self, .input = input, .stats = stats};
-    double start = oj_clock_seconds();
-    oj_status status;
-    OJ_TRY(oj_pair_filter_make(&args->relation, input, args->join_side,
-                               &b.filter, err));
-    b.ranking = oj_ranking_make(&args->relation, args->tie_rank);
-    oj_answers_start(&b.answers, args->options.max_batch_pairs,
-                     input->n_features, 1);
-    status = join_rows(&b, out, err);
-    oj_free(b.bounded);
-    oj_ranking_free(&b.ranking);
-    oj_answers_free(&b.answers);
-    stats->refine_s += oj_clock_seconds() - start;
-    return status;
+    struct cut_points_index *self = oj_row_index_begin(wrapped, &cutting, args);
+    const struct oj_relation *relation = &args->relation;
+    (void)stats;
+    if (relation->op != OJ_OP_NEAREST ||
+        relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
+        relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' method knows only -op nearest -distance "
+                       "hausdorff_points, planar and without -min_distance");
+    return oj_boxes_make(args->join_side, &self->boxes, err);
 }
 
 const struct oj_engine oj_cut_points_engine = {
-    "cut points of boxes, all vertices of what stays",
-    NULL,
-    sizeof(struct cut_points_index),
-    build,
-    join,
-    free_side,
-    NULL,
-    NULL};
+    .name = "cut points of boxes, all vertices of what stays",
+    .index_size = sizeof(struct cut_points_index),
+    .build = build,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free};

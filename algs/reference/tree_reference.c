@@ -882,46 +882,54 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status build_with(const struct box_library *library,
-                            enum visit_order visit, const char *name,
-                            const struct oj_index_args *args,
-                            struct oj_index *wrapped, struct oj_stats *stats,
-                            struct oj_error *err)
+static const struct tree_method
 {
-    double start = oj_clock_seconds();
+    const struct box_library *library;
+    enum visit_order visit;
+} methods[] = {
+    {&geos_library, VISIT_AS_GIVEN},
+    {&geos_library, VISIT_SORTED},
+    {&geos_library, VISIT_SPHERE},
+#ifdef OJ_SPATIALINDEX
+    {&spatialindex_library, VISIT_AS_GIVEN},
+    {&spatialindex_library, VISIT_COLLECTIVE},
+#endif
+};
+
+static oj_status build_tree_index(struct oj_index *wrapped,
+                                  const struct oj_index_args *args,
+                                  struct oj_stats *stats, struct oj_error *err)
+{
+    const struct tree_method *method = &methods[args->engine->variant];
+    int on_sphere = method->visit == VISIT_SPHERE;
     struct box_index *index = (void *)wrapped;
-    if (visit == VISIT_SPHERE && args->relation.metric != OJ_METRIC_SPHERE)
+    (void)stats;
+    if (on_sphere && args->relation.metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend sphere only measures on the sphere");
-    if (visit != VISIT_SPHERE && args->relation.metric != OJ_METRIC_PLANAR)
+    if (!on_sphere && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "
                        "plane only, not on the sphere",
-                       name);
-    index->library = library;
-    index->visit = visit;
+                       args->engine->name);
+    index->library = method->library;
+    index->visit = method->visit;
     index->args = *args;
-    OJ_TRY(build_tree(index, err));
-    stats->index_s += oj_clock_seconds() - start;
-    return OJ_OK;
+    return build_tree(index, err);
 }
 
-#define TREE_ENGINE(name, library, visit)                                      \
-    static oj_status index_##name(                                             \
-        struct oj_index *index, const struct oj_index_args *args,              \
-        struct oj_stats *stats, struct oj_error *err)                          \
+#define TREE_ENGINE(method_name, method)                                       \
     {                                                                          \
-        return build_with(&(library), visit, #name, args, index, stats, err);  \
-    }                                                                          \
-    const struct oj_engine oj_##name##_engine = {                              \
-        #name,        NULL,         sizeof(struct box_index),                  \
-        index_##name, join_by_tree, free_side,                                 \
-        NULL,         NULL};
+        .name = method_name, .index_size = sizeof(struct box_index),           \
+        .build = build_tree_index, .join = join_by_tree,                       \
+        .free_side = free_side, .variant = method                              \
+    }
 
-TREE_ENGINE(geos, geos_library, VISIT_AS_GIVEN)
-TREE_ENGINE(geos_sorted, geos_library, VISIT_SORTED)
-TREE_ENGINE(sphere, geos_library, VISIT_SPHERE)
+const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0);
+const struct oj_engine oj_geos_sorted_engine = TREE_ENGINE("geos_sorted", 1);
+const struct oj_engine oj_sphere_engine = TREE_ENGINE("sphere", 2);
 #ifdef OJ_SPATIALINDEX
-TREE_ENGINE(spatialindex, spatialindex_library, VISIT_AS_GIVEN)
-TREE_ENGINE(spatialindex_collective, spatialindex_library, VISIT_COLLECTIVE)
+const struct oj_engine oj_spatialindex_engine = TREE_ENGINE("spatialindex", 3);
+const struct oj_engine oj_spatialindex_collective_engine =
+    TREE_ENGINE("spatialindex_collective", 4);
 #endif

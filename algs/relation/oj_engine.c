@@ -1,6 +1,7 @@
 #include "oj_engine.h"
 
 #include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_clock.h"
 
 #include <string.h>
 
@@ -9,10 +10,15 @@ oj_status oj_index_make(const struct oj_engine *engine,
                         struct oj_stats *stats, struct oj_error *err)
 {
     struct oj_index *index = oj_calloc(1, engine->index_size);
+    struct oj_index_args own = *args;
+    double start = oj_clock_seconds(), before = stats->index_s;
     oj_status status;
     if (index == NULL)
         return oj_fail_nomem(err, 1, engine->index_size);
-    status = engine->build(index, args, stats, err);
+    own.engine = engine;
+    status = engine->build(index, &own, stats, err);
+    /* with what it took to make an index for this one */
+    stats->index_s = before + (oj_clock_seconds() - start);
     if (status == OJ_OK)
         *out = index;
     else
@@ -26,7 +32,8 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index)
         return;
     if (engine->free_batches != NULL)
         engine->free_batches(index);
-    engine->free_side(index);
+    if (engine->free_side != NULL)
+        engine->free_side(index);
     oj_free(index);
 }
 

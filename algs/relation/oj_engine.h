@@ -27,7 +27,8 @@ struct oj_index_args
                                           outlives the index; NULL: the ordinal
                                           is the place */
     struct oj_relation relation;
-    struct oj_options options; /**< n_threads and quadrant_size are set */
+    struct oj_options options;      /**< n_threads and quadrant_size are set */
+    const struct oj_engine *engine; /**< which one: oj_index_make() sets it */
 };
 
 /** What points as input cost on one core, in seconds (BENCHMARKS.md). Only
@@ -58,7 +59,8 @@ struct oj_engine
     /** Bytes of an index, which is zeroed before it is built. */
     size_t index_size;
 
-    /** Prepares the join side; args itself is copied where it is needed. */
+    /** Prepares the join side; args itself is copied where it is needed.  Its
+     *  time is counted by who calls. */
     oj_status (*build)(struct oj_index *index, const struct oj_index_args *args,
                        struct oj_stats *stats, struct oj_error *err);
 
@@ -68,7 +70,7 @@ struct oj_engine
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
-    /** Frees what build made, all or part of it. */
+    /** Frees what build made, all or part of it; NULL: nothing. */
     void (*free_side)(struct oj_index *index);
 
     /** Frees what batches have left; NULL: an index cannot be copied. */
@@ -76,6 +78,9 @@ struct oj_engine
 
     /** NULL: nothing that a device could do as well. */
     const struct oj_engine_cost *points_cost;
+
+    /** Of several engines that one build function prepares, which. */
+    int variant;
 };
 
 /** Prepares the join side; *out is freed with oj_index_free(). */

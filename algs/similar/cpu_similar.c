@@ -13,7 +13,6 @@
 enum
 {
     SHORT_LIST = 48,         /* is read from its beginning */
-    ROWS_AT_ONCE = 64,       /* on one thread */
     MOST_EXPECTED = 1 << 16, /* features that tell what rows cost */
     MOST_NEEDS = 1 << 23     /* sizes of rows times classes */
 };
@@ -28,12 +27,6 @@ static void free_side(struct oj_index *wrapped)
     oj_similar_side_free(&self->side);
 }
 
-/* Nothing outlives its batch. */
-static void free_batches(struct oj_index *wrapped)
-{
-    (void)wrapped;
-}
-
 /* Tokens that some row has, by the greatest number. */
 static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
 {
@@ -45,29 +38,6 @@ static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
             n = (int64_t)sets->token[end - 1] + 1;
     }
     return n;
-}
-
-static oj_status build_similar_index(struct oj_index *wrapped,
-                                     const struct oj_index_args *args,
-                                     struct oj_stats *stats,
-                                     struct oj_error *err)
-{
-    struct similar_index *self = (void *)wrapped;
-    struct similar_side *side = &self->side;
-    double start = oj_clock_seconds();
-    self->args = *args;
-    if (args->join_side->n_features == 0)
-        return OJ_OK;
-    if (args->join_side->n_texts < args->relation.n_similar)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
-    OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
-    OJ_TRY(oj_similar_side_list(side, args->relation.similar,
-                                find_end_of_token_numbers(side->sets), err));
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes +=
-        side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
-        2 * side->n_tokens * (int64_t)sizeof *side->offset;
-    return OJ_OK;
 }
 
 /* --- a row ---------------------------------------------------------------- */
@@ -132,14 +102,16 @@ OJ_INLINE const struct similar_entry *find_class(const struct similar_entry *e,
 }
 
 /* Puts the pairs of row with a list, those of classes from first to end. */
-OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
+OJ_INLINE oj_status read_list(struct similar_batch *b,
+                              struct oj_row_worker *worker, int64_t row,
                               uint32_t token, int64_t list,
                               const struct similar_needs *needs, int64_t first,
                               int64_t end, struct oj_error *err)
 {
+    const struct oj_row_index *shared = &b->self->shared;
     const struct similar_side *side = &b->self->side;
-    const struct oj_similar_rows *rows = &b->rows;
-    const struct oj_token_sets *in = &rows->input, *join = &rows->join_side;
+    const struct oj_token_sets *in = &b->sides.input;
+    const struct oj_token_sets *join = &b->sides.join_side;
     const struct oj_token_bits bits = in->bits[row];
     const struct similar_entry *e = side->entry + side->offset[list];
     const struct similar_entry *last = side->entry + side->offset[list + 1];
@@ -148,7 +120,7 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
         e = find_class(e, last - e, first);
         last = find_class(e, last - e, end);
     }
-    b->worker[thread].n_candidates += last - e;
+    worker->n_candidates += last - e;
     for (; e < last; e++)
     {
         int32_t feature = (int32_t)e->row;
@@ -157,23 +129,26 @@ OJ_INLINE oj_status read_list(struct similar_batch *b, int thread, int64_t row,
                 __builtin_popcountll(e->bits.word[1] ^ bits.word[1]) >
             needs->distance[e->class])
             continue;
-        if (!oj_pair_may_count(&rows->filter, row, feature))
+        if (!oj_pair_may_count(&shared->filter, row, feature))
             continue;
         common = oj_similar_common(in, row, join, feature, token);
         if (common >= needs->common[e->class])
-            OJ_TRY(oj_similar_put(rows, thread, row, feature, common, err));
+            OJ_TRY(oj_ranking_add(
+                &worker->ranking, feature,
+                oj_similar_compared(shared, &b->sides, row, feature, common),
+                err));
     }
     return OJ_OK;
 }
 
 /* Puts all pairs of row by a condition. Tokens that the dictionary has not are
  * the rarest of all, and have no list. */
-OJ_COUNT_CLONES static oj_status search_row(struct similar_batch *b, int thread,
-                                            int64_t row,
-                                            const struct similar_needs *needs,
-                                            struct oj_error *err)
+OJ_COUNT_CLONES static oj_status
+search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
+                    int64_t row, const struct similar_needs *needs,
+                    struct oj_error *err)
 {
-    const struct oj_token_sets *in = &b->rows.input;
+    const struct oj_token_sets *in = &b->sides.input;
     const uint32_t *token = in->token + in->offset[row];
     int64_t n = in->offset[row + 1] - in->offset[row];
     int64_t left = n, end = needs->end; /* tokens from here on */
@@ -184,45 +159,53 @@ OJ_COUNT_CLONES static oj_status search_row(struct similar_batch *b, int thread,
             break;
         if (token[i] >= b->self->side.n_tokens)
             continue;
-        OJ_TRY(read_list(b, thread, row, token[i], 2 * (int64_t)token[i], needs,
+        OJ_TRY(read_list(b, worker, row, token[i], 2 * (int64_t)token[i], needs,
                          needs->first, end, err));
         if (end > needs->above)
-            OJ_TRY(read_list(b, thread, row, token[i],
+            OJ_TRY(read_list(b, worker, row, token[i],
                              2 * (int64_t)token[i] + 1, needs, needs->above,
                              end, err));
     }
     return OJ_OK;
 }
 
-/* The join's own threshold last. */
-static oj_status join_row(int64_t i, int thread, void *user,
-                          struct oj_error *err)
+static int64_t row_by_size(const struct oj_row_index *shared, int64_t i)
 {
-    struct similar_batch *b = user;
-    const struct oj_relation *relation = &b->self->args.relation;
+    return ((const struct similar_index *)(const void *)shared)
+        ->batch->input->by_size[i];
+}
+
+/* The join's own threshold last. */
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    const struct similar_index *self = (void *)shared;
+    const struct oj_relation *relation = &shared->args.relation;
     const struct oj_text_condition *own = &relation->similar[0];
-    struct oj_ranking *ranking = &b->rows.ranking[thread];
-    int64_t row = b->input->by_size[i], size = b->rows.input.size[row];
+    struct similar_needs *all =
+        ((struct similar_worker *)(void *)worker)->needs;
+    struct oj_ranking *ranking = &worker->ranking;
+    int64_t size = self->batch->sides.input.size[row];
     int round = relation->k < OJ_EVERY_PAIR ? 0 : OJ_SIMILAR_ROUNDS - 1;
-    OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
     for (; round < OJ_SIMILAR_ROUNDS; round++)
     {
         struct oj_text_condition condition = {
             own->measure, OJ_SIMILAR_ROUNDS - 1 - round, OJ_SIMILAR_ROUNDS};
-        struct similar_needs *needs = &b->worker[thread].needs[round];
+        struct similar_needs *needs = &all[round];
         if (round == OJ_SIMILAR_ROUNDS - 1)
             condition = *own;
         else if (condition.numerator * own->denominator <=
                  own->numerator * condition.denominator)
             continue;
-        OJ_TRY(oj_similar_needs_make(b->self, &condition, size, needs, err));
+        OJ_TRY(oj_similar_needs_make(self, &condition, size, needs, err));
         oj_ranking_start(ranking);
-        OJ_TRY(search_row(b, thread, row, needs, err));
+        OJ_TRY(search_by_condition(self->batch, worker, row, needs, err));
         oj_ranking_finish(ranking);
         if (ranking->n >= relation->k)
             break;
     }
-    return oj_answers_add(&b->rows.answers[thread], row, ranking, err);
+    return OJ_OK;
 }
 
 /* --- every pair ----------------------------------------------------------- */
@@ -251,7 +234,7 @@ static oj_status compute_needs_of_classes(struct similar_batch *b,
                                           int *is_possible,
                                           struct oj_error *err)
 {
-    const struct oj_text_condition *own = b->self->args.relation.similar;
+    const struct oj_text_condition *own = b->self->shared.args.relation.similar;
     int64_t n = b->input->n_classes;
     *is_possible = n * b->self->side.n_classes <= MOST_NEEDS;
     if (!*is_possible)
@@ -263,17 +246,29 @@ static oj_status compute_needs_of_classes(struct similar_batch *b,
     return OJ_OK;
 }
 
+static oj_status put_pair(const struct similar_batch *b, int thread,
+                          int64_t row, int64_t feature, int64_t common,
+                          struct oj_error *err)
+{
+    const struct oj_row_index *shared = &b->self->shared;
+    struct oj_answers *answers = &shared->answers[thread];
+    if (!oj_pair_may_count(&shared->filter, row, feature))
+        return OJ_OK;
+    OJ_TRY(oj_answers_reserve(answers, 1, err));
+    oj_answers_put(
+        answers, (int32_t)row, (int32_t)feature,
+        oj_similar_compared(shared, &b->sides, row, feature, common));
+    return OJ_OK;
+}
+
 oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
                               int64_t feature, int64_t common,
                               struct oj_error *err)
 {
-    struct oj_similar_rows *rows = &b->rows;
-    if (oj_pair_may_count(&rows->filter, row, feature))
-        OJ_TRY(oj_similar_put_pair(rows, thread, row, feature, common, err));
-    if (b->is_self && row != feature &&
-        oj_pair_may_count(&rows->filter, feature, row))
-        return oj_similar_put_pair(rows, thread, feature, row, common, err);
-    return OJ_OK;
+    OJ_TRY(put_pair(b, thread, row, feature, common, err));
+    return b->is_self && row != feature
+               ? put_pair(b, thread, feature, row, common, err)
+               : OJ_OK;
 }
 
 /* 1 when bitmaps are less work than lists.  Seconds on one core (publications,
@@ -310,11 +305,12 @@ static oj_status bitmaps_pay(const struct similar_batch *b, int *pay,
 static oj_status join_by_lists_or_bitmaps(struct similar_batch *b,
                                           struct oj_error *err)
 {
-    int pay = b->way == OJ_BY_BITMAPS;
+    int pay = b->self->way == OJ_BY_BITMAPS;
     if (!pay && !b->is_self)
-        OJ_TRY(oj_similar_side_list(&b->own, b->self->args.relation.similar,
+        OJ_TRY(oj_similar_side_list(&b->own,
+                                    b->self->shared.args.relation.similar,
                                     b->self->side.n_tokens, err));
-    if (b->way == OJ_BY_LESS_WORK)
+    if (b->self->way == OJ_BY_LESS_WORK)
         OJ_TRY(bitmaps_pay(b, &pay, err));
     return pay ? oj_similar_join_bitmaps(b, err)
                : oj_similar_join_lists(b, err);
@@ -335,54 +331,82 @@ static oj_status join_every_pair(struct similar_batch *b, int *is_possible,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status join_rows(struct similar_batch *b, const struct oj_flat *input,
-                           struct oj_matches *out, struct oj_error *err)
+static oj_status join_rows(struct similar_batch *b, struct oj_matches *out,
+                           struct oj_error *err)
 {
-    int n_threads = b->self->args.options.n_threads, is_done = 0;
-    int takes_all = b->self->args.relation.k == OJ_EVERY_PAIR;
-    OJ_TRY(
-        oj_similar_rows_open(&b->rows, &b->self->args, input, n_threads, err));
-    OJ_NEW_ZEROED(b->worker, n_threads, err);
-    b->is_self = takes_all && b->rows.input.n_rows > 0 &&
-                 are_same(&b->rows.input, &b->rows.join_side);
-    b->input = b->is_self ? &b->self->side : &b->own;
+    struct similar_index *self = b->self;
+    struct oj_row_index *shared = &self->shared;
+    int is_done = 0, takes_all = shared->args.relation.k == OJ_EVERY_PAIR;
+    double start = oj_clock_seconds();
+    OJ_TRY(oj_similar_sides_make(shared, &b->sides, err));
+    b->worker = shared->worker;
+    for (int t = 0; t < shared->n_threads; t++)
+        b->worker[t].n_open = 0;
+    b->is_self = takes_all && b->sides.input.n_rows > 0 &&
+                 are_same(&b->sides.input, &b->sides.join_side);
+    b->input = b->is_self ? &self->side : &b->own;
     if (!b->is_self)
-        OJ_TRY(oj_similar_side_sort(&b->rows.input, &b->own, err));
+        OJ_TRY(oj_similar_side_sort(&b->sides.input, &b->own, err));
     b->n = b->input->n_classes > 0 ? b->input->class_start[b->input->n_classes]
                                    : 0;
     if (b->n > 0 && takes_all)
         OJ_TRY(join_every_pair(b, &is_done, err));
-    if (!is_done)
-        OJ_TRY(
-            oj_parallel_try(n_threads, b->n, ROWS_AT_ONCE, join_row, b, err));
-    return oj_similar_rows_answer(&b->rows, input, out, err);
+    b->stats->refine_s += oj_clock_seconds() - start;
+    shared->n_rows = is_done ? 0 : b->n;
+    return oj_row_batch_join(shared, out, b->stats, err);
 }
 
-static oj_status join_batch_by_way(struct oj_index *wrapped,
-                                   enum similar_way way,
-                                   const struct oj_flat *input,
-                                   struct oj_matches *out,
-                                   struct oj_stats *stats, struct oj_error *err)
+static oj_status join_similar(struct oj_index *wrapped,
+                              const struct oj_flat *input,
+                              struct oj_matches *out, struct oj_stats *stats,
+                              struct oj_error *err)
 {
-    struct similar_batch b = {
-        .self = (void *)wrapped, .way = way, .stats = stats};
-    double start = oj_clock_seconds();
-    oj_status status = join_rows(&b, input, out, err);
-    for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)
-    {
-        struct similar_worker *w = &b.worker[t];
-        stats->n_candidates += w->n_candidates;
-        for (int i = 0; i < OJ_SIMILAR_ROUNDS; i++)
-            oj_similar_needs_free(&w->needs[i]);
-        oj_free(w->word);
-        oj_free(w->near);
-        oj_free(w->class);
-    }
-    oj_free(b.worker);
+    struct similar_index *self = (void *)wrapped;
+    struct similar_batch b = {.self = self, .stats = stats};
+    oj_status status;
+    self->batch = &b;
+    OJ_TRY(oj_row_batch_open(&self->shared, input, err));
+    status = join_rows(&b, out, err);
     oj_similar_side_free(&b.own);
-    oj_similar_rows_close(&b.rows);
-    stats->refine_s += oj_clock_seconds() - start;
     return status;
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct similar_worker *w = (void *)worker;
+    for (int i = 0; i < OJ_SIMILAR_ROUNDS; i++)
+        oj_similar_needs_free(&w->needs[i]);
+    oj_free(w->word);
+    oj_free(w->near);
+    oj_free(w->class);
+}
+
+static const struct oj_row_method by_prefixes = {
+    .worker_size = sizeof(struct similar_worker),
+    .row_of = row_by_size,
+    .search = search_row,
+    .free_worker = free_worker};
+
+static oj_status build_similar_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct similar_index *self =
+        oj_row_index_begin(wrapped, &by_prefixes, args);
+    struct similar_side *side = &self->side;
+    self->way = (enum similar_way)args->engine->variant;
+    if (args->join_side->n_features == 0)
+        return OJ_OK;
+    if (args->join_side->n_texts < args->relation.n_similar)
+        return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
+    OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
+    OJ_TRY(oj_similar_side_list(side, args->relation.similar,
+                                find_end_of_token_numbers(side->sets), err));
+    stats->index_bytes +=
+        side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
+        2 * side->n_tokens * (int64_t)sizeof *side->offset;
+    return OJ_OK;
 }
 
 /* Entries of lists that a row looks at, where rows are as the join side: of
@@ -443,23 +467,19 @@ static void expect(const struct oj_relation *relation,
 
 static const struct oj_engine_cost cost = {.expect = expect};
 
-#define WAY(name, way, text)                                                   \
-    static oj_status name##_join(                                              \
-        struct oj_index *wrapped, const struct oj_flat *input,                 \
-        struct oj_matches *out, struct oj_stats *stats, struct oj_error *err)  \
+#define WAY(way, text)                                                         \
     {                                                                          \
-        return join_batch_by_way(wrapped, way, input, out, stats, err);        \
-    }                                                                          \
-    const struct oj_engine oj_cpu_##name = {text,                              \
-                                            oj_similar_takes,                  \
-                                            sizeof(struct similar_index),      \
-                                            build_similar_index,               \
-                                            name##_join,                       \
-                                            free_side,                         \
-                                            free_batches,                      \
-                                            &cost};
+        .name = text, .takes = oj_similar_takes,                               \
+        .index_size = sizeof(struct similar_index),                            \
+        .build = build_similar_index, .join = join_similar,                    \
+        .free_side = free_side, .free_batches = oj_row_batches_free,           \
+        .points_cost = &cost, .variant = way                                   \
+    }
 
-WAY(similar, OJ_BY_LESS_WORK,
-    "prefixes or bitmaps of token sets, whichever is less work")
-WAY(similar_lists, OJ_BY_LISTS, "prefixes of token sets")
-WAY(similar_bitmaps, OJ_BY_BITMAPS, "bitmaps of token sets")
+const struct oj_engine oj_cpu_similar =
+    WAY(OJ_BY_LESS_WORK,
+        "prefixes or bitmaps of token sets, whichever is less work");
+const struct oj_engine oj_cpu_similar_lists =
+    WAY(OJ_BY_LISTS, "prefixes of token sets");
+const struct oj_engine oj_cpu_similar_bitmaps =
+    WAY(OJ_BY_BITMAPS, "bitmaps of token sets");

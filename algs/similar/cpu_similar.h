@@ -68,10 +68,19 @@ void oj_similar_side_free(struct similar_side *side);
 /* Of place i in by_size. */
 int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
+enum similar_way
+{
+    OJ_BY_LESS_WORK = 0,
+    OJ_BY_LISTS,
+    OJ_BY_BITMAPS
+};
+
 struct similar_index
 {
-    struct oj_index_args args;
+    struct oj_row_index shared;
     struct similar_side side;
+    enum similar_way way;        /* of joins that take every pair */
+    struct similar_batch *batch; /* at hand */
 };
 
 /* What sets of one size need of those of each class; of one threshold. */
@@ -100,34 +109,26 @@ enum
 
 struct similar_worker
 {
+    struct oj_row_worker shared;
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
-    int64_t n_candidates, n_open;
+    int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
     /* of the list at hand */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
-    char apart[64]; /* keeps the counts of two threads in two cache lines */
-};
-
-enum similar_way
-{
-    OJ_BY_LESS_WORK = 0,
-    OJ_BY_LISTS,
-    OJ_BY_BITMAPS
 };
 
 struct similar_batch
 {
-    enum similar_way way;   /* of joins that take every pair */
     struct oj_stats *stats; /* gets the choice */
     struct similar_index *self;
-    struct oj_similar_rows rows;
+    struct oj_similar_sides sides;
     struct similar_side own;          /* the input rows, */
     const struct similar_side *input; /* or those of the join side, which */
     int is_self;                      /* are the same: each pair is met once */
     int64_t n;                        /* input rows that have tokens */
-    struct similar_worker *worker;    /* [n_threads] */
+    struct similar_worker *worker;    /* [n_threads], of the index */
 
     /* of those joins */
     struct similar_needs *needs; /* [input->n_classes] */

@@ -77,7 +77,7 @@ static void fill_planes(int64_t first, int64_t end, void *user)
     for (int64_t i = first; i < end; i++)
     {
         int64_t feature = self->by_size[i];
-        set_bits(self, t->planes.n_words, &t->b->rows.join_side, feature,
+        set_bits(self, t->planes.n_words, &t->b->sides.join_side, feature,
                  t->word + i, t->planes.stride);
     }
 }
@@ -98,8 +98,8 @@ static oj_status make_planes(struct bitmap_join *t, struct oj_error *err)
              i++)
             t->class[i] = (uint32_t)c;
     }
-    oj_parallel_slices(t->b->rows.n_threads, n, ROWS_AT_ONCE * 8, fill_planes,
-                       t);
+    oj_parallel_slices(t->b->self->shared.n_threads, n, ROWS_AT_ONCE * 8,
+                       fill_planes, t);
     t->planes.word = t->word;
     t->planes.class = t->class;
     return OJ_OK;
@@ -134,9 +134,9 @@ static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
     if (b->is_self && r->high > i + 1)
         r->high = i + 1;
     r->limit = r->needs->distance;
-    set_bits(self, t->planes.n_words, &b->rows.input, r->row, r->word, 1);
-    n_unknown = count_unknown(self, &b->rows.input, r->row);
-    r->n_known = b->rows.input.size[r->row] - n_unknown;
+    set_bits(self, t->planes.n_words, &b->sides.input, r->row, r->word, 1);
+    n_unknown = count_unknown(self, &b->sides.input, r->row);
+    r->n_known = b->sides.input.size[r->row] - n_unknown;
     if (n_unknown == 0)
         return OJ_OK;
     OJ_NEW(*own, self->n_classes, err);
@@ -149,7 +149,7 @@ static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
 static int64_t common_of(const struct bitmap_join *t,
                          const struct bitmap_row *r, int64_t place)
 {
-    const struct oj_similar_rows *rows = &t->b->rows;
+    const struct oj_similar_sides *rows = &t->b->sides;
     int64_t feature = t->b->self->side.by_size[place], differ = 0;
     if (!t->is_exact)
         return oj_token_sets_common(&rows->input, r->row, &rows->join_side,
@@ -176,7 +176,7 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
         {
             int64_t place = low + i * OJ_PLANE_BLOCK + __builtin_ctzll(near);
             int64_t common = common_of(t, r, place);
-            w->n_candidates++;
+            w->shared.n_candidates++;
             if (common >= r->needs->common[t->class[place]])
                 OJ_TRY(oj_similar_put_both(t->b, thread, r->row,
                                            t->b->self->side.by_size[place],
@@ -218,7 +218,8 @@ static oj_status join_rows(int64_t task, int thread, void *user,
     struct bitmap_row rows[ROWS_AT_ONCE];
     int32_t *limit[ROWS_AT_ONCE] = {0};
     int64_t first = task * ROWS_AT_ONCE, n = t->b->n - first;
-    oj_status status = oj_check_cancel(t->b->self->args.options.cancel, err);
+    oj_status status =
+        oj_check_cancel(t->b->self->shared.args.options.cancel, err);
     OJ_TRY(status);
     n = n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE;
     OJ_ROOM(w->near, 0, t->tile / OJ_PLANE_BLOCK + 1, w->cap_near, err);
@@ -239,7 +240,7 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
         return OJ_OK;
     status = make_planes(&t, err);
     if (status == OJ_OK)
-        status = oj_parallel_try(b->rows.n_threads,
+        status = oj_parallel_try(b->self->shared.n_threads,
                                  (b->n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, 1,
                                  join_rows, &t, err);
     oj_free(t.word);
@@ -259,7 +260,7 @@ static void sample_eight_features(const struct bitmap_join *t,
                                   const struct bitmap_row *r, int64_t at,
                                   struct sample *sum)
 {
-    const struct oj_similar_rows *rows = &t->b->rows;
+    const struct oj_similar_sides *rows = &t->b->sides;
     const struct similar_side *self = &t->b->self->side;
     int64_t n = r->high - at < 8 ? r->high - at : 8;
     int most = 0;

@@ -31,7 +31,8 @@ static oj_status verify_open_pairs(struct similar_batch *b, int thread,
                                    struct oj_error *err)
 {
     struct similar_worker *w = &b->worker[thread];
-    const struct oj_token_sets *in = &b->rows.input, *join = &b->rows.join_side;
+    const struct oj_token_sets *in = &b->sides.input,
+                               *join = &b->sides.join_side;
     int64_t n = w->n_open;
     w->n_open = 0;
     for (int64_t i = 0; i < n; i++)
@@ -110,7 +111,7 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
     const struct similar_needs *needs = &b->needs[row->class];
     if (low >= high)
         return OJ_OK;
-    w->n_candidates += high - low;
+    w->shared.n_candidates += high - low;
     b->near(&list->planes, low, high - low, row->bits.word, needs->distance,
             needs->most_distance, w->near);
     for (int64_t i = 0; i * OJ_PLANE_BLOCK < high - low; i++)
@@ -196,7 +197,7 @@ static oj_status join_tokens(int64_t task, int thread, void *user,
 {
     struct similar_batch *b = user;
     int64_t first = task * TOKENS_AT_ONCE, end = first + TOKENS_AT_ONCE;
-    OJ_TRY(oj_check_cancel(b->self->args.options.cancel, err));
+    OJ_TRY(oj_check_cancel(b->self->shared.args.options.cancel, err));
     for (int64_t t = first; t < end && t < b->input->n_tokens; t++)
         OJ_TRY(join_token(b, thread, t, err));
     return verify_open_pairs(b, thread, err);
@@ -245,5 +246,6 @@ double oj_similar_list_work(const struct similar_batch *b)
 oj_status oj_similar_join_lists(struct similar_batch *b, struct oj_error *err)
 {
     int64_t n = (b->input->n_tokens + TOKENS_AT_ONCE - 1) / TOKENS_AT_ONCE;
-    return oj_parallel_try(b->rows.n_threads, n, 1, join_tokens, b, err);
+    return oj_parallel_try(b->self->shared.n_threads, n, 1, join_tokens, b,
+                           err);
 }

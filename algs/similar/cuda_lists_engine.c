@@ -21,10 +21,11 @@ static void free_side(struct oj_index *wrapped)
         index->module->free_index(index->on_gpu);
 }
 
-static oj_status build_with(enum oj_gpu_papers method, struct oj_index *wrapped,
-                            const struct oj_index_args *args,
-                            struct oj_stats *stats, struct oj_error *err)
+static oj_status build_on_gpu(struct oj_index *wrapped,
+                              const struct oj_index_args *args,
+                              struct oj_stats *stats, struct oj_error *err)
 {
+    enum oj_gpu_papers method = (enum oj_gpu_papers)args->engine->variant;
     const struct oj_relation *relation = &args->relation;
     struct oj_options options = args->options;
     struct cuda_lists_index *index = (void *)wrapped;
@@ -39,34 +40,6 @@ static oj_status build_with(enum oj_gpu_papers method, struct oj_index *wrapped,
     return index->module->papers_index(method, args->join_side, args->tie_rank,
                                        relation, &options, &index->on_gpu,
                                        stats, err);
-}
-
-static oj_status build_lists(struct oj_index *index,
-                             const struct oj_index_args *args,
-                             struct oj_stats *stats, struct oj_error *err)
-{
-    return build_with(OJ_GPU_LISTS, index, args, stats, err);
-}
-
-static oj_status build_blocks(struct oj_index *index,
-                              const struct oj_index_args *args,
-                              struct oj_stats *stats, struct oj_error *err)
-{
-    return build_with(OJ_GPU_SIZE_BLOCKS, index, args, stats, err);
-}
-
-static oj_status build_zlists(struct oj_index *index,
-                              const struct oj_index_args *args,
-                              struct oj_stats *stats, struct oj_error *err)
-{
-    return build_with(OJ_GPU_ZLISTS, index, args, stats, err);
-}
-
-static oj_status build_cut_points(struct oj_index *index,
-                                  const struct oj_index_args *args,
-                                  struct oj_stats *stats, struct oj_error *err)
-{
-    return build_with(OJ_GPU_CUT_POINTS, index, args, stats, err);
 }
 
 /* The module knows. */
@@ -92,40 +65,18 @@ static oj_status join_by_cuda_lists(struct oj_index *wrapped,
     return index->module->join(index->on_gpu, input, out, stats, err);
 }
 
-const struct oj_engine oj_cuda_lists_engine = {"cuda_lists",
-                                               oj_similar_takes,
-                                               sizeof(struct cuda_lists_index),
-                                               build_lists,
-                                               join_by_cuda_lists,
-                                               free_side,
-                                               NULL,
-                                               NULL};
+#define PAPERS(method_name, takes_it, method)                                  \
+    {                                                                          \
+        .name = method_name, .takes = takes_it,                                \
+        .index_size = sizeof(struct cuda_lists_index), .build = build_on_gpu,  \
+        .join = join_by_cuda_lists, .free_side = free_side, .variant = method  \
+    }
 
-const struct oj_engine oj_cuda_size_blocks_engine = {
-    "cuda_size_blocks",
-    oj_similar_takes,
-    sizeof(struct cuda_lists_index),
-    build_blocks,
-    join_by_cuda_lists,
-    free_side,
-    NULL,
-    NULL};
-
-const struct oj_engine oj_cuda_zlists_engine = {"cuda_zlists",
-                                                zlists_takes,
-                                                sizeof(struct cuda_lists_index),
-                                                build_zlists,
-                                                join_by_cuda_lists,
-                                                free_side,
-                                                NULL,
-                                                NULL};
-
-const struct oj_engine oj_cuda_cut_points_engine = {
-    "cuda_cut_points",
-    NULL,
-    sizeof(struct cuda_lists_index),
-    build_cut_points,
-    join_by_cuda_lists,
-    free_side,
-    NULL,
-    NULL};
+const struct oj_engine oj_cuda_lists_engine =
+    PAPERS("cuda_lists", oj_similar_takes, OJ_GPU_LISTS);
+const struct oj_engine oj_cuda_size_blocks_engine =
+    PAPERS("cuda_size_blocks", oj_similar_takes, OJ_GPU_SIZE_BLOCKS);
+const struct oj_engine oj_cuda_zlists_engine =
+    PAPERS("cuda_zlists", zlists_takes, OJ_GPU_ZLISTS);
+const struct oj_engine oj_cuda_cut_points_engine =
+    PAPERS("cuda_cut_points", NULL, OJ_GPU_CUT_POINTS);

@@ -18,17 +18,17 @@
  * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
 #include "../../flatten/base/oj_array.h"
 #include "../base/cpu_box_tree.h"
-#include "../distance/cpu_distance_join.h"
 #include "../kernels/oj_square_limit.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 #include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
 
 #define MOST_DIMS 12
 
 /* What a thread has of its own. */
-struct shape_search
+struct shape_worker
 {
+    struct oj_row_worker shared;
     struct oj_shape_scratch scratch;
     double around[2 * MOST_DIMS]; /* the row, as a box of the tree */
     int64_t n_open, cap_open;
@@ -38,7 +38,7 @@ struct shape_search
 
 struct shape_index
 {
-    struct oj_distance_index shared;
+    struct oj_row_index shared;
     int n_dims;
     int is_directed[2]; /* from the input feature, from the join feature: which
                            of the two is measured */
@@ -50,13 +50,7 @@ struct shape_index
 
     /* of the batch at hand */
     struct oj_shape_blocks input;
-    struct shape_search *search; /* [n_threads] */
 };
-
-static struct shape_index *shape_index_of(struct oj_distance_index *shared)
-{
-    return (struct shape_index *)(void *)shared;
-}
 
 /* --- index ---------------------------------------------------------------- */
 
@@ -69,14 +63,14 @@ static int takes_similar_shapes(const struct oj_relation *relation,
     return oj_relation_compares_shapes(relation);
 }
 
-static int is_frechet(const struct oj_distance_index *index)
+static int is_frechet(const struct oj_row_index *index)
 {
-    return index->relation.distance == OJ_DISTANCE_FRECHET;
+    return index->args.relation.distance == OJ_DISTANCE_FRECHET;
 }
 
-static int is_on_sphere(const struct oj_distance_index *index)
+static int is_on_sphere(const struct oj_row_index *index)
 {
-    return index->relation.metric == OJ_METRIC_SPHERE;
+    return index->args.relation.metric == OJ_METRIC_SPHERE;
 }
 
 static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
@@ -85,7 +79,8 @@ static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
     struct oj_box box = oj_box_of_feature(side->flat, feature);
     *x = 0.5 * box.x0 + 0.5 * box.x1;
     *y = 0.5 * box.y0 + 0.5 * box.y1;
-    return side->block_offset[feature] < side->block_offset[feature + 1];
+    return side->block_offset[feature] < side->block_offset[feature + 1] &&
+           oj_feature_may_pair(side->flat, feature);
 }
 
 /* The box around all of a feature. */
@@ -163,38 +158,37 @@ static oj_status build_entries(struct shape_index *self,
         self->feature[i] = (int32_t)f;
         write_sides_as_tree_box(&self->side, f, self->n_dims,
                                 self->box + i * 2 * self->n_dims);
-        self->most =
-            oj_larger(self->most, own_limit(self, self->shared.join_side, f));
+        self->most = oj_larger(self->most, own_limit(self, self->side.flat, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
     return OJ_OK;
 }
 
-static oj_status build_side(const struct oj_distance_index *index,
+static oj_status build_side(const struct oj_row_index *index,
                             const struct oj_flat *flat,
                             struct oj_shape_blocks *side, struct oj_error *err)
 {
-    return oj_shape_blocks_build(
-        side, flat,
-        index->relation.distance != OJ_DISTANCE_HAUSDORFF_POINTS &&
-            !is_frechet(index),
-        is_on_sphere(index), index->options.n_threads, err);
+    return oj_shape_blocks_build(side, flat,
+                                 index->args.relation.distance !=
+                                         OJ_DISTANCE_HAUSDORFF_POINTS &&
+                                     !is_frechet(index),
+                                 is_on_sphere(index), index->n_threads, err);
 }
 
-static oj_status build_index(struct oj_distance_index *shared,
-                             struct oj_stats *stats, struct oj_error *err)
+static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
+                            struct oj_error *err)
 {
-    struct shape_index *self = shape_index_of(shared);
-    enum oj_distance_kind kind = shared->relation.distance;
+    struct oj_row_index *shared = &self->shared;
+    enum oj_distance_kind kind = shared->args.relation.distance;
     struct oj_order order = {0};
     oj_status status;
     self->n_dims =
         (is_on_sphere(shared) ? 6 : 4) * (is_frechet(shared) ? 2 : 1);
     self->is_directed[0] = kind == OJ_DISTANCE_DIRECTED_HAUSDORFF;
     self->is_directed[1] = kind == OJ_DISTANCE_DIRECTED_FROM_JOIN;
-    OJ_TRY(build_side(shared, shared->join_side, &self->side, err));
-    status = oj_distance_order(shared->join_side, &self->side, middle_of,
-                               shared->options.n_threads, &order, err);
+    OJ_TRY(build_side(shared, shared->args.join_side, &self->side, err));
+    status = oj_row_order(self->side.flat, &self->side, middle_of,
+                          shared->n_threads, &order, err);
     if (status == OJ_OK)
         status = build_entries(self, &order, err);
     oj_order_free(&order);
@@ -238,7 +232,7 @@ static double lower_bound_of_distance(const struct shape_index *self,
 }
 
 static oj_status push_node(const struct shape_index *self,
-                           struct shape_search *search, int level, int64_t node,
+                           struct shape_worker *search, int level, int64_t node,
                            double most, struct oj_error *err)
 {
     struct oj_box_child child = {
@@ -258,7 +252,7 @@ static oj_status push_node(const struct shape_index *self,
     return OJ_OK;
 }
 
-static struct oj_box_child pop_node(struct shape_search *search)
+static struct oj_box_child pop_node(struct shape_worker *search)
 {
     struct oj_box_child *open = search->open, first = open[0];
     int64_t n = --search->n_open, at = 0, child;
@@ -278,7 +272,7 @@ static struct oj_box_child pop_node(struct shape_search *search)
 /* The square of the distance of a pair, or anything above limit2.  The Frechet
  * distance is at least the Hausdorff distance of the vertices. */
 static oj_status measure_pair2(struct shape_index *self,
-                               struct shape_search *search, int64_t row,
+                               struct shape_worker *search, int64_t row,
                                int64_t feature, double limit2, double *out,
                                struct oj_error *err)
 {
@@ -307,22 +301,23 @@ static void tighten_bound(struct oj_ranking *ranking)
 }
 
 static oj_status try_feature(struct shape_index *self,
-                             struct oj_distance_worker *worker,
-                             struct shape_search *search, int64_t row,
+                             struct shape_worker *search, int64_t row,
                              int32_t feature, struct oj_error *err)
 {
-    const struct oj_distance_index *index = &self->shared;
-    const struct oj_relation *relation = &index->relation;
-    double limit = oj_pair_max_distance(relation, index->input, row,
-                                        index->join_side, feature);
+    const struct oj_row_index *index = &self->shared;
+    const struct oj_relation *relation = &index->args.relation;
+    const struct oj_flat *join_side = index->args.join_side;
+    struct oj_row_worker *worker = &search->shared;
+    double limit =
+        oj_pair_max_distance(relation, index->input, row, join_side, feature);
     double d2, distance;
     int on_sphere = is_on_sphere(index);
-    if (on_sphere && (index->input->max_distance != NULL ||
-                      index->join_side->max_distance != NULL))
+    if (on_sphere &&
+        (index->input->max_distance != NULL || join_side->max_distance != NULL))
         limit = oj_sphere_chord2_of(limit);
     if (relation->op == OJ_OP_NEAREST && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
-    OJ_TRY(oj_distance_try(index, worker, err));
+    OJ_TRY(oj_row_try(index, worker, err));
     if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
         return OJ_OK;
     OJ_TRY(measure_pair2(
@@ -334,7 +329,7 @@ static oj_status try_feature(struct shape_index *self,
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    OJ_TRY(oj_distance_put(index, worker, row, feature, distance, err));
+    OJ_TRY(oj_row_put(index, worker, row, feature, distance, err));
     if (relation->op == OJ_OP_NEAREST)
         tighten_bound(&worker->ranking);
     return OJ_OK;
@@ -355,26 +350,29 @@ static void unbound_directed_sides(const struct shape_index *self,
 }
 
 static double reach_of_row(const struct shape_index *self,
-                           const struct oj_distance_worker *worker, int64_t row)
+                           const struct oj_row_worker *worker, int64_t row)
 {
-    const struct oj_distance_index *index = &self->shared;
-    double reach = index->relation.max_distance;
+    const struct oj_row_index *index = &self->shared;
+    const struct oj_relation *relation = &index->args.relation;
+    double reach = relation->max_distance;
     if (index->input->max_distance != NULL)
         reach = own_limit(self, index->input, row);
-    else if (index->join_side->max_distance != NULL)
+    else if (index->args.join_side->max_distance != NULL)
         reach = self->most;
-    return index->relation.op == OJ_OP_NEAREST && worker->ranking.bound < reach
+    return relation->op == OJ_OP_NEAREST && worker->ranking.bound < reach
                ? worker->ranking.bound
                : reach;
 }
 
-static oj_status search_row(struct oj_distance_index *shared,
-                            struct oj_distance_worker *worker, int64_t row,
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
 {
-    struct shape_index *self = shape_index_of(shared);
-    struct shape_search *search = &self->search[worker->thread];
+    struct shape_index *self = (void *)shared;
+    struct shape_worker *search = (void *)worker;
     const struct oj_box_levels *levels = &self->levels;
+    search->scratch.cancel = shared->args.options.cancel;
+    search->scratch.n_refined = 0;
     write_sides_as_tree_box(&self->input, row, self->n_dims, search->around);
     unbound_directed_sides(self, search->around);
     search->n_open = 0;
@@ -389,74 +387,72 @@ static oj_status search_row(struct oj_distance_index *shared,
             break;
         if (at.level == 0)
         {
-            OJ_TRY(try_feature(self, worker, search, row,
-                               self->feature[at.node], err));
+            OJ_TRY(try_feature(self, search, row, self->feature[at.node], err));
             continue;
         }
         n = levels->first[at.level] - levels->first[at.level - 1];
         for (int64_t c = first; c < first + OJ_BOX_FANOUT && c < n; c++)
             OJ_TRY(push_node(self, search, at.level - 1, c, reach, err));
     }
+    worker->n_candidates += search->scratch.n_refined;
     return OJ_OK;
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status start_batch(struct oj_distance_index *shared,
-                             struct oj_error *err)
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
-    struct shape_index *self = shape_index_of(shared);
-    int n_threads = shared->options.n_threads;
-    OJ_NEW_ZEROED(self->search, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        self->search[t].scratch.cancel = shared->options.cancel;
+    struct shape_index *self = (void *)shared;
     OJ_TRY(build_side(shared, shared->input, &self->input, err));
-    return oj_distance_order(shared->input, &self->input, middle_of, n_threads,
-                             &shared->order, err);
+    return oj_row_order_input(shared, &self->input, middle_of, err);
 }
 
-static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
+static void end_batch(struct oj_row_index *shared)
 {
-    struct shape_index *self = shape_index_of(shared);
-    oj_shape_blocks_free(&self->input);
-    for (int t = 0; self->search != NULL && t < shared->options.n_threads; t++)
-    {
-        stats->n_candidates += self->search[t].scratch.n_refined;
-        oj_shape_scratch_free(&self->search[t].scratch);
-        oj_free(self->search[t].open);
-    }
-    oj_free(self->search);
-    self->search = NULL;
+    oj_shape_blocks_free(&((struct shape_index *)(void *)shared)->input);
 }
 
-static const struct oj_distance_space shapes = {.build = build_index,
-                                                .start = start_batch,
-                                                .search = search_row,
-                                                .end = end_batch};
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct shape_worker *search = (void *)worker;
+    oj_shape_scratch_free(&search->scratch);
+    oj_free(search->open);
+}
 
-static const struct oj_distance_space shapes_on_sphere = {
-    .build = build_index,
+static const struct oj_row_method shapes = {.worker_size =
+                                                sizeof(struct shape_worker),
+                                            .start = start_batch,
+                                            .row_of = oj_row_in_order,
+                                            .search = search_row,
+                                            .end = end_batch,
+                                            .free_worker = free_worker};
+
+static const struct oj_row_method shapes_on_sphere = {
+    .worker_size = sizeof(struct shape_worker),
     .start = start_batch,
+    .row_of = oj_row_in_order,
     .search = search_row,
     .end = end_batch,
+    .free_worker = free_worker,
     .measure_of = oj_sphere_metres_of};
 
-static oj_status build_shape_index(struct oj_index *index,
+static oj_status build_shape_index(struct oj_index *wrapped,
                                    const struct oj_index_args *args,
                                    struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_index_args chords = *args;
-    if (args->relation.metric != OJ_METRIC_SPHERE)
-        return oj_distance_build(&shapes, args, index, stats, err);
-    chords.relation.max_distance =
-        oj_sphere_chord2_of(args->relation.max_distance);
-    chords.relation.min_distance =
-        oj_sphere_chord2_of(args->relation.min_distance);
-    return oj_distance_build(&shapes_on_sphere, &chords, index, stats, err);
+    int on_sphere = args->relation.metric == OJ_METRIC_SPHERE;
+    struct shape_index *self = oj_row_index_begin(
+        wrapped, on_sphere ? &shapes_on_sphere : &shapes, args);
+    if (on_sphere)
+        oj_sphere_compare_chords(&self->shared.args.relation);
+    return build_tree(self, stats, err);
 }
 
 const struct oj_engine oj_cpu_similar_shapes = {
-    "distances of shapes",      takes_similar_shapes,
-    sizeof(struct shape_index), build_shape_index,
-    oj_distance_join,           free_side,
-    oj_distance_batches_free,   NULL};
+    .name = "distances of shapes",
+    .takes = takes_similar_shapes,
+    .index_size = sizeof(struct shape_index),
+    .build = build_shape_index,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free};

@@ -4,7 +4,6 @@
  * and the order of the walk does not matter to the answer.  Rows are taken in
  * the order of the blocks that they fall into, for the processor's caches. */
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_threads.h"
 #include "../base/oj_radix.h"
 #include "../similar/similarity_ranking.h"
@@ -15,13 +14,17 @@
 enum
 {
     MOST_WAITING = 64, /* nodes: one and a half for each level of 2^27 blocks */
-    ROWS_AT_ONCE = 64  /* on one thread */
+    ROWS_AT_ONCE = 64  /* whose blocks a thread finds */
 };
 
 struct vectors_index
 {
-    struct oj_index_args args;
+    struct oj_row_index shared;
     struct oj_vector_blocks blocks;
+
+    /* of the batch at hand */
+    struct oj_similar_sides sides;
+    struct oj_keyed *order, *room; /* [input rows] by block; their memory */
 };
 
 /* The k least differences of a row so far, the greatest of them first: a
@@ -34,20 +37,10 @@ struct least_differences
 
 struct vectors_worker
 {
+    struct oj_row_worker shared;
     float *at; /* coordinates of the row */
     struct least_differences least;
     float limit;
-    int64_t n_candidates;
-    char apart[64]; /* keeps the counts of two threads in two cache lines */
-};
-
-struct vectors_batch
-{
-    struct vectors_index *self;
-    const struct oj_flat *input;
-    struct oj_similar_rows rows;
-    struct oj_keyed *order, *room; /* [input rows] by block; their memory */
-    struct vectors_worker *worker; /* [n_threads] */
 };
 
 /* --- the join side -------------------------------------------------------- */
@@ -55,33 +48,6 @@ struct vectors_batch
 static void free_side(struct oj_index *wrapped)
 {
     oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
-}
-
-/* Nothing outlives its batch. */
-static void free_batches(struct oj_index *wrapped)
-{
-    (void)wrapped;
-}
-
-static oj_status build_vectors_index(struct oj_index *wrapped,
-                                     const struct oj_index_args *args,
-                                     struct oj_stats *stats,
-                                     struct oj_error *err)
-{
-    struct vectors_index *self = (void *)wrapped;
-    const struct oj_flat *join_side = args->join_side;
-    double start = oj_clock_seconds();
-    self->args = *args;
-    if (join_side->n_features == 0)
-        return OJ_OK;
-    if (join_side->vectors.value == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
-    OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
-                                 args->relation.vector.norm,
-                                 args->options.n_threads, &self->blocks, err));
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += oj_vector_blocks_bytes(&self->blocks);
-    return OJ_OK;
 }
 
 /* --- the k least ---------------------------------------------------------- */
@@ -122,18 +88,18 @@ static oj_status keep_least(struct least_differences *least, int64_t k,
 
 /* --- a row ---------------------------------------------------------------- */
 
-static oj_status measure_pair(struct vectors_batch *b, int thread, int64_t row,
+static oj_status measure_pair(const struct vectors_index *self,
+                              struct vectors_worker *worker, int64_t row,
                               int32_t feature, struct oj_error *err)
 {
-    const struct vectors_index *self = b->self;
-    const struct oj_relation *relation = &self->args.relation;
-    struct vectors_worker *worker = &b->worker[thread];
+    const struct oj_row_index *shared = &self->shared;
+    const struct oj_relation *relation = &shared->args.relation;
     double difference;
-    if (!oj_pair_may_count(&b->rows.filter, row, feature))
+    if (!oj_pair_may_count(&shared->filter, row, feature))
         return OJ_OK;
-    worker->n_candidates++;
-    difference = oj_pair_difference(relation, b->input, row,
-                                    self->args.join_side, feature);
+    worker->shared.n_candidates++;
+    difference = oj_pair_difference(relation, shared->input, row,
+                                    shared->args.join_side, feature);
     if (!(difference <= relation->vector.max_difference))
         return OJ_OK;
     if (relation->k < OJ_EVERY_PAIR)
@@ -143,15 +109,15 @@ static oj_status measure_pair(struct vectors_batch *b, int thread, int64_t row,
             worker->limit =
                 oj_vector_limit(&self->blocks, worker->least.value[0]);
     }
-    return oj_ranking_add(&b->rows.ranking[thread], feature, difference, err);
+    return oj_ranking_add(&worker->shared.ranking, feature, difference, err);
 }
 
 OJ_INLINE oj_status read_block(enum oj_vector_norm norm,
-                               struct vectors_batch *b, int thread, int64_t row,
+                               const struct vectors_index *self,
+                               struct vectors_worker *worker, int64_t row,
                                int64_t block, struct oj_error *err)
 {
-    const struct oj_vector_blocks *blocks = &b->self->blocks;
-    struct vectors_worker *worker = &b->worker[thread];
+    const struct oj_vector_blocks *blocks = &self->blocks;
     float sum[OJ_WIDE];
     if (!oj_vector_block_sums(
             norm, blocks->value + block * blocks->n_padded * OJ_WIDE,
@@ -161,16 +127,17 @@ OJ_INLINE oj_status read_block(enum oj_vector_norm norm,
     {
         int32_t feature = blocks->row[block * OJ_WIDE + c];
         if (sum[c] <= worker->limit && feature >= 0)
-            OJ_TRY(measure_pair(b, thread, row, feature, err));
+            OJ_TRY(measure_pair(self, worker, row, feature, err));
     }
     return OJ_OK;
 }
 
-OJ_INLINE oj_status walk(enum oj_vector_norm norm, struct vectors_batch *b,
-                         int thread, int64_t row, struct oj_error *err)
+OJ_INLINE oj_status walk(enum oj_vector_norm norm,
+                         const struct vectors_index *self,
+                         struct vectors_worker *worker, int64_t row,
+                         struct oj_error *err)
 {
-    const struct oj_vector_blocks *blocks = &b->self->blocks;
-    struct vectors_worker *worker = &b->worker[thread];
+    const struct oj_vector_blocks *blocks = &self->blocks;
     struct
     {
         struct oj_vector_node node;
@@ -187,7 +154,7 @@ OJ_INLINE oj_status walk(enum oj_vector_norm norm, struct vectors_batch *b,
             continue;
         if (node.end - node.first == 1)
         {
-            OJ_TRY(read_block(norm, b, thread, row, node.first, err));
+            OJ_TRY(read_block(norm, self, worker, row, node.first, err));
             continue;
         }
         oj_vector_children(&node, child);
@@ -206,38 +173,33 @@ OJ_INLINE oj_status walk(enum oj_vector_norm norm, struct vectors_batch *b,
     return OJ_OK;
 }
 
-OJ_CLONES static oj_status search_row(struct vectors_batch *b, int thread,
-                                      int64_t row, struct oj_error *err)
+OJ_CLONES static oj_status walk_blocks(const struct vectors_index *self,
+                                       struct vectors_worker *worker,
+                                       int64_t row, struct oj_error *err)
 {
-    switch (b->self->blocks.norm)
+    switch (self->blocks.norm)
     {
         case OJ_NORM_L1:
-            return walk(OJ_NORM_L1, b, thread, row, err);
+            return walk(OJ_NORM_L1, self, worker, row, err);
         case OJ_NORM_LINF:
-            return walk(OJ_NORM_LINF, b, thread, row, err);
+            return walk(OJ_NORM_LINF, self, worker, row, err);
         default: /* cosines as distances of unit vectors */
-            return walk(OJ_NORM_L2, b, thread, row, err);
+            return walk(OJ_NORM_L2, self, worker, row, err);
     }
 }
 
-static oj_status join_row(int64_t i, int thread, void *user,
-                          struct oj_error *err)
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *of_row, int64_t row,
+                            struct oj_error *err)
 {
-    struct vectors_batch *b = user;
-    const struct vectors_index *self = b->self;
-    struct vectors_worker *worker = &b->worker[thread];
-    struct oj_ranking *ranking = &b->rows.ranking[thread];
-    int64_t row = b->order[i].value;
-    OJ_TRY(oj_check_cancel(self->args.options.cancel, err));
-    oj_vector_blocks_put(&self->blocks, oj_vector_at(&b->input->vectors, row),
-                         worker->at);
-    oj_ranking_start(ranking);
+    const struct vectors_index *self = (void *)shared;
+    struct vectors_worker *worker = (void *)of_row;
+    oj_vector_blocks_put(
+        &self->blocks, oj_vector_at(&shared->input->vectors, row), worker->at);
     worker->least.n = 0;
-    worker->limit = oj_vector_limit(&self->blocks,
-                                    self->args.relation.vector.max_difference);
-    OJ_TRY(search_row(b, thread, row, err));
-    oj_ranking_finish(ranking);
-    return oj_answers_add(&b->rows.answers[thread], row, ranking, err);
+    worker->limit = oj_vector_limit(
+        &self->blocks, shared->args.relation.vector.max_difference);
+    return walk_blocks(self, worker, row, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -246,13 +208,15 @@ static oj_status join_row(int64_t i, int thread, void *user,
 static oj_status find_block(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
-    struct vectors_batch *b = user;
-    const struct oj_vector_blocks *blocks = &b->self->blocks;
-    float *at = b->worker[thread].at;
+    struct vectors_index *self = user;
+    const struct oj_vector_blocks *blocks = &self->blocks;
+    const struct vectors_worker *worker = self->shared.worker;
+    float *at = worker[thread].at;
     struct oj_vector_node node = {0, blocks->n_blocks, 0};
     (void)err;
     oj_vector_blocks_put(
-        blocks, oj_vector_at(&b->input->vectors, b->order[i].value), at);
+        blocks,
+        oj_vector_at(&self->shared.input->vectors, self->order[i].value), at);
     while (node.end - node.first > 1)
     {
         struct oj_vector_node child[2];
@@ -261,71 +225,95 @@ static oj_status find_block(int64_t i, int thread, void *user,
             child[oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[1].at], at) <
                   oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[0].at], at)];
     }
-    b->order[i].key = (uint64_t)node.first;
+    self->order[i].key = (uint64_t)node.first;
     return OJ_OK;
 }
 
-/* The rows that have a vector, in the order of blocks; *n of them. */
-static oj_status sort_rows(struct vectors_batch *b, int64_t *n,
-                           struct oj_error *err)
+/* The rows that have a vector, in the order of blocks. */
+static oj_status sort_rows(struct vectors_index *self, struct oj_error *err)
 {
+    const struct oj_flat *input = self->shared.input;
     struct oj_keyed *sorted;
-    OJ_NEW(b->order, b->input->n_features, err);
-    OJ_NEW(b->room, b->input->n_features, err);
-    for (int64_t row = 0; row < b->input->n_features; row++)
+    int64_t n = 0;
+    OJ_NEW(self->order, input->n_features, err);
+    OJ_NEW(self->room, input->n_features, err);
+    for (int64_t row = 0; row < input->n_features; row++)
     {
-        if (oj_feature_may_pair(b->input, row))
-            b->order[(*n)++].value = row;
+        if (oj_feature_may_pair(input, row))
+            self->order[n++].value = row;
     }
-    OJ_TRY(oj_parallel_try(b->rows.n_threads, *n, ROWS_AT_ONCE, find_block, b,
-                           err));
-    sorted = oj_radix_sort(b->order, b->room, *n);
-    if (sorted == b->room)
+    OJ_TRY(oj_parallel_try(self->shared.n_threads, n, ROWS_AT_ONCE, find_block,
+                           self, err));
+    sorted = oj_radix_sort(self->order, self->room, n);
+    if (sorted == self->room)
     {
-        b->room = b->order;
-        b->order = sorted;
+        self->room = self->order;
+        self->order = sorted;
     }
+    self->shared.n_rows = n;
     return OJ_OK;
 }
 
-static oj_status join_batch(struct vectors_batch *b, struct oj_matches *out,
-                            struct oj_error *err)
+static int64_t row_by_block(const struct oj_row_index *shared, int64_t i)
 {
-    const struct vectors_index *self = b->self;
-    int n_threads = self->args.options.n_threads;
-    int64_t n = 0;
-    OJ_TRY(
-        oj_similar_rows_open(&b->rows, &self->args, b->input, n_threads, err));
-    OJ_NEW_ZEROED(b->worker, n_threads, err);
-    for (int t = 0; t < n_threads; t++)
-        OJ_NEW(b->worker[t].at, self->blocks.n_padded, err);
-    if (self->blocks.n_rows > 0 && b->input->n_features > 0)
-        OJ_TRY(sort_rows(b, &n, err));
-    OJ_TRY(oj_parallel_try(n_threads, n, ROWS_AT_ONCE, join_row, b, err));
-    return oj_similar_rows_answer(&b->rows, b->input, out, err);
+    return ((const struct vectors_index *)(const void *)shared)->order[i].value;
 }
 
-static oj_status join_similar_vectors(struct oj_index *wrapped,
-                                      const struct oj_flat *input,
-                                      struct oj_matches *out,
-                                      struct oj_stats *stats,
-                                      struct oj_error *err)
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
-    struct vectors_batch b = {.self = (void *)wrapped, .input = input};
-    double start = oj_clock_seconds();
-    oj_status status = join_batch(&b, out, err);
-    for (int t = 0; b.worker != NULL && t < b.rows.n_threads; t++)
+    struct vectors_index *self = (void *)shared;
+    struct vectors_worker *worker = shared->worker;
+    OJ_TRY(oj_similar_sides_make(shared, &self->sides, err));
+    for (int t = 0; t < shared->n_threads; t++)
     {
-        stats->n_candidates += b.worker[t].n_candidates;
-        oj_free(b.worker[t].at);
-        oj_free(b.worker[t].least.value);
+        if (worker[t].at == NULL)
+            OJ_NEW(worker[t].at, self->blocks.n_padded, err);
     }
-    oj_free(b.worker);
-    oj_free(b.order);
-    oj_free(b.room);
-    oj_similar_rows_close(&b.rows);
-    stats->refine_s += oj_clock_seconds() - start;
-    return status;
+    if (self->blocks.n_rows > 0 && shared->n_rows > 0)
+        return sort_rows(self, err);
+    shared->n_rows = 0;
+    return OJ_OK;
+}
+
+static void end_batch(struct oj_row_index *shared)
+{
+    struct vectors_index *self = (void *)shared;
+    oj_free(self->order);
+    oj_free(self->room);
+    self->order = self->room = NULL;
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    struct vectors_worker *w = (void *)worker;
+    oj_free(w->at);
+    oj_free(w->least.value);
+}
+
+static const struct oj_row_method walking = {.worker_size =
+                                                 sizeof(struct vectors_worker),
+                                             .start = start_batch,
+                                             .row_of = row_by_block,
+                                             .search = search_row,
+                                             .end = end_batch,
+                                             .free_worker = free_worker};
+
+static oj_status build_vectors_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct vectors_index *self = oj_row_index_begin(wrapped, &walking, args);
+    const struct oj_flat *join_side = args->join_side;
+    if (join_side->n_features == 0)
+        return OJ_OK;
+    if (join_side->vectors.value == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
+    OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
+                                 args->relation.vector.norm,
+                                 args->options.n_threads, &self->blocks, err));
+    stats->index_bytes += oj_vector_blocks_bytes(&self->blocks);
+    return OJ_OK;
 }
 
 /* Clustered vectors, which boxes tell apart: others cost the CPU much more, and
@@ -343,11 +331,12 @@ static void expect(const struct oj_relation *relation,
 
 static const struct oj_engine_cost cost = {.expect = expect};
 
-const struct oj_engine oj_cpu_similar_vectors = {"blocks of vectors",
-                                                 oj_similar_vectors_takes,
-                                                 sizeof(struct vectors_index),
-                                                 build_vectors_index,
-                                                 join_similar_vectors,
-                                                 free_side,
-                                                 free_batches,
-                                                 &cost};
+const struct oj_engine oj_cpu_similar_vectors = {
+    .name = "blocks of vectors",
+    .takes = oj_similar_vectors_takes,
+    .index_size = sizeof(struct vectors_index),
+    .build = build_vectors_index,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free,
+    .points_cost = &cost};

@@ -8,12 +8,9 @@
  *
  * Source: Lieberman, Sankaranarayanan, Samet 2008 (LSS). */
 #include "../../flatten/base/oj_array.h"
-#include "../../flatten/base/oj_clock.h"
 #include "../kernels/oj_vector_frame.h"
 #include "../kernels/oj_z_order.h"
-#include "../pairs/oj_pair_filter.h"
-#include "../pairs/oj_ranking.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 
 #include <stdlib.h>
 
@@ -39,24 +36,23 @@ struct z_item
 
 struct zlists_index
 {
-    struct oj_index_args args;
+    struct oj_row_index shared;
     struct z_side side;
     int64_t n; /* features that have coordinates */
     int n_lists;
     double *low, scale;
     uint32_t *place; /* [features][dimensions] */
     int32_t *list;   /* [n_lists][n] features */
+
+    /* of the batch at hand */
+    struct z_side input;
+    struct oj_relation rest; /* the conditions that do not rank */
 };
 
-struct zlists_batch
+struct zlists_worker
 {
-    const struct zlists_index *self;
-    struct z_side side;
-    struct oj_pair_filter filter;
-    struct oj_ranking ranking;
-    struct oj_answers answers;
+    struct oj_row_worker shared;
     uint32_t *corner[2]; /* [dimensions] of a row */
-    int64_t n_candidates;
 };
 
 static int is_by_vectors(const struct oj_relation *relation)
@@ -142,7 +138,7 @@ static oj_status make_lists(struct zlists_index *self, struct z_item *item,
     }
     for (int l = 0; l < self->n_lists; l++)
     {
-        OJ_TRY(oj_check_cancel(self->args.options.cancel, err));
+        OJ_TRY(oj_check_cancel(self->shared.args.options.cancel, err));
         for (int64_t i = 0; i < self->n; i++)
             item[i].shift = oj_z_shift(l, self->n_lists);
         qsort(item, (size_t)self->n, sizeof *item, by_place);
@@ -155,11 +151,12 @@ static oj_status make_lists(struct zlists_index *self, struct z_item *item,
 static oj_status build_join_side_lists(struct zlists_index *self,
                                        struct oj_error *err)
 {
-    const struct oj_flat *flat = self->args.join_side;
+    const struct oj_index_args *args = &self->shared.args;
+    const struct oj_flat *flat = args->join_side;
     struct z_item *item;
     int64_t d;
     oj_status status;
-    OJ_TRY(view_side_as_vectors(&self->side, flat, &self->args.relation, err));
+    OJ_TRY(view_side_as_vectors(&self->side, flat, &args->relation, err));
     if (self->side.vectors.value == NULL)
         return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
     d = self->side.vectors.n_dimensions;
@@ -174,61 +171,47 @@ static oj_status build_join_side_lists(struct zlists_index *self,
     return status;
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
-{
-    struct zlists_index *self = (void *)wrapped;
-    double start = oj_clock_seconds();
-    self->args = *args;
-    if (args->relation.vector.is_asked &&
-        args->relation.vector.norm == OJ_NORM_COSINE)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' Z-lists know l2, l1 and linf");
-    if (args->join_side->n_features > 0)
-        OJ_TRY(build_join_side_lists(self, err));
-    stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes +=
-        4 * self->n_lists * self->n +
-        4 * args->join_side->n_features * self->side.vectors.n_dimensions;
-    return OJ_OK;
-}
-
 /* --- a row ---------------------------------------------------------------- */
 
-static oj_status try_feature(struct zlists_batch *b, int64_t row,
+static double greatest_difference(const struct oj_relation *relation)
+{
+    return is_by_vectors(relation) ? relation->vector.max_difference
+                                   : relation->max_distance;
+}
+
+static oj_status try_feature(struct zlists_index *self,
+                             struct zlists_worker *worker, int64_t row,
                              int32_t feature, struct oj_error *err)
 {
-    const struct zlists_index *self = b->self;
-    const struct oj_relation *relation = &self->args.relation;
-    if (!oj_pair_may_count(&b->filter, row, feature))
+    const struct oj_relation *relation = &self->shared.args.relation;
+    double difference;
+    if (!oj_pair_may_count(&self->shared.filter, row, feature))
         return OJ_OK;
-    b->n_candidates++;
-    return oj_ranking_add(
-        &b->ranking, feature,
-        oj_vector_difference(is_by_vectors(relation) ? relation->vector.norm
-                                                     : OJ_NORM_L2,
-                             oj_vector_at(&b->side.vectors, row),
-                             oj_vector_at(&self->side.vectors, feature),
-                             self->side.vectors.n_dimensions),
-        err);
+    worker->shared.n_candidates++;
+    difference = oj_vector_difference(
+        is_by_vectors(relation) ? relation->vector.norm : OJ_NORM_L2,
+        oj_vector_at(&self->input.vectors, row),
+        oj_vector_at(&self->side.vectors, feature),
+        self->side.vectors.n_dimensions);
+    return difference <= greatest_difference(relation)
+               ? oj_row_put(&self->shared, &worker->shared, row, feature,
+                            difference, err)
+               : OJ_OK;
 }
 
 /* Features of list l that come before a corner, or with is_end before or with
  * it. */
-static int64_t find_corner_in_list(const struct zlists_batch *b, int l,
-                                   int which, int is_end)
+static int64_t find_corner_in_list(const struct zlists_index *self, int l,
+                                   const uint32_t *corner, int is_end)
 {
-    const struct zlists_index *self = b->self;
     const int32_t *list = self->list + l * self->n;
     int64_t n_dimensions = self->side.vectors.n_dimensions;
     int64_t low = 0, high = self->n;
     while (low < high)
     {
         int64_t middle = (low + high) / 2;
-        if (oj_z_compare(self->place + list[middle] * n_dimensions,
-                         b->corner[which], n_dimensions,
-                         oj_z_shift(l, self->n_lists)) < is_end)
+        if (oj_z_compare(self->place + list[middle] * n_dimensions, corner,
+                         n_dimensions, oj_z_shift(l, self->n_lists)) < is_end)
             low = middle + 1;
         else
             high = middle;
@@ -237,123 +220,132 @@ static int64_t find_corner_in_list(const struct zlists_batch *b, int l,
 }
 
 /* The corners of the box of what may be within a difference of a row. */
-static void set_search_box_corners(struct zlists_batch *b, int64_t row,
+static void set_search_box_corners(const struct zlists_index *self,
+                                   struct zlists_worker *worker, int64_t row,
                                    double most)
 {
-    const struct zlists_index *self = b->self;
-    const double *x = oj_vector_at(&b->side.vectors, row);
+    const double *x = oj_vector_at(&self->input.vectors, row);
     int64_t n = self->side.vectors.n_dimensions;
     double reach = oj_vector_reach(OJ_NORM_L2, n, 1.0, most);
     for (int64_t d = 0; d < n; d++)
     {
-        b->corner[0][d] = oj_z_place(nextafter(x[d] - reach, -INFINITY),
-                                     self->low[d], self->scale);
-        b->corner[1][d] = oj_z_place(nextafter(x[d] + reach, INFINITY),
-                                     self->low[d], self->scale);
+        worker->corner[0][d] = oj_z_place(nextafter(x[d] - reach, -INFINITY),
+                                          self->low[d], self->scale);
+        worker->corner[1][d] = oj_z_place(nextafter(x[d] + reach, INFINITY),
+                                          self->low[d], self->scale);
     }
 }
 
 /* Those near the place of a row in each list, k on either side: a bound of the
  * k-th distance. */
-static oj_status bound_by_near_places(struct zlists_batch *b, int64_t row,
+static oj_status bound_by_near_places(struct zlists_index *self,
+                                      struct zlists_worker *worker, int64_t row,
                                       double *most, struct oj_error *err)
 {
-    const struct zlists_index *self = b->self;
-    int64_t k = self->args.relation.k;
-    oj_ranking_start(&b->ranking);
-    set_search_box_corners(b, row, 0.0);
+    struct oj_ranking *ranking = &worker->shared.ranking;
+    int64_t k = self->shared.args.relation.k;
+    set_search_box_corners(self, worker, row, 0.0);
     for (int l = 0; l < self->n_lists; l++)
     {
-        int64_t at = find_corner_in_list(b, l, 0, 0);
+        int64_t at = find_corner_in_list(self, l, worker->corner[0], 0);
         int64_t first = at > k ? at - k : 0;
         int64_t end = self->n - at > k ? at + k : self->n;
         for (int64_t i = first; i < end; i++)
-            OJ_TRY(try_feature(b, row, self->list[l * self->n + i], err));
+            OJ_TRY(try_feature(self, worker, row, self->list[l * self->n + i],
+                               err));
     }
-    oj_ranking_finish(&b->ranking);
-    if (oj_ranking_kth_distance(&b->ranking) < *most)
-        *most = oj_ranking_kth_distance(&b->ranking);
+    oj_ranking_finish(ranking);
+    if (oj_ranking_kth_distance(ranking) < *most)
+        *most = oj_ranking_kth_distance(ranking);
+    oj_ranking_start(ranking);
     return OJ_OK;
 }
 
-static oj_status join_row(struct zlists_batch *b, int64_t row,
-                          struct oj_error *err)
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *of_row, int64_t row,
+                            struct oj_error *err)
 {
-    const struct zlists_index *self = b->self;
-    const struct oj_relation *relation = &self->args.relation;
-    double most = is_by_vectors(relation) ? relation->vector.max_difference
-                                          : relation->max_distance;
+    struct zlists_index *self = (void *)shared;
+    struct zlists_worker *worker = (void *)of_row;
+    const struct oj_relation *relation = &shared->args.relation;
+    double most = greatest_difference(relation);
     int64_t first = 0, end = INT64_MAX, length = INT64_MAX;
+    if (!oj_feature_may_pair(shared->input, row) ||
+        !oj_vector_is_there(&self->input.vectors, row))
+        return OJ_OK;
+    for (int i = 0; i < 2; i++)
+    {
+        if (worker->corner[i] == NULL)
+            OJ_NEW(worker->corner[i], self->side.vectors.n_dimensions, err);
+    }
     if (relation->op != OJ_OP_DWITHIN && relation->k < OJ_EVERY_PAIR)
-        OJ_TRY(bound_by_near_places(b, row, &most, err));
-    set_search_box_corners(b, row, most);
+        OJ_TRY(bound_by_near_places(self, worker, row, &most, err));
+    set_search_box_corners(self, worker, row, most);
     for (int l = 0; l < self->n_lists; l++)
     {
-        int64_t from = find_corner_in_list(b, l, 0, 0),
-                to = find_corner_in_list(b, l, 1, 1);
+        int64_t from = find_corner_in_list(self, l, worker->corner[0], 0);
+        int64_t to = find_corner_in_list(self, l, worker->corner[1], 1);
         if (to - from >= length)
             continue;
         length = to - from;
         first = l * self->n + from;
         end = l * self->n + to;
     }
-    oj_ranking_start(&b->ranking);
     for (int64_t i = first; i < end; i++)
-        OJ_TRY(try_feature(b, row, self->list[i], err));
-    oj_ranking_finish(&b->ranking);
-    return oj_answers_add(&b->answers, row, &b->ranking, err);
+        OJ_TRY(try_feature(self, worker, row, self->list[i], err));
+    return OJ_OK;
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status join_rows(struct zlists_batch *b, const struct oj_flat *input,
-                           struct oj_matches *out, struct oj_error *err)
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
-    const struct zlists_index *self = b->self;
-    const struct oj_index_args *args = &self->args;
-    struct oj_relation rest = args->relation;
-    struct oj_pair_filter filter;
-    OJ_TRY(oj_pair_filter_make(&args->relation, input, args->join_side, &filter,
-                               err));
-    rest.vector.is_asked = 0; /* ranks, and is looked at alone */
-    OJ_TRY(oj_pair_filter_make(&rest, input, args->join_side, &b->filter, err));
-    b->ranking = oj_ranking_make(&args->relation, args->tie_rank);
-    if (args->relation.op == OJ_OP_DWITHIN)
-        b->ranking.k = INT64_MAX;
-    if (is_by_vectors(&args->relation))
-        b->ranking.max_distance = b->ranking.bound =
-            args->relation.vector.max_difference;
-    oj_answers_start(&b->answers, args->options.max_batch_pairs,
-                     input->n_features, 1);
-    OJ_TRY(view_side_as_vectors(&b->side, input, &args->relation, err));
-    for (int i = 0; i < 2; i++)
-        OJ_NEW(b->corner[i], self->side.vectors.n_dimensions, err);
-    for (int64_t row = 0; self->n > 0 && row < input->n_features; row++)
-    {
-        OJ_TRY(oj_check_cancel(args->options.cancel, err));
-        if (oj_feature_may_pair(input, row) &&
-            oj_vector_is_there(&b->side.vectors, row))
-            OJ_TRY(join_row(b, row, err));
-    }
-    return oj_answers_to_matches(&b->answers, 1, input->n_features,
-                                 &args->relation, args->tie_rank, out, err);
+    struct zlists_index *self = (void *)shared;
+    self->rest = shared->args.relation;
+    self->rest.vector.is_asked = 0; /* ranks, and is looked at alone */
+    OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
+                               shared->args.join_side, &shared->filter, err));
+    shared->n_rows = self->n > 0 ? shared->n_rows : 0;
+    return view_side_as_vectors(&self->input, shared->input,
+                                &shared->args.relation, err);
 }
 
-static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
-                      struct oj_matches *out, struct oj_stats *stats,
-                      struct oj_error *err)
+static void end_batch(struct oj_row_index *shared)
 {
-    struct zlists_batch b = {.self = (void *)wrapped};
-    double start = oj_clock_seconds();
-    oj_status status = join_rows(&b, input, out, err);
-    oj_ranking_free(&b.ranking);
-    oj_answers_free(&b.answers);
-    oj_free(b.side.own);
-    oj_free(b.corner[0]);
-    oj_free(b.corner[1]);
-    stats->n_candidates += b.n_candidates;
-    stats->refine_s += oj_clock_seconds() - start;
-    return status;
+    struct zlists_index *self = (void *)shared;
+    oj_free(self->input.own);
+    self->input.own = NULL;
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    oj_free(((struct zlists_worker *)(void *)worker)->corner[0]);
+    oj_free(((struct zlists_worker *)(void *)worker)->corner[1]);
+}
+
+static const struct oj_row_method zlists = {.worker_size =
+                                                sizeof(struct zlists_worker),
+                                            .on_one_thread = 1,
+                                            .start = start_batch,
+                                            .search = search_row,
+                                            .end = end_batch,
+                                            .free_worker = free_worker};
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    struct zlists_index *self = oj_row_index_begin(wrapped, &zlists, args);
+    if (args->relation.vector.is_asked &&
+        args->relation.vector.norm == OJ_NORM_COSINE)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' Z-lists know l2, l1 and linf");
+    if (args->join_side->n_features > 0)
+        OJ_TRY(build_join_side_lists(self, err));
+    stats->index_bytes +=
+        4 * self->n_lists * self->n +
+        4 * args->join_side->n_features * self->side.vectors.n_dimensions;
+    return OJ_OK;
 }
 
 /* Points are one to a feature. */
@@ -372,11 +364,11 @@ static int takes(const struct oj_relation *relation,
             (input->max_distance == NULL && oj_flat_is_points(input)));
 }
 
-const struct oj_engine oj_zlists_engine = {"shifted Z-lists",
-                                           takes,
-                                           sizeof(struct zlists_index),
-                                           build,
-                                           join,
-                                           free_side,
-                                           NULL,
-                                           NULL};
+const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
+                                           .takes = takes,
+                                           .index_size =
+                                               sizeof(struct zlists_index),
+                                           .build = build,
+                                           .join = oj_row_join,
+                                           .free_side = free_side,
+                                           .free_batches = oj_row_batches_free};

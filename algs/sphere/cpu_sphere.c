@@ -2,26 +2,20 @@
  * features under a tree of boxes in space, walked for every input feature,
  * nearest first.  Squared chords decide; metres are made at the very end. */
 #include "../../flatten/base/oj_array.h"
-#include "../distance/cpu_distance_join.h"
-#include "../relation/oj_engine.h"
+#include "../pairs/oj_row_join.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>
 
 struct sphere_index
 {
-    struct oj_distance_index shared; /* its distances are squared chords */
-    struct oj_sphere_side side;      /* of the join side */
-    struct oj_sphere_side input;     /* of the batch at hand */
+    struct oj_row_index shared;  /* its distances are squared chords */
+    struct oj_sphere_side side;  /* of the join side */
+    struct oj_sphere_side input; /* of the batch at hand */
     struct oj_tree3 tree;
     int32_t *feature; /* [entries of tree] */
     double *limit2;   /* [features] their own distances, or NULL */
 };
-
-static struct sphere_index *sphere_index_of(struct oj_distance_index *shared)
-{
-    return (struct sphere_index *)(void *)shared;
-}
 
 /* --- index ---------------------------------------------------------------- */
 
@@ -51,7 +45,8 @@ static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
 {
     const struct oj_sphere_side *side = user;
     int64_t v, end;
-    if (oj_box3_is_empty(&side->box[feature]))
+    if (oj_box3_is_empty(&side->box[feature]) ||
+        !oj_feature_may_pair(side->flat, feature))
         return 0;
     oj_flat_vertices(side->flat, feature, &v, &end);
     *x = remainder(side->flat->x[v], 360.0);
@@ -64,8 +59,8 @@ static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
     struct oj_order order = {0};
     struct oj_box3 *box = NULL;
     oj_status status =
-        oj_distance_order(self->side.flat, &self->side, first_vertex_in_degrees,
-                          self->shared.options.n_threads, &order, err);
+        oj_row_order(self->side.flat, &self->side, first_vertex_in_degrees,
+                     self->shared.n_threads, &order, err);
     if (status == OJ_OK)
     {
         self->feature = oj_malloc(order.n_points, sizeof *self->feature);
@@ -85,32 +80,13 @@ static oj_status build_tree(struct sphere_index *self, struct oj_error *err)
     return status;
 }
 
-static oj_status build_index(struct oj_distance_index *shared,
-                             struct oj_stats *stats, struct oj_error *err)
-{
-    struct sphere_index *self = sphere_index_of(shared);
-    const struct oj_flat *flat = shared->join_side;
-    OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
-                                shared->relation.distance_to == OJ_TO_INTERIOR,
-                                shared->options.n_threads, err));
-    if (flat->max_distance != NULL)
-    {
-        OJ_NEW(self->limit2, flat->n_features, err);
-        for (int64_t f = 0; f < flat->n_features; f++)
-            self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
-    }
-    OJ_TRY(build_tree(self, err));
-    stats->index_bytes += oj_sphere_side_bytes(&self->side);
-    return OJ_OK;
-}
-
 /* --- one row -------------------------------------------------------------- */
 
 /* An input row on its way. */
 struct sphere_row_search
 {
     struct sphere_index *self;
-    struct oj_distance_worker *worker;
+    struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
     double limit2; /* of the row: farther ones do not matter */
 };
@@ -130,7 +106,8 @@ static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
     const struct sphere_index *self = s->self;
     const struct oj_ranking *ranking = &s->worker->ranking;
     double limit2 = limit2_of(s, feature), least = INFINITY;
-    OJ_TRY(oj_distance_try(&self->shared, s->worker, err));
+    OJ_TRY(oj_row_try(&self->shared, s->worker, err));
+    s->worker->n_candidates++;
     if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
         return OJ_OK;
     for (int64_t v = s->first_vertex; v < s->end_vertex; v++)
@@ -140,11 +117,11 @@ static oj_status try_feature(struct sphere_row_search *s, int32_t feature,
                              limit2 < least ? limit2 : least);
         least = chord2 < least ? chord2 : least;
     }
-    if (!(least <= limit2) || least < self->shared.relation.min_distance)
+    if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
         return OJ_OK;
-    OJ_TRY(
-        oj_distance_put(&self->shared, s->worker, s->row, feature, least, err));
-    if (self->shared.relation.op == OJ_OP_NEAREST && ranking->bound < s->limit2)
+    OJ_TRY(oj_row_put(&self->shared, s->worker, s->row, feature, least, err));
+    if (self->shared.args.relation.op == OJ_OP_NEAREST &&
+        ranking->bound < s->limit2)
         s->limit2 = ranking->bound;
     return OJ_OK;
 }
@@ -170,14 +147,14 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status search_row(struct oj_distance_index *shared,
-                            struct oj_distance_worker *worker, int64_t row,
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
 {
     const struct oj_flat *flat = shared->input;
-    struct sphere_index *self = sphere_index_of(shared);
-    struct sphere_row_search s = {self, worker, row,
-                                  0,    0,      shared->relation.max_distance};
+    struct sphere_index *self = (void *)shared;
+    struct sphere_row_search s = {
+        self, worker, row, 0, 0, shared->args.relation.max_distance};
     /* every part is a point */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
@@ -189,50 +166,55 @@ static oj_status search_row(struct oj_distance_index *shared,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status start_batch(struct oj_distance_index *shared,
-                             struct oj_error *err)
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
-    struct sphere_index *self = sphere_index_of(shared);
-    int n_threads = shared->options.n_threads;
-    OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0, n_threads,
-                                err));
-    return oj_distance_order(shared->input, &self->input,
-                             first_vertex_in_degrees, n_threads, &shared->order,
-                             err);
+    struct sphere_index *self = (void *)shared;
+    OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0,
+                                shared->n_threads, err));
+    return oj_row_order_input(shared, &self->input, first_vertex_in_degrees,
+                              err);
 }
 
-static void end_batch(struct oj_distance_index *shared, struct oj_stats *stats)
+static void end_batch(struct oj_row_index *shared)
 {
-    oj_sphere_side_free(&sphere_index_of(shared)->input);
-    for (int t = 0; t < shared->options.n_threads; t++)
-        stats->n_candidates += shared->worker[t].n_tried;
+    oj_sphere_side_free(&((struct sphere_index *)(void *)shared)->input);
 }
 
-static const struct oj_distance_space sphere = {.build = build_index,
-                                                .start = start_batch,
-                                                .search = search_row,
-                                                .end = end_batch,
-                                                .measure_of =
-                                                    oj_sphere_metres_of};
+static const struct oj_row_method sphere = {.worker_size =
+                                                sizeof(struct oj_row_worker),
+                                            .start = start_batch,
+                                            .row_of = oj_row_in_order,
+                                            .search = search_row,
+                                            .end = end_batch,
+                                            .measure_of = oj_sphere_metres_of};
 
-static oj_status build_sphere_index(struct oj_index *index,
+static oj_status build_sphere_index(struct oj_index *wrapped,
                                     const struct oj_index_args *args,
                                     struct oj_stats *stats,
                                     struct oj_error *err)
 {
-    struct oj_index_args chords = *args;
-    chords.relation.max_distance =
-        oj_sphere_chord2_of(args->relation.max_distance);
-    chords.relation.min_distance =
-        oj_sphere_chord2_of(args->relation.min_distance);
-    return oj_distance_build(&sphere, &chords, index, stats, err);
+    struct sphere_index *self = oj_row_index_begin(wrapped, &sphere, args);
+    const struct oj_flat *flat = args->join_side;
+    oj_sphere_compare_chords(&self->shared.args.relation);
+    OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
+                                args->relation.distance_to == OJ_TO_INTERIOR,
+                                args->options.n_threads, err));
+    if (flat->max_distance != NULL)
+    {
+        OJ_NEW(self->limit2, flat->n_features, err);
+        for (int64_t f = 0; f < flat->n_features; f++)
+            self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
+    }
+    OJ_TRY(build_tree(self, err));
+    stats->index_bytes += oj_sphere_side_bytes(&self->side);
+    return OJ_OK;
 }
 
-const struct oj_engine oj_cpu_sphere = {"distances on the sphere",
-                                        takes_sphere,
-                                        sizeof(struct sphere_index),
-                                        build_sphere_index,
-                                        oj_distance_join,
-                                        free_side,
-                                        oj_distance_batches_free,
-                                        NULL};
+const struct oj_engine oj_cpu_sphere = {.name = "distances on the sphere",
+                                        .takes = takes_sphere,
+                                        .index_size =
+                                            sizeof(struct sphere_index),
+                                        .build = build_sphere_index,
+                                        .join = oj_row_join,
+                                        .free_side = free_side,
+                                        .free_batches = oj_row_batches_free};

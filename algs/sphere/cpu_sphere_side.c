@@ -85,6 +85,12 @@ double oj_sphere_chord2_of(double metres)
     return chord * chord;
 }
 
+void oj_sphere_compare_chords(struct oj_relation *relation)
+{
+    relation->max_distance = oj_sphere_chord2_of(relation->max_distance);
+    relation->min_distance = oj_sphere_chord2_of(relation->min_distance);
+}
+
 double oj_sphere_metres_of(double chord2)
 {
     double half = 0.5 * sqrt(chord2);

@@ -14,6 +14,7 @@
 #include "../../flatten/arrays/oj_flat.h"
 #include "../base/cpu_box_tree.h"
 #include "../kernels/oj_sphere.h"
+#include "../relation/oj_relation.h"
 
 struct oj_box3
 {
@@ -100,6 +101,9 @@ static inline double oj_sphere_bulge(double chord2)
 
 /** The squared chord of so many metres; below 0: no distance; and back. */
 double oj_sphere_chord2_of(double metres);
+
+/** Makes the distances of relation such chords. */
+void oj_sphere_compare_chords(struct oj_relation *relation);
 double oj_sphere_metres_of(double chord2);
 
 /** The point of the unit sphere at so many degrees; 180 and -180 are one

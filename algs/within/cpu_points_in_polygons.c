@@ -849,7 +849,6 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     const struct oj_flat *join_side = args->join_side;
     const struct oj_options *options = &args->options;
     struct points_in_polygons_index *self = (void *)wrapped;
-    double start = oj_clock_seconds();
     self->relation = args->relation;
     self->options = args->options;
     self->tie_rank = args->tie_rank;
@@ -859,7 +858,6 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
         oj_ring_cells_build(&self->cells, join_side, options->n_threads, err));
     if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
-    stats->index_s += oj_clock_seconds() - start;
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
 }
@@ -1066,11 +1064,11 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
                                                   .row_s = 27e-9};
 
 const struct oj_engine oj_cpu_points_in_polygons = {
-    "points in cells of polygons",
-    oj_is_points_in_polygons,
-    sizeof(struct points_in_polygons_index),
-    build_points_in_polygons,
-    join_points_in_polygons,
-    free_side,
-    free_batches,
-    &points_cost};
+    .name = "points in cells of polygons",
+    .takes = oj_is_points_in_polygons,
+    .index_size = sizeof(struct points_in_polygons_index),
+    .build = build_points_in_polygons,
+    .join = join_points_in_polygons,
+    .free_side = free_side,
+    .free_batches = free_batches,
+    .points_cost = &points_cost};

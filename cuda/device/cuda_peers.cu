@@ -3,7 +3,7 @@
 #include "cuda_copy.h"
 
 /* Less than this is copied as soon as the others are met. */
-static const int64_t least_bytes = 64 << 10;
+static const int64_t least_bytes = 1 << 20;
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers)
 {

@@ -1,5 +1,6 @@
 #include "cuda_engine_table.h"
 
+#include "../device/cuda_peers.h"
 #include "../device/cuda_stream_work.cuh"
 
 #include "../../flatten/base/oj_array.h"
@@ -26,6 +27,25 @@ const struct oj_cuda_family *oj_cuda_family_at(int i)
     return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
 }
 
+/* Of families with find_share(). */
+static oj_status build_shares(struct oj_cuda_index *index,
+                              struct oj_cuda_work *work)
+{
+    const int32_t *tie_rank = index->layer->tie_rank;
+    int64_t n = index->layer->flat->n_features;
+    int32_t *rank;
+    if (n == 0)
+        return OJ_OK;
+    if (tie_rank != NULL)
+    {
+        OJ_TRY(work->make(n, &rank));
+        OJ_TRY(oj_cuda_copy_to_all(work->device, work->stream, rank, tie_rank,
+                                   n * (int64_t)sizeof *rank, work->err));
+        index->rank = rank;
+    }
+    return index->family->build(index, work);
+}
+
 oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
                                struct oj_cuda_device *device,
                                const struct oj_cuda_layer *layer,
@@ -43,7 +63,8 @@ oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
     index->device = device;
     index->layer = layer;
     index->relation = *relation;
-    status = family->build(index, &work);
+    status = family->find_share != NULL ? build_shares(index, &work)
+                                        : family->build(index, &work);
     if (status != OJ_OK)
     {
         oj_cuda_family_free(index);

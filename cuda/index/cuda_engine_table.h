@@ -20,6 +20,9 @@ struct oj_cuda_index
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_relation relation;
+    const int32_t *rank; /**< [features] on the device, of families with
+                              find_share(): their order among ties; NULL: the
+                              ordinal */
     struct oj_cuda_memory memory; /**< all that it has on the device */
     struct oj_cuda_index *asked;  /**< owned; another family's that this one
                                        asks, or NULL */
@@ -99,9 +102,19 @@ struct oj_cuda_family
      *  is enqueued or done on the device's stream on return. */
     oj_status (*build)(struct oj_cuda_index *index, struct oj_cuda_work *work);
 
+    /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
+     *  distances of input features); 0: such joins do not come here. */
+    int knows_columns;
+
+    /** Of families that take features of any kinds: rows of the batch itself,
+     *  and their pairs. NULL: the family takes points, chunk by chunk, with the
+     *  functions below; else these are NULL, and the layer of an index has
+     *  nothing but flat, which has features, and tie_rank. */
+    oj_cuda_share_finder *find_share;
+
     /** Bytes of device memory that a batch of n rows needs beside its points
      *  and one-to-one answers; for choosing batch sizes. */
-    int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n);
+    int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n) = NULL;
 
     /** One-to-one joins: join ordinal or -1 and distance or NaN of each point;
      *  d_measure may be NULL. May be called from several threads with different
@@ -113,30 +126,20 @@ struct oj_cuda_family
     oj_status (*join_one)(const struct oj_cuda_index *index,
                           struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
-                          double *d_measure);
+                          double *d_measure) = NULL;
 
     /** Joins that give lists: makes l->out; waits for the stream to learn the
      *  size. More than max_pairs in a batch of two rows or more:
      *  OJ_ERR_TOO_MANY_PAIRS. NULL when the family has no such. */
     oj_status (*list)(const struct oj_cuda_index *index,
-                      struct oj_cuda_listing *l);
+                      struct oj_cuda_listing *l) = NULL;
 
     /** Adds to tally the pairs of points; nothing when it returns
      *  OJ_ERR_NOMEM. NULL when the family has no such. */
     oj_status (*add)(const struct oj_cuda_index *index,
                      struct oj_cuda_work *work,
                      const struct oj_cuda_points *points,
-                     const struct oj_cuda_tally *tally);
-
-    /** 1: columns of the two sides are looked at (oj_cuda_asks_columns(), own
-     *  distances of input features); 0: such joins do not come here. */
-    int knows_columns;
-
-    /** Of families that take features of any kinds: rows of the batch itself,
-     *  and their pairs. NULL: the family takes points, chunk by chunk, with the
-     *  functions above; else these are NULL, and the layer of an index has
-     *  nothing but flat and tie_rank. */
-    oj_cuda_share_finder *find_share = NULL;
+                     const struct oj_cuda_tally *tally) = NULL;
 };
 
 /** The index that family builds of layer, which outlives it. */

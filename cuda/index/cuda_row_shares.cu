@@ -52,13 +52,12 @@ oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
     return OJ_OK;
 }
 
-void oj_cuda_share_take(struct oj_cuda_work *work, const int32_t *rank,
-                        int by_measure, const struct oj_cuda_found *found,
-                        int64_t n, struct oj_cuda_share *share)
+void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
+                        const struct oj_cuda_found *found, int64_t n,
+                        struct oj_cuda_share *share)
 {
     share->found = *found;
     share->n_pairs = n;
-    share->rank = rank;
     share->by_measure = by_measure;
     if (found->row == NULL) /* there was no room for one */
         return;
@@ -207,40 +206,43 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
 /* Pairs in order. */
 struct cuda_row_pairs
 {
-    int64_t n_rows, n;
-    int64_t *offset; /* [n_rows + 1] places in the result */
+    int64_t n_rows, n, n_before;
+    int64_t *offset; /* [n_rows + 1] places in the result, from n_before */
     int32_t *feature;
     double *measure;
 };
 
+/* Returns the rows that have pairs. */
 static oj_status put_lists(struct oj_cuda_work *work,
                            const struct cuda_row_pairs *pairs, int64_t first,
-                           struct oj_matches *out)
+                           struct oj_matches *out, int64_t *n_matched)
 {
-    int64_t before = out->n_pairs;
-    OJ_TRY(oj_matches_grow(out, before, before + pairs->n, work->err));
+    int64_t before = pairs->n_before;
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, out->offset + first, pairs->offset,
-        (pairs->n_rows + 1) * (int64_t)sizeof *pairs->offset, work->err));
+        pairs->n_rows * (int64_t)sizeof *pairs->offset, work->err));
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, out->join_row + before, pairs->feature,
         pairs->n * (int64_t)sizeof *pairs->feature, work->err));
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, out->measure + before, pairs->measure,
         pairs->n * (int64_t)sizeof *pairs->measure, work->err));
-    out->n_entries = before + pairs->n;
     for (int64_t i = first; i < first + pairs->n_rows; i++)
-        out->n_matched += out->offset[i + 1] > out->offset[i];
+    {
+        int64_t end = i + 1 < first + pairs->n_rows ? out->offset[i + 1]
+                                                    : before + pairs->n;
+        *n_matched += end > out->offset[i];
+    }
     return OJ_OK;
 }
 
 static oj_status put_single_answers(struct oj_cuda_work *work,
                                     const struct cuda_row_pairs *pairs,
-                                    int64_t first, struct oj_matches *out)
+                                    int64_t first, struct oj_matches *out,
+                                    int64_t *n_matched)
 {
     struct oj_cuda_work own(work);
     const struct cuda_row_pairs p = *pairs;
-    int64_t before = out->n_pairs;
     int32_t *feature;
     double *measure;
     OJ_TRY(own.make(p.n_rows, &feature));
@@ -248,7 +250,7 @@ static oj_status put_single_answers(struct oj_cuda_work *work,
     OJ_TRY(own.each(p.n_rows,
                     [=] __device__(int64_t i)
                     {
-                        int64_t at = p.offset[i] - before;
+                        int64_t at = p.offset[i] - p.n_before;
                         int has = p.offset[i + 1] > p.offset[i];
                         feature[i] = has ? p.feature[at] : -1;
                         measure[i] = has ? p.measure[at] : (double)NAN;
@@ -260,7 +262,7 @@ static oj_status put_single_answers(struct oj_cuda_work *work,
                             measure, p.n_rows * (int64_t)sizeof *measure,
                             own.err));
     for (int64_t i = first; i < first + p.n_rows; i++)
-        out->n_matched += out->join_row[i] >= 0;
+        *n_matched += out->join_row[i] >= 0;
     return OJ_OK;
 }
 
@@ -279,79 +281,154 @@ static void put_no_matches(struct oj_matches *out)
     }
 }
 
-/* The pairs of the shares together, which are the first one's where it is
- * alone. */
-static oj_status gather_shares(struct oj_cuda_work *work,
-                               const struct shares_batch *b,
-                               const struct oj_cuda_share *share,
-                               struct oj_cuda_found *out, int64_t *n)
+/* A stretch of the rows that are joined, whose pairs one device orders. */
+struct cuda_row_stretch
 {
-    int64_t at = 0;
-    *out = share[0].found;
-    *n = share[0].n_pairs;
-    for (int i = 1; i < b->index->n_places; i++)
-        *n += share[i].n_pairs;
-    if (*n > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
-                       (long long)*n);
-    OJ_TRY(oj_cuda_share_fits(&share[0], *n, work->err));
-    if (*n == share[0].n_pairs)
-        return OJ_OK;
-    OJ_TRY(work->make(*n, &out->row, &out->feature));
-    OJ_TRY(work->make(*n, &out->measure));
-    for (int i = 0; i < b->index->n_places; at += share[i++].n_pairs)
+    int64_t first, end;
+    int64_t n_before, n; /* pairs of the rows before these, and of these */
+    int64_t n_matched;
+};
+
+/* *array [n] of the device of that ordinal becomes work's copy. */
+template <typename T>
+static oj_status copy_from_device(struct oj_cuda_work *work, int ordinal,
+                                  int64_t n, T **array)
+{
+    const T *from = *array;
+    OJ_TRY(work->make(n, array));
+    return work->check(cudaMemcpyPeerAsync(*array, work->device->ordinal, from,
+                                           ordinal, (size_t)n * sizeof(T),
+                                           work->stream));
+}
+
+/* Adds those of n pairs to `to` that are of rows first .. end - 1, which begin
+ * at 0 there, and counts those of rows before. */
+static __global__ void
+select_pairs(const __grid_constant__ struct oj_cuda_found from, int64_t n,
+             int64_t first, int64_t end,
+             const __grid_constant__ struct oj_cuda_found to,
+             unsigned long long *n_before)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    int64_t row = i < n ? from.row[i] : end;
+    unsigned before = __ballot_sync(~0u, row < first);
+    int has_one = row >= first && row < end;
+    if (before != 0 && threadIdx.x % 32 == 0)
+        atomicAdd(n_before, (unsigned long long)__popc(before));
+    oj_cuda_found_put(to, has_one, (int32_t)(row - first),
+                      has_one ? from.feature[i] : 0,
+                      has_one ? from.measure[i] : 0.0);
+}
+
+/* The pairs of a stretch, of all shares, whose rows begin at 0. */
+static oj_status gather_pairs(struct oj_cuda_work *work,
+                              const struct shares_batch *b,
+                              const struct oj_cuda_share *shares, int64_t all,
+                              struct cuda_row_stretch *stretch,
+                              struct oj_cuda_found *out)
+{
+    int64_t first = stretch->first, end = stretch->end;
+    unsigned long long n[2], *counts;
+    OJ_TRY(work->make_zeros(2, &counts));
+    OJ_TRY(work->make(all, &out->row, &out->feature));
+    OJ_TRY(work->make(all, &out->measure));
+    out->capacity = all;
+    out->n = counts;
+    for (int i = 0; i < b->index->n_places; i++)
     {
-        const struct oj_cuda_found *from = &share[i].found;
-        int to = work->device->ordinal, by = b->index->place[i].device.ordinal;
-        size_t four = 4 * (size_t)share[i].n_pairs;
-        if (four == 0)
+        struct oj_cuda_work own(work);
+        struct oj_cuda_found from = shares[i].found;
+        int64_t n_pairs = shares[i].n_pairs;
+        int ordinal = b->index->place[i].device.ordinal;
+        if (n_pairs == 0)
             continue;
-        OJ_TRY(work->check(cudaMemcpyPeerAsync(out->row + at, to, from->row, by,
-                                               four, work->stream)));
-        OJ_TRY(work->check(cudaMemcpyPeerAsync(
-            out->feature + at, to, from->feature, by, four, work->stream)));
-        OJ_TRY(work->check(cudaMemcpyPeerAsync(
-            out->measure + at, to, from->measure, by, 2 * four, work->stream)));
+        if (ordinal != own.device->ordinal)
+        {
+            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.row));
+            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.feature));
+            OJ_TRY(copy_from_device(&own, ordinal, n_pairs, &from.measure));
+        }
+        OJ_TRY(own.run<256>(n_pairs, select_pairs, from, n_pairs, first, end,
+                            *out, counts + 1));
     }
+    OJ_TRY(work->read(counts, &n));
+    stretch->n = (int64_t)n[0];
+    stretch->n_before = (int64_t)n[1];
     return OJ_OK;
 }
 
-/* The pairs of rows from first on: row by row, and within a row as the shares
- * say. */
-static oj_status add_pairs(const struct shares_batch *b, int64_t first,
-                           int64_t n_rows, const struct oj_cuda_share *share,
+/* The pairs of a stretch: row by row, and within a row as the shares say. */
+static oj_status put_pairs(const struct shares_batch *b, int place,
+                           int64_t first, const struct oj_cuda_share *shares,
+                           int64_t all, struct cuda_row_stretch *stretch,
                            struct oj_error *err)
 {
-    struct oj_cuda_device *device = &b->index->place[0].device;
+    struct oj_cuda_device *device = &b->index->place[place].device;
     struct oj_cuda_work work(device, device->stream, "ordering pairs", err);
+    const struct oj_cuda_share *share = &shares[place];
+    struct oj_cuda_found found = share->found;
     struct cuda_row_pairs pairs = {};
-    struct oj_cuda_found found = {};
-    const int32_t *place = NULL;
+    const int32_t *at = NULL;
     const uint32_t *by_row = NULL;
     OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device", err);
-    pairs.n_rows = n_rows;
-    OJ_TRY(gather_shares(&work, b, share, &found, &pairs.n));
+    stretch->n = all;
+    if (b->index->n_places > 1)
+        OJ_TRY(gather_pairs(&work, b, shares, all, stretch, &found));
+    pairs.n_rows = stretch->end - stretch->first;
+    pairs.n_before = b->out->n_pairs + stretch->n_before;
+    pairs.n = stretch->n;
     if (pairs.n > 0)
-        OJ_TRY(order_pairs(&work, n_rows, share->rank, share->by_measure, found,
-                           pairs.n, &place, &by_row));
-    OJ_TRY(work.make(n_rows + 1, &pairs.offset));
+        OJ_TRY(order_pairs(&work, pairs.n_rows,
+                           b->index->place[place].of[b->family]->rank,
+                           share->by_measure, found, pairs.n, &at, &by_row));
+    OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));
-    OJ_TRY(find_offsets(&work, by_row, pairs.n, n_rows, b->out->n_pairs,
+    OJ_TRY(find_offsets(&work, by_row, pairs.n, pairs.n_rows, pairs.n_before,
                         pairs.offset));
     const struct cuda_row_pairs to = pairs;
     OJ_TRY(work.each(pairs.n,
                      [=] __device__(int64_t i)
                      {
-                         to.feature[i] = found.feature[place[i]];
-                         to.measure[i] = found.measure[place[i]];
+                         to.feature[i] = found.feature[at[i]];
+                         to.measure[i] = found.measure[at[i]];
                      }));
-    if (b->out->offset != NULL)
-        OJ_TRY(put_lists(&work, &pairs, first, b->out));
-    else
-        OJ_TRY(put_single_answers(&work, &pairs, first, b->out));
-    b->out->n_pairs += pairs.n;
+    return (b->out->offset != NULL ? put_lists : put_single_answers)(
+        &work, &pairs, first + stretch->first, b->out, &stretch->n_matched);
+}
+
+/* Each device puts the pairs of its stretch of n rows into the result. */
+static oj_status add_pairs(const struct shares_batch *b, int64_t first,
+                           int64_t n, const struct oj_cuda_share *shares,
+                           struct oj_error *err)
+{
+    struct cuda_row_stretch of[OJ_GPU_MAX_DEVICES] = {};
+    struct oj_matches *out = b->out;
+    int n_places = b->index->n_places;
+    int64_t all = 0;
+    for (int i = 0; i < n_places; i++)
+    {
+        of[i].first = n * i / n_places;
+        of[i].end = n * (i + 1) / n_places;
+        all += shares[i].n_pairs;
+    }
+    if (all > INT32_MAX)
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "%lld pairs are too many to be sorted at once",
+                       (long long)all);
+    OJ_TRY(oj_cuda_share_fits(&shares[0], all, err));
+    if (out->offset != NULL)
+        OJ_TRY(oj_matches_grow(out, out->n_pairs, out->n_pairs + all, err));
+    OJ_TRY(oj_cuda_try_side_by_side(
+        n_places,
+        [&](int i, struct oj_error *error)
+        { return put_pairs(b, i, first, shares, all, &of[i], error); },
+        err));
+    for (int i = 0; i < n_places; i++)
+        out->n_matched += of[i].n_matched;
+    out->n_pairs += all;
+    if (out->offset != NULL)
+        out->offset[first + n] = out->n_entries = out->n_pairs;
     return OJ_OK;
 }
 

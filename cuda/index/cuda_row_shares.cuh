@@ -1,9 +1,9 @@
 /** Batches that are joined as they are, of features of any kinds: each device
- *  answers a share of the rows, and the first one puts the pairs together.
+ *  answers a share of the rows, and puts the pairs of a stretch in order.
  *
  *   rows, sorted   | tile | tile | tile | tile | ..
  *   device           0      1      0      1
- *   first device     pairs of all, in order -> the batch's result
+ *   rows, as they are | stretch of device 0 | stretch of device 1 |
  */
 #ifndef CUDA_ROW_SHARES_CUH
 #define CUDA_ROW_SHARES_CUH
@@ -31,8 +31,7 @@ struct oj_cuda_share
     struct oj_cuda_memory *memory; /**< owner of the arrays of found */
     struct oj_cuda_found found;
     int64_t n_pairs;
-    int by_measure;      /**< the order of the pairs of a row; then by rank */
-    const int32_t *rank; /**< on the device; NULL: the ordinal */
+    int by_measure; /**< the order of the pairs of a row; then by rank */
 
     /* Of the batch. */
     int64_t most;    /**< pairs; 0: any number */
@@ -51,9 +50,9 @@ OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
 /** The n pairs of found, whose arrays are work's, are the share's answer. */
-void oj_cuda_share_take(struct oj_cuda_work *work, const int32_t *rank,
-                        int by_measure, const struct oj_cuda_found *found,
-                        int64_t n, struct oj_cuda_share *share);
+void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
+                        const struct oj_cuda_found *found, int64_t n,
+                        struct oj_cuda_share *share);
 
 /** The pairs of a whole batch, by find_share() of the family with that number,
  *  of the indexes of the places. Runs aside; out has no rows yet. */
@@ -152,7 +151,7 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
 /** The pairs that find() finds are the share's. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
-                                         const int32_t *rank, int by_measure,
+                                         int by_measure,
                                          struct oj_cuda_found *found,
                                          int64_t room,
                                          struct oj_cuda_share *share, Find find)
@@ -160,7 +159,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     struct oj_cuda_work own(work);
     int64_t n = 0;
     OJ_TRY(oj_cuda_find_all(&own, found, room, share, find, &n));
-    oj_cuda_share_take(&own, rank, by_measure, found, n, share);
+    oj_cuda_share_take(&own, by_measure, found, n, share);
     return OJ_OK;
 }
 

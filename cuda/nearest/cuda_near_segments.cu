@@ -237,9 +237,8 @@ const struct oj_cuda_family oj_cuda_near_segments = {
     NULL, /* nobody asks it but cuda_nearest.cu, about joins that that takes */
     sizeof(struct near_segments_index),
     build_segments_side,
+    0,
+    NULL,
     batch_bytes,
     join_one,
-    NULL,
-    NULL,
-    0,
 };

@@ -491,9 +491,8 @@ const struct oj_cuda_family oj_cuda_nearest = {
     takes_nearest,
     sizeof(struct near_index),
     build_nearest,
+    0,
+    NULL,
     batch_bytes,
     join_one,
-    NULL,
-    NULL,
-    0,
 };

@@ -247,7 +247,14 @@ static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
 }
 
 const struct oj_cuda_family oj_cuda_close_points = {
-    "pairs of points, by cells", takes_close_points, sizeof(struct close_index),
-    build_close_points,          batch_bytes,        NULL,
-    list_close_points,           add_pairs_to_sums,  1,
+    "pairs of points, by cells",
+    takes_close_points,
+    sizeof(struct close_index),
+    build_close_points,
+    1,
+    NULL,
+    batch_bytes,
+    NULL,
+    list_close_points,
+    add_pairs_to_sums,
 };

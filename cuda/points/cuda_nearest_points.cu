@@ -217,9 +217,8 @@ const struct oj_cuda_family oj_cuda_near_points = {
     takes_nearest_points,
     sizeof(struct near_points_index),
     build_nearest_points,
+    1,
+    NULL,
     batch_bytes,
     join_one,
-    NULL,
-    NULL,
-    1,
 };

@@ -117,9 +117,10 @@ const struct oj_cuda_family oj_cuda_point_pairs = {
     takes_points_in_boxes,
     sizeof(struct pairs_index),
     build_envelopes,
+    1,
+    NULL,
     batch_bytes,
     NULL,
     list_points_in_boxes,
     add_points_in_boxes,
-    1,
 };

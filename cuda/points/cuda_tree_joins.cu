@@ -428,9 +428,9 @@ const struct oj_cuda_family oj_cuda_tree_joins = {
     takes_tree_joins,
     sizeof(struct tree_index),
     build_tree_side,
+    1,
+    NULL,
     batch_bytes,
     join_one,
     list_tree_pairs,
-    NULL,
-    1,
 };

@@ -23,7 +23,6 @@ struct cuda_cut_points_index
 {
     struct oj_cuda_index base;
     struct oj_cuda_shapes of;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows first .. first + n - 1 against all features. */
@@ -236,10 +235,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     for (r.first = n * share->number / share->n; r.first < end; r.first += r.n)
     {
         r.n = end - r.first < step ? end - r.first : step;
-        OJ_TRY(find_run(&work, &r, self->rank, &kept, done, stats));
+        OJ_TRY(find_run(&work, &r, index->rank, &kept, done, stats));
     }
     OJ_TRY(work.read(kept.n, &n_kept));
-    oj_cuda_share_take(&work, self->rank, 1, &kept, (int64_t)n_kept, share);
+    oj_cuda_share_take(&work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
 }
 
@@ -265,12 +264,8 @@ static oj_status build_cut_points(struct oj_cuda_index *index,
 {
     struct cuda_cut_points_index *self = (struct cuda_cut_points_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (flat->n_features == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_shapes_make(work, flat, 0, flat->n_features,
-                               &index->relation, &self->of));
-    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
-                       &self->rank);
+    return oj_cuda_shapes_make(work, flat, 0, flat->n_features,
+                               &index->relation, &self->of);
 }
 
 const struct oj_cuda_family oj_cuda_cut_points = {
@@ -278,10 +273,6 @@ const struct oj_cuda_family oj_cuda_cut_points = {
     takes_cut_points,
     sizeof(struct cuda_cut_points_index),
     build_cut_points,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
     1,
     join_rows,
 };

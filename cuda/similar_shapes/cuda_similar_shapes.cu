@@ -40,7 +40,6 @@ struct cuda_shapes_index
 {
     struct oj_cuda_index base;
     struct oj_cuda_shapes of;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows against the join side. */
@@ -555,7 +554,7 @@ static oj_status find_nearest(struct oj_cuda_work *work,
                               struct oj_cuda_share *share)
 {
     int64_t n = p->rows.side.n * p->k;
-    return oj_cuda_share_find(work, p->rank, 1, &p->found, n, share,
+    return oj_cuda_share_find(work, 1, &p->found, n, share,
                               [&]()
                               {
                                   OJ_TRY(work->clear(p->found.n, 1));
@@ -588,7 +587,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         p->k = 0;
     }
     return oj_cuda_share_find(
-        work, p->rank, has_ties, &p->found, 16 * n + (1 << 16), share,
+        work, has_ties, &p->found, 16 * n + (1 << 16), share,
         [&]()
         {
             OJ_TRY(work->clear(p->found.n, 1));
@@ -609,7 +608,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     struct cuda_shape_pairs p = {};
     OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
     p.features = self->of;
-    p.rank = self->rank;
+    p.rank = index->rank;
     p.kind = relation->distance;
     p.max_distance = relation->max_distance;
     p.min_distance = relation->min_distance;
@@ -641,12 +640,8 @@ static oj_status build_shape_index(struct oj_cuda_index *index,
 {
     struct cuda_shapes_index *self = (struct cuda_shapes_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (flat->n_features == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_shapes_make(work, flat, 0, flat->n_features,
-                               &index->relation, &self->of));
-    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
-                       &self->rank);
+    return oj_cuda_shapes_make(work, flat, 0, flat->n_features,
+                               &index->relation, &self->of);
 }
 
 const struct oj_cuda_family oj_cuda_similar_shapes = {
@@ -654,10 +649,6 @@ const struct oj_cuda_family oj_cuda_similar_shapes = {
     takes_similar_shapes,
     sizeof(struct cuda_shapes_index),
     build_shape_index,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
     1,
     join_rows,
 };

@@ -27,7 +27,7 @@ enum
     TILE = 128, /* rows of a block, and features at a time */
     N_WARPS = TILE / WARP,
     QUEUE = 2 * WARP,   /* pairs of a warp that wait to be counted */
-    LEAST_SLICE = 4096, /* features of a block: a millisecond or two */
+    LEAST_SLICE = 1024, /* features of a block: half a millisecond */
     MOST_SLICES = 60000,
     N_TRIED = 1 << 14, /* pairs, for the choice of bits */
     MOST_BEST = 1024,  /* k */
@@ -50,7 +50,6 @@ struct cuda_text_index
 {
     struct oj_cuda_index base;
     struct oj_cuda_text_side side;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows against the join side. */
@@ -478,14 +477,14 @@ static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
 }
 
 static oj_status find_pairs(struct oj_cuda_work *work,
-                            struct cuda_text_pairs *pairs, const int32_t *rank,
+                            struct cuda_text_pairs *pairs,
                             struct oj_cuda_share *share, struct oj_stats *stats)
 {
     int64_t n_pairs = 0, room = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(work, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_share_find(
-        work, rank, 1, &pairs->found, room, share,
+        work, 1, &pairs->found, room, share,
         [&]() { return compare_all(work, pairs, words, n_pairs); }));
     stats->n_candidates += n_pairs;
     return OJ_OK;
@@ -569,7 +568,7 @@ find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
         work->drop(order);
     }
     OJ_TRY(work->read(kept.n, &n));
-    oj_cuda_share_take(work, rank, 1, &kept, (int64_t)n, share);
+    oj_cuda_share_take(work, 1, &kept, (int64_t)n, share);
     return OJ_OK;
 }
 
@@ -592,9 +591,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);
     if (k < OJ_EVERY_PAIR)
-        return find_k_most_similar(&work, &pairs, n, k, self->rank, share,
+        return find_k_most_similar(&work, &pairs, n, k, index->rank, share,
                                    stats);
-    return find_pairs(&work, &pairs, self->rank, share, stats);
+    return find_pairs(&work, &pairs, share, stats);
 }
 
 /* --- the family ----------------------------------------------------------- */
@@ -611,7 +610,7 @@ static oj_status build_text_index(struct oj_cuda_index *index,
                                   struct oj_cuda_work *work)
 {
     struct cuda_text_index *self = (struct cuda_text_index *)index;
-    return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
+    return oj_cuda_text_index_side(index, work, &self->side);
 }
 
 const struct oj_cuda_family oj_cuda_similar_text = {
@@ -619,10 +618,6 @@ const struct oj_cuda_family oj_cuda_similar_text = {
     takes,
     sizeof(struct cuda_text_index),
     build_text_index,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
     1,
     join_rows,
 };

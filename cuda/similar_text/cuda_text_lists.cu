@@ -30,7 +30,6 @@ struct text_lists_index
 {
     struct oj_cuda_index base;
     struct oj_cuda_text_side side;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* A block of rows against one of features; places in the order of sizes. */
@@ -205,8 +204,8 @@ static oj_status fetch_sorted_sizes(struct oj_cuda_work *work,
 }
 
 static oj_status find_pairs(struct oj_cuda_work *work,
-                            struct cuda_text_matrix *m, const int32_t *rank,
-                            int by_size, struct oj_cuda_share *share)
+                            struct cuda_text_matrix *m, int by_size,
+                            struct oj_cuda_share *share)
 {
     struct cuda_sizes sizes = {};
     oj_status status = OJ_OK;
@@ -216,7 +215,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         status = fetch_sorted_sizes(work, &m->features, &sizes.feature);
     if (status == OJ_OK)
         status = oj_cuda_share_find(
-            work, rank, 1, &m->found, 4 * m->rows.n + (1 << 16), share,
+            work, 1, &m->found, 4 * m->rows.n + (1 << 16), share,
             [&]()
             { return count_common_of_all(work, m, by_size ? &sizes : NULL); });
     oj_free(sizes.row);
@@ -242,15 +241,14 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     m.condition = index->relation.similar[0];
     m.rule =
         oj_cuda_rule_of(&index->relation, &m.rows.columns, &m.features.columns);
-    return find_pairs(&work, &m, self->rank,
-                      index->family == &oj_cuda_size_blocks, share);
+    return find_pairs(&work, &m, index->family == &oj_cuda_size_blocks, share);
 }
 
 static oj_status build_text_lists(struct oj_cuda_index *index,
                                   struct oj_cuda_work *work)
 {
     struct text_lists_index *self = (struct text_lists_index *)index;
-    return oj_cuda_text_index_side(index, work, &self->side, &self->rank);
+    return oj_cuda_text_index_side(index, work, &self->side);
 }
 
 const struct oj_cuda_family oj_cuda_size_blocks = {
@@ -258,10 +256,6 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
     oj_cuda_texts_take,
     sizeof(struct text_lists_index),
     build_text_lists,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
     1,
     join_rows,
 };
@@ -271,10 +265,6 @@ const struct oj_cuda_family oj_cuda_lists = {
     oj_cuda_texts_take,
     sizeof(struct text_lists_index),
     build_text_lists,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
     1,
     join_rows,
 };

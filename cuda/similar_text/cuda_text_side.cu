@@ -56,15 +56,11 @@ int oj_cuda_texts_take(const struct oj_relation *relation,
 
 oj_status oj_cuda_text_index_side(struct oj_cuda_index *index,
                                   struct oj_cuda_work *work,
-                                  struct oj_cuda_text_side *side,
-                                  const int32_t **rank)
+                                  struct oj_cuda_text_side *side)
 {
     const struct oj_flat *flat = index->layer->flat;
-    if (flat->n_features == 0)
-        return OJ_OK;
     if (flat->n_texts < 1)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no texts");
-    OJ_TRY(oj_cuda_text_side_make(work, flat, 0, flat->n_features,
-                                  &index->relation, side));
-    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features, rank);
+    return oj_cuda_text_side_make(work, flat, 0, flat->n_features,
+                                  &index->relation, side);
 }

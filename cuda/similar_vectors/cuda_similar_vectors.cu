@@ -33,7 +33,6 @@ struct cuda_vectors_index
     struct oj_cuda_index base;
     struct oj_cuda_vector_frame frame;
     struct oj_cuda_vector_side side;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows against the join side. */
@@ -546,7 +545,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         OJ_TRY(work->make(p->rows.n_tiles * TILE * p->k, &p->nearest));
     }
     OJ_TRY(work->make(1, &p->n_measured));
-    OJ_TRY(oj_cuda_share_find(work, p->rank, 1, &p->found, room, share,
+    OJ_TRY(oj_cuda_share_find(work, 1, &p->found, room, share,
                               [&]() { return search_all(work, p); }));
     OJ_TRY(work->read(p->n_measured, &n_measured));
     stats->n_candidates += (int64_t)n_measured;
@@ -569,7 +568,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     if (self->side.n > 0)
         OJ_TRY(oj_cuda_vector_side_make(&work, input, first, n, relation, share,
                                         &p.frame, &p.rows));
-    p.rank = self->rank;
+    p.rank = index->rank;
     p.max_difference = relation->vector.max_difference;
     p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
     p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
@@ -593,26 +592,14 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct cuda_vectors_index *self = (struct cuda_vectors_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (flat->n_features == 0)
-        return OJ_OK;
     if (flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
-    OJ_TRY(oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
+    return oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
                                     &index->relation, NULL, &self->frame,
-                                    &self->side));
-    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
-                       &self->rank);
+                                    &self->side);
 }
 
 const struct oj_cuda_family oj_cuda_similar_vectors = {
-    "tiles of vectors",
-    takes,
-    sizeof(struct cuda_vectors_index),
-    build,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    1,
+    "tiles of vectors", takes, sizeof(struct cuda_vectors_index), build, 1,
     join_rows,
 };

@@ -59,7 +59,6 @@ struct cuda_zlists_index
 {
     struct oj_cuda_index base;
     struct cuda_z_lists of;
-    const int32_t *rank; /* [n] place in tie order, or NULL: the ordinal */
 };
 
 /* Rows against the join side. */
@@ -403,7 +402,7 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_keep_best(work, n_rows, rank, p->k, 1, &p->found, n, &kept,
                              done));
     OJ_TRY(work->read(kept.n, &n_kept));
-    oj_cuda_share_take(work, rank, 1, &kept, (int64_t)n_kept, share);
+    oj_cuda_share_take(work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
 }
 
@@ -425,10 +424,10 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
     OJ_TRY(work->scan_total(p->sums, n, &total));
     stats->n_candidates += total;
     if (p->k > 0)
-        return find_k_nearest_in_zlists(work, p, total, self->rank, share);
-    return oj_cuda_share_find(
-        work, self->rank, is_by_vectors(&self->base.relation), &p->found,
-        16 * n + (1 << 16), share, [&]() { return walk_all(work, p, total); });
+        return find_k_nearest_in_zlists(work, p, total, self->base.rank, share);
+    return oj_cuda_share_find(work, is_by_vectors(&self->base.relation),
+                              &p->found, 16 * n + (1 << 16), share,
+                              [&]() { return walk_all(work, p, total); });
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
@@ -483,27 +482,15 @@ static oj_status build(struct oj_cuda_index *index, struct oj_cuda_work *work)
 {
     struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
     const struct oj_flat *flat = index->layer->flat;
-    if (flat->n_features == 0)
-        return OJ_OK;
     if (is_by_vectors(&index->relation) && flat->vectors.value == NULL)
         return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
     OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
                                     &index->relation, &self->of.side));
     OJ_TRY(choose_zorder_scale(work, flat, &index->relation, &self->of));
-    OJ_TRY(make_zorder_lists(work, &self->of));
-    return oj_cuda_put(work, index->layer->tie_rank, flat->n_features,
-                       &self->rank);
+    return make_zorder_lists(work, &self->of);
 }
 
 const struct oj_cuda_family oj_cuda_zlists = {
-    "shifted Z-lists",
-    takes,
-    sizeof(struct cuda_zlists_index),
-    build,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    1,
+    "shifted Z-lists", takes, sizeof(struct cuda_zlists_index), build, 1,
     join_rows,
 };

@@ -574,9 +574,10 @@ const struct oj_cuda_family oj_cuda_points_in_polygons = {
     oj_is_points_in_polygons,
     sizeof(struct polygons_index),
     build_polygons,
+    0,
+    NULL,
     batch_bytes,
     NULL,
     list_pairs,
     add,
-    0,
 };

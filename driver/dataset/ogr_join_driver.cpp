@@ -29,7 +29,9 @@
 #include <ogr_swq.h>
 #include <ogrsf_frmts.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -405,86 +407,58 @@ bool AsksOgr(GDALDriverH driver)
                          GDALGetDescription(driver)) >= 0;
 }
 
-/* A numeric field, or a number that 15 digits are enough for, as SQL; "" for
- * anything else.  Booleans are numbers to some and not to others; FID and the
- * like mean the feature. */
-std::string PlainValue(const swq_expr_node &node, bool is_field)
+/* A numeric field, or a number that 15 digits are enough for.  Booleans are
+ * numbers to some and not to others; FID and the like mean the feature. */
+bool IsPlainValue(const swq_expr_node &node, bool is_field)
 {
     const bool is_whole = SWQ_IS_INTEGER(node.field_type);
     if (node.eNodeType != (is_field ? SNT_COLUMN : SNT_CONSTANT) ||
         (!is_whole && node.field_type != SWQ_FLOAT) || node.is_null)
-        return "";
+        return false;
     if (is_field)
-    {
-        const std::string name(node.string_value);
-        return EQUAL(name.c_str(), "fid") ||
-                       STARTS_WITH_CI(name.c_str(), "ogr_") ||
-                       name.find_first_of("\"\\") != std::string::npos
-                   ? ""
-                   : '"' + name + '"';
-    }
+        return !EQUAL(node.string_value, "fid") &&
+               !STARTS_WITH_CI(node.string_value, "ogr_") &&
+               strpbrk(node.string_value, "\"\\") == nullptr;
     const double value =
         is_whole ? static_cast<double>(node.int_value) : node.float_value;
-    const char *text = CPLSPrintf("%.15g", value);
-    return std::fabs(value) < 1e15 && CPLAtof(text) == value ? text : "";
+    return std::fabs(value) < 1e15 &&
+           CPLAtof(CPLSPrintf("%.15g", value)) == value;
 }
 
 /* What of OGR's SQL means the same to every driver's: comparisons of numeric
  * fields with numbers, IS NULL, AND and OR.  To others 'Park' and 'park', NULL
  * behind NOT, or LIKE are something else, and rows that they leave out are
- * lost: "". */
-std::string PlainWhere(const swq_expr_node &node)
+ * lost. */
+bool IsPlainWhere(const swq_expr_node &node)
 {
-    static const struct
-    {
-        swq_op op;
-        const char *before, *between, *after;
-    } forms[] = {{SWQ_EQ, " = ", "", ""},
-                 {SWQ_NE, " <> ", "", ""},
-                 {SWQ_LT, " < ", "", ""},
-                 {SWQ_LE, " <= ", "", ""},
-                 {SWQ_GT, " > ", "", ""},
-                 {SWQ_GE, " >= ", "", ""},
-                 {SWQ_BETWEEN, " BETWEEN ", " AND ", ""},
-                 {SWQ_IN, " IN (", ", ", ")"},
-                 {SWQ_ISNULL, " IS NULL", "", ""}};
     const swq_expr_node *const *sub = node.papoSubExpr;
     if (node.eNodeType != SNT_OPERATION || node.nSubExprCount == 0)
-        return "";
-    if (node.nOperation == SWQ_AND || node.nOperation == SWQ_OR)
+        return false;
+    switch (node.nOperation)
     {
-        const char *word = node.nOperation == SWQ_AND ? ") AND (" : ") OR (";
-        std::string text;
-        for (int i = 0; i < node.nSubExprCount; i++)
-        {
-            const std::string one = PlainWhere(*sub[i]);
-            if (one.empty())
-                return "";
-            text += (i > 0 ? word : "(") + one;
-        }
-        return text + ")";
+        case SWQ_AND:
+        case SWQ_OR:
+            return std::all_of(sub, sub + node.nSubExprCount,
+                               [](const swq_expr_node *one)
+                               { return IsPlainWhere(*one); });
+        case SWQ_NOT:
+            return sub[0]->nOperation == SWQ_ISNULL && IsPlainWhere(*sub[0]);
+        case SWQ_EQ:
+        case SWQ_NE:
+        case SWQ_LT:
+        case SWQ_LE:
+        case SWQ_GT:
+        case SWQ_GE:
+        case SWQ_BETWEEN:
+        case SWQ_IN:
+        case SWQ_ISNULL:
+            return IsPlainValue(*sub[0], true) &&
+                   std::all_of(sub + 1, sub + node.nSubExprCount,
+                               [](const swq_expr_node *one)
+                               { return IsPlainValue(*one, false); });
+        default:
+            return false;
     }
-    if (node.nOperation == SWQ_NOT && sub[0]->nOperation == SWQ_ISNULL)
-    {
-        const std::string is_null = PlainWhere(*sub[0]);
-        return is_null.empty() ? "" : "NOT (" + is_null + ")";
-    }
-    for (const auto &form : forms)
-    {
-        std::string text = PlainValue(*sub[0], true);
-        if (form.op != node.nOperation || text.empty())
-            continue;
-        text += form.before;
-        for (int i = 1; i < node.nSubExprCount; i++)
-        {
-            const std::string number = PlainValue(*sub[i], false);
-            if (number.empty())
-                return "";
-            text += (i > 1 ? form.between : "") + number;
-        }
-        return text + form.after;
-    }
-    return "";
 }
 
 /* What the input layer can filter by of the condition; "": nothing.  To servers
@@ -501,10 +475,16 @@ std::string JoinLayer::WhereToPush(const char *where) const
             return "";
     }
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
-    return oj_driver_is_database(driver) ? ""
-           : AsksOgr(driver)             ? where
-                             : PlainWhere(*static_cast<const swq_expr_node *>(
-                                   m_poAttrQuery->GetSWQExpr()));
+    swq_expr_node *node =
+        static_cast<swq_expr_node *>(m_poAttrQuery->GetSWQExpr());
+    if (AsksOgr(driver))
+        return where;
+    if (oj_driver_is_database(driver) || !IsPlainWhere(*node))
+        return "";
+    char *text = node->Unparse(nullptr, '"');
+    const std::string plain(text);
+    CPLFree(text);
+    return plain;
 }
 
 /* What is no number has no place in a driver's SQL. */

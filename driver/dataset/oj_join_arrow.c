@@ -182,16 +182,16 @@ static oj_status begin_value(struct array_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Where n bytes of a row go; NULL: they do not fit. */
-static oj_status reserve_value_bytes(struct array_column *column, int64_t row,
-                                     int has_value, int64_t n, void **to,
-                                     struct oj_error *err)
+/* from NULL: none. */
+static oj_status add_bytes(struct array_column *column, int64_t row,
+                           const void *from, int64_t n, int *fits,
+                           struct oj_error *err)
 {
     int32_t *offset;
-    *to = NULL;
-    OJ_TRY(begin_value(column, row, has_value, err));
+    OJ_TRY(begin_value(column, row, from != NULL, err));
     offset = (int32_t *)column->values + row;
-    if (n > column->limit - offset[0])
+    *fits = n <= column->limit - offset[0];
+    if (!*fits)
         return OJ_OK;
     if (offset[0] + n >= column->cap_bytes)
         OJ_ROOM(column->bytes, offset[0],
@@ -200,19 +200,8 @@ static oj_status reserve_value_bytes(struct array_column *column, int64_t row,
                     : offset[0] + n + 1,
                 column->cap_bytes, err);
     offset[1] = (int32_t)(offset[0] + n);
-    *to = column->bytes + offset[0];
-    return OJ_OK;
-}
-
-static oj_status copy_bytes(struct array_column *column, int64_t row,
-                            int has_value, const void *from, int64_t n,
-                            int *fits, struct oj_error *err)
-{
-    void *to;
-    OJ_TRY(reserve_value_bytes(column, row, has_value, n, &to, err));
-    *fits = to != NULL;
-    if (to != NULL && n > 0)
-        memcpy(to, from, (size_t)n);
+    if (n > 0)
+        memcpy(column->bytes + offset[0], from, (size_t)n);
     return OJ_OK;
 }
 
@@ -270,12 +259,12 @@ static void put_value(struct array_column *column, int64_t row,
     }
 }
 
+/* raw NULL: none. */
 static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
-                                      int has_value, const OGRField *raw,
-                                      struct oj_error *err)
+                                      const OGRField *raw, struct oj_error *err)
 {
-    OJ_TRY(begin_value(column, row, has_value, err));
-    if (has_value)
+    OJ_TRY(begin_value(column, row, raw != NULL, err));
+    if (raw != NULL)
         put_value(column, row, raw);
     else if (column->format == 'b')
         put_bit(column->values, row, 0);
@@ -295,7 +284,7 @@ static oj_status add_item(struct array_column *item, int64_t row,
     if (item->format == 'u')
     {
         const char *text = list->StringList.paList[i];
-        return copy_bytes(item, row, 1, text, (int64_t)strlen(text), fits, err);
+        return add_bytes(item, row, text, (int64_t)strlen(text), fits, err);
     }
     if (item->format == 'l')
         raw.Integer64 = list->Integer64List.paList[i];
@@ -303,46 +292,22 @@ static oj_status add_item(struct array_column *item, int64_t row,
         raw.Real = list->RealList.paList[i];
     else
         raw.Integer = list->IntegerList.paList[i];
-    return add_fixed_size_value(item, row, 1, &raw, err);
+    return add_fixed_size_value(item, row, &raw, err);
 }
 
+/* list NULL: none. */
 static oj_status add_list(struct array_column *column, int64_t row,
-                          int has_value, const OGRField *list, int *fits,
-                          struct oj_error *err)
+                          const OGRField *list, int *fits, struct oj_error *err)
 {
-    int n = has_value ? list->IntegerList.nCount : 0;
+    int n = list != NULL ? list->IntegerList.nCount : 0;
     int32_t *offset;
-    OJ_TRY(begin_value(column, row, has_value, err));
+    OJ_TRY(begin_value(column, row, list != NULL, err));
     offset = (int32_t *)column->values + row;
     *fits = n <= column->limit - offset[0];
     for (int i = 0; i < n && *fits; i++)
         OJ_TRY(add_item(column->item, offset[0] + i, list, i, fits, err));
     offset[1] = offset[0] + (*fits ? n : 0);
     return OJ_OK;
-}
-
-static oj_status add_value(struct array_column *column, int64_t row,
-                           const struct oj_value *value, int *fits,
-                           struct oj_error *err)
-{
-    int has_value = oj_value_is_there(value);
-    if (column->format == '+')
-        return add_list(column, row, has_value, &value->raw, fits, err);
-    return add_fixed_size_value(column, row, has_value, &value->raw, err);
-}
-
-/* ---- geometries --------------------------------------------------------- */
-
-/* ISO WKB, little-endian: the bytes that OGR writes for the feature. */
-static oj_status add_geometry(struct join_stream *s,
-                              struct array_column *column,
-                              const struct oj_row_place *place, int64_t row,
-                              int *fits, struct oj_error *err)
-{
-    const uint8_t *wkb;
-    int64_t n;
-    OJ_TRY(oj_row_wkb_make(&s->wkb, s->rows.cursor, place, &wkb, &n, err));
-    return copy_bytes(column, row, wkb != NULL, wkb, n, fits, err);
 }
 
 /* ---- open and close ----------------------------------------------------- */
@@ -531,37 +496,33 @@ static oj_status add_numbers(struct arrow_child *child,
     return OJ_OK;
 }
 
-static oj_status add_bytes_of(struct join_stream *s, struct arrow_child *child,
-                              const struct oj_row_place *place, int64_t row,
-                              int *fits, struct oj_error *err)
-{
-    struct oj_value value;
-    const void *at;
-    int64_t n = 0;
-    OJ_TRY(oj_row_column_value(&child->from, s->rows.cursor, place, s->scratch,
-                               &value, &at, &n, err));
-    return copy_bytes(&child->column, row, at != NULL, at, n, fits, err);
-}
-
+/* Geometries are ISO WKB, little-endian: the bytes that OGR writes for the
+ * feature. */
 static oj_status add_row_to_child(struct join_stream *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,
                                   int *fits, struct oj_error *err)
 {
+    struct array_column *column = &child->column;
     struct oj_value value;
-    if (child->kind == CHILD_GEOMETRY)
-        return add_geometry(s, &child->column, place, row, fits, err);
-    if (child->column.format == 'u' || child->column.format == 'z')
-        return add_bytes_of(s, child, place, row, fits, err);
+    const uint8_t *wkb;
+    const void *at = &value.raw;
+    int64_t n = 0;
     oj_value_set_zero(&value);
-    if (child->kind == CHILD_FID)
+    if (child->kind == CHILD_GEOMETRY)
+    {
+        OJ_TRY(oj_row_wkb_make(&s->wkb, s->rows.cursor, place, &wkb, &n, err));
+        at = wkb;
+    }
+    else if (child->kind == CHILD_FID)
         value.raw.Integer64 = place->fid;
-    else if (child->from.number < 0)
-        oj_value_set_null(&value);
     else
-        OJ_TRY(oj_row_cursor_value(s->rows.cursor, child->from.number, place,
-                                   s->scratch, &value, err));
-    return add_value(&child->column, row, &value, fits, err);
+        OJ_TRY(oj_row_column_value(&child->from, s->rows.cursor, place,
+                                   s->scratch, &value, &at, &n, err));
+    if (column->format == 'u' || column->format == 'z')
+        return add_bytes(column, row, at, n, fits, err);
+    return column->format == '+' ? add_list(column, row, at, fits, err)
+                                 : add_fixed_size_value(column, row, at, err);
 }
 
 /* *n rows at place, from row on; *n becomes the number of those that fit into

@@ -185,7 +185,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
                                    err));
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs, err));
     job->relation = make_relation(command, &job->crs);
-    job->sides.n_threads = n_threads(command);
+    job->sides.columns.n_threads = n_threads(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
@@ -240,7 +240,7 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
     double start = oj_clock_seconds();
     oj_status status;
     reading.limit = side == 0 ? job->command->limit : job->most_join_rows;
-    if (side == 0 && !oj_sides_need_values(&job->sides, 0))
+    if (side == 0 && !oj_side_columns_need(&job->sides.columns, 0))
         reading.n_fields = 0;
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
@@ -404,8 +404,7 @@ static oj_status spill_all(struct spill *spill, struct oj_error *err)
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
-    if (job->sides.texts != NULL)
-        OJ_TRY(oj_row_texts_order(job->sides.texts, job->tiles.number, err));
+    OJ_TRY(oj_side_columns_order(&job->sides.columns, job->tiles.number, err));
     return oj_tiles_finish(&job->tiles, err);
 }
 
@@ -517,18 +516,12 @@ static void add_key_join_options(char ***key, const struct oj_command *command)
     add_key_text(key, NULL);
 }
 
-static void add_key_fields(char ***key, const struct oj_source *join)
+static void add_key_list(char ***key, char **list)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(join->layer);
-    for (int i = 0; i < join->n_fields + join->n_hidden; i++)
-    {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, join->fields[i]);
-        add_key_text(key, OGR_Fld_GetNameRef(field));
-        add_key_text(key, CPLSPrintf("%d %d %d", join->fields[i],
-                                     OGR_Fld_GetType(field),
-                                     OGR_Fld_GetSubType(field)));
-    }
+    for (int i = 0; i < CSLCount(list); i++)
+        add_key_text(key, list[i]);
     add_key_text(key, NULL);
+    CSLDestroy(list);
 }
 
 static void add_key_crs(char ***key, OGRSpatialReferenceH srs)
@@ -563,15 +556,13 @@ static void add_key_transformation(char ***key,
     add_key_crs(key, OCTGetTargetCS(transformation));
 }
 
-static void add_key_classes(char ***key, const struct oj_classes *classes)
+/* Fields of both sides in their order. */
+static void add_key_classes(char ***key, const struct oj_side_fields fields[2])
 {
-    struct oj_class_field right;
-    int as_number;
-    for (int i = 0;
-         classes != NULL && oj_classes_field_at(classes, i, &right, &as_number);
-         i++)
-        add_key_text(key, CPLSPrintf("%d %d %d %d", right.column, right.type,
-                                     right.subtype, as_number));
+    for (int i = 0; i < fields[1].n; i++)
+        add_key_text(key,
+                     CPLSPrintf("%d %d", fields[1].field[i].column,
+                                oj_type_is_number(fields[0].field[i].type)));
     add_key_text(key, NULL);
 }
 
@@ -583,10 +574,10 @@ static void add_key_relation(char ***key, const struct oj_job *job)
     const struct oj_relation *r = &job->relation;
     add_key_text(key, CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
                                  r->exclude_self, r->max_distance,
-                                 r->min_distance, sides->reach_scale,
+                                 r->min_distance, sides->columns.distance_scale,
                                  engine_options(job).input_kinds));
-    add_key_classes(key, sides->on);
-    add_key_classes(key, sides->exclude);
+    for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
+        add_key_classes(key, sides->columns.fields[made]);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -603,18 +594,20 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-static void add_key_config_options(char ***key, char **list)
+/* The options that may change what a driver reads, in order. */
+static char **relevant_config(char **list)
 {
-    int n = CSLCount(list);
-    if (n > 0)
-        qsort(list, (size_t)n, sizeof *list, compare_texts);
-    for (int i = 0; i < n; i++)
+    char **relevant = NULL;
+    for (int i = 0; i < CSLCount(list); i++)
     {
         if (!is_irrelevant_config(list[i]))
-            add_key_text(key, list[i]);
+            relevant = CSLAddString(relevant, list[i]);
     }
-    add_key_text(key, NULL);
     CSLDestroy(list);
+    if (relevant != NULL)
+        qsort(relevant, (size_t)CSLCount(relevant), sizeof *relevant,
+              compare_texts);
+    return relevant;
 }
 
 /* 0 when the join side may be another one each time although its files stay as
@@ -650,11 +643,14 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
     add_key_source(&key.identity, &job->join);
     add_key_join_options(&key.identity, job->command);
-    add_key_fields(&key.identity, &job->join);
+    add_key_list(&key.identity,
+                 oj_source_describe_fields(&job->join, job->join.n_fields +
+                                                           job->join.n_hidden));
     add_key_transformation(&key.identity, job->join.transformation);
     add_key_relation(&key.identity, job);
-    add_key_config_options(&key.identity, CPLGetConfigOptions());
-    add_key_config_options(&key.identity, CPLGetThreadLocalConfigOptions());
+    add_key_list(&key.identity, relevant_config(CPLGetConfigOptions()));
+    add_key_list(&key.identity,
+                 relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
 

@@ -53,18 +53,13 @@ static struct
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
     side->findings = sides->reshape[1].found;
-    side->on = oj_classes_hold_numbers(sides->on);
-    side->exclude = oj_classes_hold_numbers(sides->exclude);
-    side->dictionaries = oj_row_texts_hold(sides->texts);
+    side->vocabulary = oj_vocabulary_hold(sides->columns.vocabulary);
 }
 
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
 {
     sides->reshape[1].found = side->findings;
-    oj_classes_use_numbers(sides->on, side->on);
-    oj_classes_use_numbers(sides->exclude, side->exclude);
-    oj_row_texts_use(sides->texts, side->dictionaries);
-    oj_row_vectors_use(sides->vectors, side->flat.vectors.n_dimensions);
+    oj_side_columns_use(&sides->columns, side->vocabulary);
 }
 
 /* By the sizes of what the capacities count. */
@@ -74,13 +69,6 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
                 buf->cap_ring_offset + buf->cap_vertex_offset + buf->cap_x +
                 buf->cap_y) +
            buf->cap_parts;
-}
-
-static int64_t work_bytes(const struct oj_side_work *work)
-{
-    return flat_bytes(&work->shapes) + oj_row_sets_bytes(&work->texts) +
-           8 * (work->cap_vector + work->cap_max_distance) +
-           4 * (work->cap_on_class + work->cap_exclude_class);
 }
 
 static int64_t engine_bytes(const struct oj_join_side *side)
@@ -104,10 +92,9 @@ static int64_t engine_bytes(const struct oj_join_side *side)
  * nothing about 72 for each vertex and 4 for each feature. */
 static int64_t side_bytes(const struct oj_join_side *side)
 {
-    return flat_bytes(&side->buf) + work_bytes(&side->work) +
-           engine_bytes(side) + oj_class_numbers_bytes(side->on) +
-           oj_class_numbers_bytes(side->exclude) +
-           oj_dictionaries_bytes(side->dictionaries) +
+    return flat_bytes(&side->buf) + flat_bytes(&side->work.shapes) +
+           oj_row_columns_bytes(&side->work.columns) + engine_bytes(side) +
+           oj_vocabulary_bytes(side->vocabulary) +
            (side->table != NULL ? oj_table_bytes(side->table) : 0);
 }
 
@@ -138,9 +125,7 @@ void oj_join_side_free(struct oj_join_side *side)
     oj_table_free(side->table);
     oj_flat_buf_free(&side->buf);
     oj_side_work_free(&side->work);
-    oj_class_numbers_free(side->on);
-    oj_class_numbers_free(side->exclude);
-    oj_dictionaries_free(side->dictionaries);
+    oj_vocabulary_free(side->vocabulary);
     memset(side, 0, sizeof *side);
 }
 

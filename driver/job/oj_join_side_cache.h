@@ -37,8 +37,7 @@ struct oj_join_side
     /* Of a side that other jobs borrow: what its rows left with the sides of
      * the job that read it. */
     struct oj_side_findings findings;
-    struct oj_class_numbers *on, *exclude; /**< held; NULL: not asked */
-    struct oj_dictionaries *dictionaries;  /**< the same */
+    struct oj_vocabulary *vocabulary; /**< held */
 };
 
 /** Keeps with side what the reading of it left with sides. */

@@ -82,13 +82,7 @@ struct oj_tiled_join
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 {
     struct oj_flat flat = oj_flat_buf_view(&features->buf);
-    flat.max_distance = features->max_distance;
-    flat.on_class = features->on_class;
-    flat.exclude_class = features->exclude_class;
-    flat.n_texts = features->n_texts;
-    flat.texts = features->n_texts > 0 ? features->texts : NULL;
-    flat.vectors.value = features->vector;
-    flat.vectors.n_dimensions = features->n_dimensions;
+    oj_row_columns_view(&features->columns, &flat);
     return flat;
 }
 
@@ -97,8 +91,8 @@ oj_status oj_feature_set_clear(struct oj_feature_set *features,
 {
     struct oj_table *table = features->table;
     oj_flat_buf_clear(&features->buf);
-    for (int i = 0; i < features->n_texts; i++)
-        features->sets[i].n_rows = 0;
+    for (int i = 0; i < features->columns.n_texts; i++)
+        features->columns.sets[i].n_rows = 0;
     if (table == NULL)
         return OJ_OK;
     OJ_TRY(oj_table_new_like(table, &features->table, err));
@@ -111,45 +105,10 @@ void oj_feature_set_free(struct oj_feature_set *features)
     oj_flat_buf_free(&features->buf);
     oj_table_free(features->table);
     oj_free(features->ordinal);
-    oj_free(features->max_distance);
-    oj_free(features->on_class);
-    oj_free(features->exclude_class);
     oj_free(features->place);
-    for (int i = 0; i < features->n_texts; i++)
-        oj_token_sets_free(&features->sets[i]);
-    oj_free(features->vector);
+    oj_row_columns_free(&features->columns);
     oj_free(features->piece.byte);
     memset(features, 0, sizeof *features);
-}
-
-/* number: NULL, or of each text the numbers that its tokens get. */
-static oj_status add_texts(struct oj_feature_set *features,
-                           const struct oj_flat *flat, int64_t from,
-                           uint32_t *const *number, struct oj_error *err)
-{
-    features->n_texts = flat->n_texts;
-    for (int i = 0; i < flat->n_texts; i++)
-    {
-        OJ_TRY(oj_token_sets_add(&features->sets[i], &flat->texts[i], from,
-                                 number != NULL ? number[i] : NULL, err));
-        features->texts[i] = oj_token_sets_view(&features->sets[i]);
-    }
-    return OJ_OK;
-}
-
-static oj_status add_vector(struct oj_feature_set *features,
-                            const struct oj_flat *flat, int64_t from,
-                            struct oj_error *err)
-{
-    int64_t d = flat->vectors.n_dimensions;
-    int64_t at = features->buf.n_features * d;
-    if (flat->vectors.value == NULL)
-        return OJ_OK;
-    OJ_ROOM(features->vector, at, at + d, features->cap_vector, err);
-    features->n_dimensions = d;
-    memcpy(features->vector + at, flat->vectors.value + from * d,
-           (size_t)d * sizeof *features->vector);
-    return OJ_OK;
 }
 
 /* What stands beside the geometry. */
@@ -159,28 +118,10 @@ static oj_status add_feature_columns(struct oj_feature_set *features,
                                      struct oj_error *err)
 {
     int64_t n = features->buf.n_features;
-    OJ_TRY(add_texts(features, flat, from, number, err));
-    OJ_TRY(add_vector(features, flat, from, err));
     OJ_ROOM(features->ordinal, n, n + 1, features->cap_ordinal, err);
     features->ordinal[n] = ordinal;
-    if (flat->max_distance != NULL)
-    {
-        OJ_ROOM(features->max_distance, n, n + 1, features->cap_max_distance,
-                err);
-        features->max_distance[n] = flat->max_distance[from];
-    }
-    if (flat->on_class != NULL)
-    {
-        OJ_ROOM(features->on_class, n, n + 1, features->cap_on_class, err);
-        features->on_class[n] = flat->on_class[from];
-    }
-    if (flat->exclude_class != NULL)
-    {
-        OJ_ROOM(features->exclude_class, n, n + 1, features->cap_exclude_class,
-                err);
-        features->exclude_class[n] = flat->exclude_class[from];
-    }
-    return OJ_OK;
+    return oj_row_columns_append(&features->columns, n, flat, from, number,
+                                 err);
 }
 
 oj_status oj_feature_set_add(struct oj_feature_set *features,

@@ -24,8 +24,7 @@
 
 #include "../../algs/engine/oj_join.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../source/oj_classes.h"
-#include "../source/oj_row_texts.h"
+#include "../source/oj_side_columns.h"
 
 /** Bytes that grow. Owner; zeroed memory is a valid empty one. */
 struct oj_bytes
@@ -45,16 +44,8 @@ struct oj_feature_set
     int64_t *ordinal;       /**< [buf.n_features] place in the layer */
     int64_t *place;         /**< [buf.n_features] of their records; only where
                                  they come from tiles */
-    double *max_distance;   /**< [buf.n_features] or NULL, as in struct */
-    int32_t *on_class;      /**< oj_flat */
-    int32_t *exclude_class;
-    int n_texts;
-    struct oj_token_sets_buf sets[OJ_MOST_TEXTS]; /**< of texts, */
-    struct oj_token_sets texts[OJ_MOST_TEXTS];    /**< and their views */
-    int64_t n_dimensions;
-    double *vector; /**< [n_dimensions buf.n_features] or NULL */
-    int64_t cap_ordinal, cap_place, cap_max_distance, cap_on_class;
-    int64_t cap_exclude_class, cap_vector;
+    struct oj_row_columns columns;
+    int64_t cap_ordinal, cap_place;
     struct oj_bytes piece; /**< scratch: what was read of the file */
 };
 

@@ -738,12 +738,17 @@ static void warn_empty_unreadable(const struct oj_output *o)
                 : "");
 }
 
-/* Opens a finished file again; no dataset, a warning and no error where the
- * layer is empty and cannot be opened. */
-static oj_status open_finished(const struct oj_output *o, const char *path,
+/* Opens the finished file of a layer again; no dataset, a warning and no error
+ * where the layer is empty and cannot be opened. */
+static oj_status open_finished(const struct oj_output *o,
                                const struct oj_output_layer *l,
                                GDALDatasetH *dataset, struct oj_error *err)
 {
+    char path[2 * OJ_PATH_MAX];
+    oj_temporary_path(&o->temporary, path, (int)sizeof path);
+    if (l->has_file)
+        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
+                 CPLGetExtension(o->path));
     CPLErrorReset();
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
@@ -754,50 +759,34 @@ static oj_status open_finished(const struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-/* A further layer, of dataset or in its own file. */
-static oj_status check_extra_layer(const struct oj_output *o,
-                                   GDALDatasetH dataset,
-                                   struct oj_output_layer *l,
-                                   struct oj_error *err)
+/* Opens the finished files again and counts; further layers are in the file of
+ * the first, or in files of their own. */
+static oj_status check_files(struct oj_output *o, struct oj_error *err)
 {
-    GDALDatasetH own = NULL;
-    oj_status status = OJ_OK;
-    char path[2 * OJ_PATH_MAX];
-    if (!l->has_file)
-        return dataset == NULL
-                   ? OJ_OK
-                   : check_written_layer(
-                         o, l, GDALDatasetGetLayerByName(dataset, l->name),
-                         err);
-    snprintf(path, sizeof path, "%s/%s.%s", o->temporary.folder, l->name,
-             CPLGetExtension(o->path));
-    OJ_TRY(open_finished(o, path, l, &own, err));
-    if (own == NULL)
-        return OJ_OK;
-    status =
-        check_written_layer(o, l, find_named_or_only_layer(own, l->name), err);
-    GDALClose(own);
-    return status;
-}
-
-/* Opens the finished file again and counts. */
-static oj_status check_file(struct oj_output *o, struct oj_error *err)
-{
-    struct oj_output_layer *l = &o->layers[0];
-    char path[OJ_PATH_MAX];
-    GDALDatasetH dataset;
+    GDALDatasetH first = NULL;
     oj_status status = OJ_OK;
     if (GDALGetMetadataItem(o->driver, GDAL_DCAP_OPEN, NULL) == NULL)
         return OJ_OK;
-    oj_temporary_path(&o->temporary, path, (int)sizeof path);
-    OJ_TRY(open_finished(o, path, l, &dataset, err));
-    if (dataset != NULL)
-        status = check_written_layer(
-            o, l, find_named_or_only_layer(dataset, l->name), err);
-    for (int i = 1; status == OJ_OK && i < o->n_layers; i++)
-        status = check_extra_layer(o, dataset, &o->layers[i], err);
-    if (dataset != NULL)
-        GDALClose(dataset);
+    for (int i = 0; i < o->n_layers && status == OJ_OK; i++)
+    {
+        struct oj_output_layer *l = &o->layers[i];
+        int is_alone = i == 0 || l->has_file;
+        GDALDatasetH at = first;
+        if (is_alone)
+            status = open_finished(o, l, &at, err);
+        if (status == OJ_OK && at != NULL)
+            status = check_written_layer(
+                o, l,
+                is_alone ? find_named_or_only_layer(at, l->name)
+                         : GDALDatasetGetLayerByName(at, l->name),
+                err);
+        if (i == 0)
+            first = at;
+        else if (is_alone && at != NULL)
+            GDALClose(at);
+    }
+    if (first != NULL)
+        GDALClose(first);
     return status;
 }
 
@@ -859,7 +848,7 @@ static oj_status finish_output(struct oj_output *o, struct oj_error *err)
         return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_temporary_probe(&o->temporary, err));
-    OJ_TRY(check_file(o, err));
+    OJ_TRY(check_files(o, err));
     OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
     oj_temporary_remove(&o->temporary);
     return OJ_OK;

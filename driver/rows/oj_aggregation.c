@@ -40,13 +40,8 @@ enum form
 /* A field that is aggregated, in one form. */
 struct field
 {
-    int column; /* among the fields read */
-    OGRFieldType type;
-    OGRFieldSubType subtype;
+    struct oj_side_field of;
     enum form form;
-
-    OGRFeatureH scratch; /* FORM_WRITTEN: one field of type */
-    OGRFeatureDefnH defn;
 };
 
 /* Memory of one column of values. */
@@ -315,32 +310,25 @@ static enum oj_aggregate_type aggregate_type_of_field(const struct field *field)
         return OJ_AGG_INTEGER;
     if (field->form != FORM_NUMBER)
         return OJ_AGG_BYTES;
-    return field->type == OFTReal ? OJ_AGG_REAL : OJ_AGG_INTEGER;
+    return field->of.type == OFTReal ? OJ_AGG_REAL : OJ_AGG_INTEGER;
 }
 
 /* The place of this field in this form, which is made when there is none. */
-static oj_status find_or_add_agg_field(struct oj_aggregation *a, int column,
-                                       OGRFieldDefnH defn, enum form form,
-                                       int *place, struct oj_error *err)
+static void find_or_add_agg_field(struct oj_aggregation *a, int column,
+                                  OGRFieldDefnH defn, enum form form,
+                                  int *place)
 {
     struct field *field = a->fields;
     for (*place = 0; *place < a->n_fields; ++*place, field++)
     {
-        if (field->column == column && field->form == form)
-            return OJ_OK;
+        if (field->of.column == column && field->form == form)
+            return;
     }
-    field->column = column;
-    field->type = OGR_Fld_GetType(defn);
-    field->subtype = OGR_Fld_GetSubType(defn);
+    field->of.column = column;
+    field->of.type = OGR_Fld_GetType(defn);
+    field->of.subtype = OGR_Fld_GetSubType(defn);
     field->form = form;
     a->types[a->n_fields++] = aggregate_type_of_field(field);
-    if (form != FORM_WRITTEN)
-        return OJ_OK;
-    field->scratch =
-        oj_value_scratch(field->type, field->subtype, &field->defn);
-    if (field->scratch == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
-    return OJ_OK;
 }
 
 static enum oj_aggregate_type result_type(const struct oj_aggregation *a, int i)
@@ -390,8 +378,7 @@ static oj_status bind_aggregate(struct oj_aggregation *a, int i,
         defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(join->layer),
                                    join->fields[column]);
         OJ_TRY(choose_value_form(a, i, OGR_Fld_GetType(defn), &form, err));
-        OJ_TRY(find_or_add_agg_field(a, column, defn, form,
-                                     &a->aggregates[i].column, err));
+        find_or_add_agg_field(a, column, defn, form, &a->aggregates[i].column);
     }
     if (kind == OJ_AGG_WEIGHTED_SUM)
         a->needs_overlap = type != wkbPoint && type != wkbMultiPoint;
@@ -501,12 +488,7 @@ void oj_aggregation_close(struct oj_aggregation *a)
     if (a->block != NULL)
         free_values(a, &a->block->values);
     for (int i = 0; i < a->n_fields; i++)
-    {
-        if (a->fields[i].scratch != NULL)
-            OGR_F_Destroy(a->fields[i].scratch);
-        if (a->fields[i].defn != NULL)
-            OGR_FD_Release(a->fields[i].defn);
-    }
+        oj_side_field_free(&a->fields[i].of);
     oj_free(a->block);
     oj_free(a->types);
     oj_free(a->fields);
@@ -579,9 +561,9 @@ static oj_status copy_bytes_to_pool(struct memory *memory,
     return OJ_OK;
 }
 
-static oj_status read_value(const struct field *field,
-                            const struct oj_value *value, struct memory *memory,
-                            int64_t i, struct oj_error *err)
+static oj_status read_value(struct field *field, const struct oj_value *value,
+                            struct memory *memory, int64_t i,
+                            struct oj_error *err)
 {
     struct oj_aggregate_bytes *bytes =
         (struct oj_aggregate_bytes *)memory->value + i;
@@ -592,10 +574,10 @@ static oj_status read_value(const struct field *field,
             ((int64_t *)memory->value)[i] = 1;
             break;
         case FORM_NUMBER:
-            if (field->type == OFTReal)
+            if (field->of.type == OFTReal)
                 ((double *)memory->value)[i] = value->raw.Real;
             else
-                ((int64_t *)memory->value)[i] = field->type == OFTInteger64
+                ((int64_t *)memory->value)[i] = field->of.type == OFTInteger64
                                                     ? value->raw.Integer64
                                                     : value->raw.Integer;
             break;
@@ -608,9 +590,8 @@ static oj_status read_value(const struct field *field,
             bytes->n = TIME_BYTES;
             return copy_bytes_to_pool(memory, bytes, err);
         case FORM_WRITTEN:
-            OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
-            bytes->bytes = OGR_F_GetFieldAsString(field->scratch, 0);
-            bytes->n = (int64_t)strlen(bytes->bytes);
+            OJ_TRY(oj_side_field_text(&field->of, value, &bytes->bytes,
+                                      &bytes->n, err));
             return copy_bytes_to_pool(memory, bytes, err);
     }
     return OJ_OK;
@@ -618,7 +599,7 @@ static oj_status read_value(const struct field *field,
 
 /* A column of n features: first, first + 1, ... or, unless order is NULL,
  * order[first], order[first + 1], ... */
-static oj_status read_field(const struct field *field,
+static oj_status read_field(struct field *field,
                             const struct oj_row_values *source, int64_t first,
                             int64_t n, const int32_t *order,
                             struct memory *memory, struct oj_error *err)
@@ -629,7 +610,7 @@ static oj_status read_field(const struct field *field,
     {
         struct oj_value value;
         oj_row_values_get(source, order != NULL ? order[first + i] : first + i,
-                          field->column, &value);
+                          field->of.column, &value);
         memory->is_null[i] = !oj_value_is_there(&value);
         if (!memory->is_null[i])
             OJ_TRY(read_value(field, &value, memory, i, err));
@@ -660,7 +641,7 @@ static oj_status read_values(const struct oj_aggregation *a,
                                        sizeof(struct oj_aggregate_bytes)};
     for (int f = 0; f < a->n_fields; f++)
     {
-        const struct field *field = &a->fields[f];
+        struct field *field = &a->fields[f];
         struct memory *memory = &values->memory[f];
         struct oj_aggregate_column *column = &values->column[f];
         int any_null = 1;
@@ -668,7 +649,7 @@ static oj_status read_values(const struct oj_aggregation *a,
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value,
                           sizes[a->types[f]], err));
         if (a->types[f] != OJ_AGG_REAL || source->table != NULL ||
-            !oj_attributes_reals(source->attributes, field->column, first, n,
+            !oj_attributes_reals(source->attributes, field->of.column, first, n,
                                  order, memory->value, memory->is_null,
                                  &any_null))
             OJ_TRY(read_field(field, source, first, n, order, memory, err));

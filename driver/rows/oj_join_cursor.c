@@ -1,5 +1,6 @@
 #include "oj_join_cursor.h"
 
+#include "../../algs/pairs/oj_pair_filter.h"
 #include "../../flatten/base/oj_array.h"
 #include "../base/oj_cancel.h"
 #include "oj_summary.h"
@@ -15,22 +16,12 @@
 /* Of the progress bar, what streaming the join layer takes. */
 #define STREAM_SHARE 0.9
 
+/* Bytes of pairs of -one_to_one that are held in memory; of -memory the
+ * share. */
+#define MOST_HELD (INT64_C(512) << 20)
+#define HELD_SHARE 8
+
 /* ---- on whose thread we are --------------------------------------------- */
-
-/* Messages of the calling thread go to pass->messages from now on, where the
- * pass is not for once. */
-static void begin_message_capture(struct oj_pass *pass,
-                                  struct oj_message_sink *sink)
-{
-    if (pass->command != NULL)
-        oj_message_use_list(&pass->messages, sink);
-}
-
-static void end_message_capture(const struct oj_pass *pass)
-{
-    if (pass->command != NULL)
-        oj_message_end_list();
-}
 
 /* What the calling thread had before it worked on the pass. */
 struct entered_pass
@@ -39,21 +30,24 @@ struct entered_pass
     struct oj_message_sink sink;
 };
 
-/* Of one for once a thread has what the process has. */
+/* Its messages go to pass->messages, and it looks at the flag of the pass; for
+ * one that is for once both are those of the process. */
 static void bind_thread_to_pass(struct oj_pass *pass,
                                 struct entered_pass *stretch)
 {
-    if (pass->command != NULL)
-        stretch->flag = oj_cancel_use(&pass->cancel);
-    begin_message_capture(pass, &stretch->sink);
+    if (pass->command == NULL)
+        return;
+    stretch->flag = oj_cancel_use(&pass->cancel);
+    oj_message_use_list(&pass->messages, &stretch->sink);
 }
 
 static void unbind_thread_from_pass(const struct oj_pass *pass,
                                     const struct entered_pass *stretch)
 {
-    end_message_capture(pass);
-    if (pass->command != NULL)
-        oj_cancel_use(stretch->flag);
+    if (pass->command == NULL)
+        return;
+    oj_message_end_list();
+    oj_cancel_use(stretch->flag);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -249,6 +243,116 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
     return check_join_files_unchanged(&pass->job, err);
 }
 
+/* ---- the choice of -one_to_one ------------------------------------------- */
+
+static void close_choice(struct oj_choice *choice)
+{
+    const struct oj_choice closed = {0};
+    oj_one_to_one_close(choice->pairs);
+    oj_pair_ranks_free(&choice->ranks);
+    oj_free(choice->place);
+    oj_free(choice->found);
+    oj_free(choice->found_place);
+    *choice = closed;
+}
+
+/* Pairs of the job, which is prepared, can be added. */
+static oj_status open_choice(struct oj_pass *pass, struct oj_error *err)
+{
+    const struct oj_job *job = &pass->job;
+    const struct oj_command *command = job->command;
+    struct oj_choice *choice = &pass->choice;
+    const int64_t n = job->join_side->counts.n_rows;
+    close_choice(choice);
+    choice->by_fid = pass->command != NULL && !job->input.is_result_set;
+    OJ_TRY(oj_one_to_one_open(
+        n, command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD,
+        command->output.dst, &choice->pairs, err));
+    if (job->tiled != NULL)
+        OJ_NEW(choice->place, n, err);
+    return OJ_OK;
+}
+
+static uint64_t mix_hash(uint64_t sum, const void *number)
+{
+    uint64_t bits;
+    memcpy(&bits, number, sizeof bits);
+    sum = (sum ^ bits) * 0x9E3779B97F4A7C15u;
+    return sum ^ sum >> 29;
+}
+
+/* FIDs, and coordinates, as rows of a SELECT are numbered whatever they are. */
+static void hash_batch(uint64_t *sum, const struct oj_flat *flat)
+{
+    for (int64_t i = 0; i < flat->n_features; i++)
+    {
+        int64_t first, end;
+        oj_flat_vertices(flat, i, &first, &end);
+        if (flat->fid != NULL)
+            *sum = mix_hash(*sum, &flat->fid[i]);
+        if (first < end)
+            *sum = mix_hash(mix_hash(*sum, &flat->x[first]), &flat->y[first]);
+    }
+}
+
+/* Fetches the join features of an answer out of the tiles, by found. */
+static oj_status fetch_answer_features(struct oj_choice *choice,
+                                       struct oj_job *job, int answer,
+                                       struct oj_matches *out,
+                                       struct oj_error *err)
+{
+    const int64_t n = out->n_pairs;
+    const struct oj_keyed *found =
+        oj_radix_sort(choice->found, choice->found + n, n);
+    OJ_ROOM(choice->found_place, 0, n, choice->cap_found_place, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        choice->found_place[i] = (int64_t)found[i].key;
+        out->join_row[found[i].value] = (int32_t)i;
+    }
+    return oj_tiles_fetch(&job->tiles, choice->found_place, n,
+                          &job->answer_side[answer], err);
+}
+
+/* As oj_job_join(): the chosen pairs of a part, the first row of which is row
+ * first of all. */
+static oj_status answer_with_choice(struct oj_choice *choice,
+                                    struct oj_job *job,
+                                    const struct oj_pipeline_part *part,
+                                    int64_t first, struct oj_matches *out,
+                                    struct oj_error *err)
+{
+    const struct oj_flat *flat = part->flat;
+    const int64_t n = flat->n_features;
+    if (first == 0)
+        choice->seen[1] = 0;
+    hash_batch(&choice->seen[1], flat);
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    if (choice->place != NULL)
+        OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_one_pair *pair = oj_one_to_one_find(
+            choice->pairs, choice->by_fid ? flat->fid[i] : first + i,
+            &choice->hint);
+        out->join_row[i] = -1;
+        out->measure[i] = (double)NAN;
+        if (pair == NULL)
+            continue;
+        out->measure[i] = pair->measure;
+        if (choice->place == NULL)
+            out->join_row[i] = (int32_t)pair->join;
+        else
+            choice->found[out->n_pairs] =
+                (struct oj_keyed){(uint64_t)choice->place[pair->join], i};
+        out->n_pairs++;
+    }
+    out->n_matched = out->n_pairs;
+    return choice->place == NULL
+               ? OJ_OK
+               : fetch_answer_features(choice, job, part->answer, out, err);
+}
+
 /* ---- open --------------------------------------------------------------- */
 
 oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
@@ -258,29 +362,13 @@ oj_status oj_pass_open(const struct oj_command *command, struct oj_pass *pass,
     return oj_rows_plan(&pass->job, &pass->rows, err);
 }
 
-static char **describe_fields(const struct oj_source *source)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
-    char **list = NULL;
-    for (int i = 0; i < source->n_fields; i++)
-    {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
-        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
-                                          OGR_Fld_GetType(field),
-                                          OGR_Fld_GetSubType(field)));
-        list = CSLAddString(list, text);
-        CPLFree(text);
-    }
-    return list;
-}
-
 /* The columns of a reader name fields by their places, which a changed file may
  * have filled with others; further ones at the end do no harm.
  * before: of the side when it was first opened; NULL: now. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
-    char **now = describe_fields(source);
+    char **now = oj_source_describe_fields(source, source->n_fields);
     int n = CSLCount(*before), i = 0;
     if (*before == NULL)
     {
@@ -350,16 +438,16 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
                              struct oj_pass *pass, struct oj_schema *schema,
                              struct oj_error *err)
 {
-    struct oj_message_sink sink;
+    struct entered_pass stretch;
     oj_status status;
     if (command->output.layer_type == OJ_LAYER_NONE)
         return oj_fail(err, OJ_ERR_ARG,
                        "-nlt NONE is for runs that write a dataset; who reads "
                        "rows of a join chooses what to read of them");
     OJ_TRY(oj_pass_open_shared(command, NULL, pass, err));
-    begin_message_capture(pass, &sink);
+    bind_thread_to_pass(pass, &stretch);
     status = plan_output_schema(pass, schema, err);
-    end_message_capture(pass);
+    unbind_thread_from_pass(pass, &stretch);
     return status;
 }
 
@@ -380,7 +468,7 @@ static void close_sides(struct oj_pass *pass)
     close_reader_and_batches(pass);
     end_join_stream(pass);
     close_unmatched(&pass->unmatched);
-    oj_choice_close(&pass->choice);
+    close_choice(&pass->choice);
     oj_rows_close(&pass->rows);
     oj_matches_free(&pass->one);
     oj_job_close(&pass->job);
@@ -457,7 +545,7 @@ static oj_status join_part(void *user, const struct oj_pipeline_part *part,
             break;
     }
     if (pass->choice.is_made)
-        OJ_TRY(oj_choice_answer(&pass->choice, job, part, first, out, err));
+        OJ_TRY(answer_with_choice(&pass->choice, job, part, first, out, err));
     else
         OJ_TRY(oj_job_join(job, part->flat, part->answer, out, err));
     return pass->is_choosing
@@ -580,8 +668,8 @@ static struct oj_read_options input_options(const struct oj_pass *pass,
     struct oj_read_options reading = oj_job_read_options(job, &job->input);
     reading.limit = job->command->limit;
     reading.keep_attributes =
-        for_rows ||
-        (!was_join_streamed(pass) && oj_sides_need_values(&job->sides, 0));
+        for_rows || (!was_join_streamed(pass) &&
+                     oj_side_columns_need(&job->sides.columns, 0));
     if (!reading.keep_attributes)
         reading.n_fields = 0;
     return reading;
@@ -593,14 +681,23 @@ static oj_status add_to_choice(void *user, const struct oj_pipeline_part *part,
                                struct oj_error *err)
 {
     struct oj_pass *pass = user;
+    struct oj_choice *choice = &pass->choice;
     struct oj_answer answer = {0};
     answer.part = part;
     answer.pairs = matches;
     answer.side = oj_job_answer_side(&pass->job, part->answer);
     if (pass->watch != NULL)
         OJ_TRY(pass->watch(pass->watch_user, &answer, err));
-    return oj_choice_add(&pass->choice, part, matches, &answer.side,
-                         &pass->job.relation, oj_job_threads(&pass->job), err);
+    OJ_TRY(oj_pair_ranks_make(&pass->job.relation, part->flat,
+                              &answer.side.flat, matches,
+                              oj_job_threads(&pass->job), &choice->ranks, err));
+    hash_batch(&choice->seen[0], part->flat);
+    for (int64_t i = 0;
+         choice->place != NULL && i < answer.side.flat.n_features; i++)
+        choice->place[answer.side.ordinal[i]] = answer.side.place[i];
+    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
+                             answer.side.ordinal,
+                             choice->by_fid ? part->flat->fid : NULL, err);
 }
 
 static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
@@ -609,24 +706,24 @@ static oj_status join_and_choose(struct oj_pass *pass, struct oj_error *err)
     const struct oj_read_options reading = input_options(pass, 0);
     struct oj_pipeline_work work = pipeline_work(pass);
     const struct oj_pipeline_sink sink = {add_to_choice, pass};
-    struct oj_pipeline_counts counts = {0};
+    struct oj_pipeline_counts *counts = &pass->choice.counts;
     int64_t n_rows;
     oj_status status;
-    OJ_TRY(oj_choice_open(job,
-                          pass->command != NULL && !job->input.is_result_set,
-                          &pass->choice, err));
+    OJ_TRY(open_choice(pass, err));
     work.max_pairs = job->command->max_pairs;
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
     OJ_TRY(open_reader(pass, &job->input, &reading, err));
-    status = oj_pipeline_run(&work, &sink, &counts, err);
+    status = oj_pipeline_run(&work, &sink, counts, err);
     n_rows = oj_layer_reader_counts(pass->reader)->n_rows;
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     pass->progress_start = pass->progress_share;
     OJ_TRY(
         oj_source_check_count(&job->input, job->command->limit, n_rows, err));
-    job->n_pairs_joined = counts.n_pairs;
-    return oj_choice_finish(&pass->choice, &counts, err);
+    job->n_pairs_joined = counts->n_pairs;
+    OJ_TRY(oj_one_to_one_finish(pass->choice.pairs, err));
+    pass->choice.is_made = 1;
+    return OJ_OK;
 }
 
 /* Of all rows: filters of the pass are for those that are asked for. */
@@ -646,7 +743,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     close_reader_and_batches(pass);
     pass->job.sides.reshape[0].found = nothing; /* it is found once more */
     if (status != OJ_OK)
-        oj_choice_close(&pass->choice);
+        close_choice(&pass->choice);
     return status == OJ_OK && is_shared ? set_filters(pass, err) : status;
 }
 
@@ -760,7 +857,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         job->counts.read_s += pass->choice.counts.read_s;
         job->counts.join_s +=
             pass->choice.counts.join_s + pass->choice.counts.write_s;
-        if (status == OJ_OK && !oj_choice_saw_its_rows(&pass->choice))
+        if (status == OJ_OK && !pass->choice.by_fid &&
+            pass->choice.seen[0] != pass->choice.seen[1])
             return fail_changed(&job->input,
                                 "has other rows, or another order, when it is "
                                 "read again for the pairs of -one_to_one",
@@ -868,16 +966,18 @@ static oj_status next_answer(struct oj_pass *pass,
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
     *answer = &pass->answer;
-    return OJ_OK;
+    return pass->watch == NULL || pass->choice.is_made
+               ? OJ_OK
+               : pass->watch(pass->watch_user, *answer, err);
 }
 
 oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
                        struct oj_error *err)
 {
-    struct oj_message_sink sink;
+    struct entered_pass stretch;
     oj_status status;
     *answer = NULL;
-    begin_message_capture(pass, &sink);
+    bind_thread_to_pass(pass, &stretch);
     status = next_answer(pass, answer, err);
     if (status == OJ_OK && *answer == NULL && pass->command != NULL &&
         !pass->pairs_only)
@@ -885,24 +985,24 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
         oj_rows_warn(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
-    end_message_capture(pass);
+    unbind_thread_from_pass(pass, &stretch);
     return status;
 }
 
 oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                        struct oj_error *err)
 {
-    struct oj_message_sink sink;
+    struct entered_pass stretch;
     pass->is_broken |= status != OJ_OK;
     if (!pass->is_running)
         return status;
-    begin_message_capture(pass, &sink);
+    bind_thread_to_pass(pass, &stretch);
     if (status != OJ_OK)
         status = close_input(pass, status, err);
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
-    end_message_capture(pass);
+    unbind_thread_from_pass(pass, &stretch);
     pass->is_running = 0;
     pass->is_broken |= !pass->is_started; /* its join side was being made */
     return status;

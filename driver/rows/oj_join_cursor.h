@@ -11,8 +11,9 @@
 #ifndef OJ_JOIN_CURSOR_H
 #define OJ_JOIN_CURSOR_H
 
+#include "../../algs/base/oj_radix.h"
+#include "../../algs/pair_values/oj_one_to_one.h"
 #include "../job/oj_job.h"
-#include "oj_one_to_one_run.h"
 #include "oj_row_plan.h"
 
 /** What becomes rows at a time. Borrowed from the pass, until the next one. */
@@ -50,6 +51,33 @@ struct oj_unmatched
                                     what matched nothing */
 };
 
+/** -one_to_one: the join is made once for its pairs, these are chosen
+ *  (oj_one_to_one.h), and the input layer is read again for its rows, whose
+ *  pairs are known then.
+ *
+ *   input --read--> join --pairs--> choice
+ *   input, again --read--> rows and their chosen pairs --> whoever takes rows
+ *
+ *  A row is found again by its number or, where single rows or rows under
+ *  filters are asked for, by its FID.  Zeroed memory is a valid one. */
+struct oj_choice
+{
+    struct oj_one_to_one *pairs; /**< NULL: closed */
+    int is_made;                 /**< all pairs were added */
+    int by_fid;                  /**< FIDs are unique, and rows found by them */
+    int64_t *place; /**< [join features] of their records in tiles; or NULL */
+    struct oj_pipeline_counts counts; /**< of the join, before the choice */
+
+    /* Of the rows at hand. */
+    struct oj_pair_ranks ranks; /**< of the pairs of an answer */
+    uint64_t seen[2]; /**< a sum over FIDs and coordinates: of the first
+                         reading, of the second so far */
+    int64_t hint;
+    struct oj_keyed *found; /**< places in tiles, and rows */
+    int64_t *found_place;
+    int64_t cap_found, cap_found_place;
+};
+
 /** What becomes of the batches of a stream. */
 enum oj_streams
 {
@@ -72,7 +100,7 @@ struct oj_pass
     int pairs_only;
 
     /** Set by the caller before the start, or NULL: is given the answers of the
-     *  join from which -one_to_one chooses, while they are made. */
+     *  join, before those who take rows, and before -one_to_one chooses. */
     oj_status (*watch)(void *user, const struct oj_answer *answer,
                        struct oj_error *err);
     void *watch_user;
@@ -108,8 +136,8 @@ struct oj_pass
     double progress_share; /**< of the bar, that streaming takes; 0: all */
     int progress_open;     /**< the bar has begun and not ended */
 
-    struct oj_choice choice; /**< of -one_to_one */
-    int is_choosing;         /**< what streams is joined for it */
+    struct oj_choice choice;
+    int is_choosing; /**< what streams is joined for it */
 
     /* The join layer, streamed past the input layer. */
     struct oj_join_side held_input; /**< all of it, but for its engine, which is

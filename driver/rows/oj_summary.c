@@ -46,8 +46,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
         {reshape->found.n_no_point, "without such a point", "no_point"},
         {reshape->found.n_beyond_poles, "with a latitude beyond 90",
          "beyond_poles"},
-        {reshape->found.n_no_text, "without text", "no_text"},
-        {reshape->found.n_no_vector, "without vector", "no_vector"},
+        {reshape->found.missing.n_no_text, "without text", "no_text"},
+        {reshape->found.missing.n_no_vector, "without vector", "no_vector"},
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(job->command)) /* these join all the same */
@@ -145,7 +145,7 @@ static void report_rows_without_reach(const struct oj_job *job)
 {
     for (int side = 0; side < 2; side++)
     {
-        int64_t n = job->sides.reshape[side].found.n_no_reach;
+        int64_t n = job->sides.reshape[side].found.missing.n_no_reach;
         if (n > 0)
             oj_notice("%s of the %s layer %s nothing, because the distance is "
                       "NULL, negative or no number",

@@ -230,7 +230,7 @@ static oj_status read_sample(struct explanation *e, struct oj_error *err)
     int64_t limit = job->command->limit;
     reading.batch_rows = SAMPLE_ROWS;
     reading.limit = limit >= 0 && limit < SAMPLE_ROWS ? limit : SAMPLE_ROWS;
-    reading.keep_attributes = oj_sides_need_values(&job->sides, 0);
+    reading.keep_attributes = oj_side_columns_need(&job->sides.columns, 0);
     if (!reading.keep_attributes)
         reading.n_fields = 0;
     OJ_TRY(

@@ -36,7 +36,6 @@ struct update
 {
     const struct oj_command *command;
     struct oj_pass *pass;
-    struct oj_proof *proof;
     struct oj_schema schema;
     int first_own;     /* place of the columns, from an earlier run; -1: none */
     const char *layer; /* its name */
@@ -243,9 +242,6 @@ static oj_status spill_answers(struct update *u, struct oj_error *err)
             OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
                                       &answer->side, answer->values, err));
         OJ_TRY(spill_records(u, answer, err));
-        if (u->proof != NULL && !u->command->one_to_one)
-            OJ_TRY(oj_proof_batch(u->proof, answer->part->flat, &answer->side,
-                                  answer->pairs, err));
     }
 }
 
@@ -380,99 +376,20 @@ static oj_status update_rows(struct update *u, struct oj_error *err)
     return oj_cancel_check(err);
 }
 
-/* ---- triggers ------------------------------------------------------------ */
-
-/* The triggers that keep a GeoPackage's spatial index up to date are set aside
- * while rows change and geometries do not: GDAL writes a changed row with its
- * geometry, which fires them, and that is nine tenths of the time of an update
- * in place. They are dropped and made again inside the transaction, so that
- * nobody else ever sees them missing. */
-
-static oj_status execute_statement(GDALDatasetH dataset, const char *statement,
-                                   struct oj_error *err)
+static oj_status update_table(struct update *u, struct oj_error *err)
 {
-    OGRLayerH result;
-    CPLErrorReset();
-    result = GDALDatasetExecuteSQL(dataset, statement, NULL, NULL);
-    if (result != NULL)
-        GDALDatasetReleaseResultSet(dataset, result);
-    if (CPLGetLastErrorType() == CE_Failure)
-        return oj_fail(err, OJ_ERR_IO, "'%.80s ...' failed: %s", statement,
-                       CPLGetLastErrorMsg());
-    return OJ_OK;
-}
-
-static oj_status execute_all(GDALDatasetH dataset, char **statements,
-                             struct oj_error *err)
-{
-    for (int i = 0; statements != NULL && statements[i] != NULL; i++)
-        OJ_TRY(execute_statement(dataset, statements[i], err));
-    return OJ_OK;
-}
-
-/* Statements that drop the triggers on updates of layer's geometry, and such as
- * make them again; freed with CSLDestroy.  None for other formats and layers
- * without such an index. */
-static oj_status find_triggers(GDALDatasetH dataset, const char *layer,
-                               char ***drop, char ***restore,
-                               struct oj_error *err)
-{
-    GDALDriverH driver = GDALGetDatasetDriver(dataset);
-    char *escaped;
-    OGRLayerH result;
-    OGRFeatureH row;
-    if (strcmp(GDALGetDescription(driver), "GPKG") != 0)
-        return OJ_OK;
-    escaped = CPLEscapeString(layer, -1, CPLES_SQL);
-    CPLErrorReset();
-    result = GDALDatasetExecuteSQL(
-        dataset,
-        CPLSPrintf("SELECT 'DROP TRIGGER \"' || replace(name, '\"', '\"\"') || "
-                   "'\"', sql FROM sqlite_master WHERE type = 'trigger' AND "
-                   "lower(tbl_name) = lower('%s') AND name LIKE "
-                   "'rtree_%%_update%%'",
-                   escaped),
-        NULL, NULL);
-    CPLFree(escaped);
-    if (result == NULL)
-        return CPLGetLastErrorType() == CE_Failure
-                   ? oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg())
-                   : OJ_OK;
-    while ((row = OGR_L_GetNextFeature(result)) != NULL)
-    {
-        *drop = CSLAddString(*drop, OGR_F_GetFieldAsString(row, 0));
-        *restore = CSLAddString(*restore, OGR_F_GetFieldAsString(row, 1));
-        OGR_F_Destroy(row);
-    }
-    GDALDatasetReleaseResultSet(dataset, result);
-    return OJ_OK;
-}
-
-/* ---- the update ---------------------------------------------------------- */
-
-/* Geometries stay, so their index need not be looked after meanwhile. */
-static oj_status update_without_triggers(struct update *u, struct oj_error *err)
-{
-    GDALDatasetH dataset = u->output->dataset;
-    char **drop = NULL, **restore = NULL;
     oj_status status = OJ_OK;
-    if (u->output->in_transaction)
-        status = find_triggers(dataset, u->layer, &drop, &restore, err);
-    if (status == OJ_OK)
-        status = execute_all(dataset, drop, err);
-    if (status == OJ_OK && oj_geopackage_rows != NULL &&
-        oj_output_rows_dataset(u->output) != NULL)
+    int has_file;
+    if (oj_geopackage_rows != NULL && oj_output_rows_dataset(u->output) != NULL)
         status = oj_geopackage_rows->open(u->output->layers[0].layer, 1,
                                           u->cursor, &u->table, err);
     if (status == OJ_OK)
         status = update_rows(u, err);
+    if (status == OJ_OK && u->table != NULL)
+        status = oj_geopackage_rows->finish(u->table, &has_file, err);
     if (u->table != NULL)
         oj_geopackage_rows->close(u->table);
     u->table = NULL;
-    if (status == OJ_OK)
-        status = execute_all(dataset, restore, err);
-    CSLDestroy(drop);
-    CSLDestroy(restore);
     return status;
 }
 
@@ -483,7 +400,7 @@ static oj_status write_back(struct update *u, struct oj_error *err)
     OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
     OJ_TRY(open_cursor(u, err));
-    OJ_TRY(update_without_triggers(u, err));
+    OJ_TRY(update_table(u, err));
     oj_row_cursor_close(u->cursor);
     u->cursor = NULL;
     return oj_output_finish(u->output, err);
@@ -504,7 +421,6 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     OJ_TRY(plan_columns(u, err));
     OJ_TRY(check_layer_updatable(u, err));
     OJ_TRY(oj_run_prepare(run, err));
-    u->proof = run->proof;
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(write_back(u, err));

@@ -32,8 +32,6 @@ struct writing
     struct oj_pass *pass; /* of run */
     struct oj_output *output;
     struct target target[N_TARGETS];
-    double proof_s; /* spent on the proof while writing */
-
     const char *infinite_side; /* of a row that is not finite; NULL: none */
     int64_t infinite_fid;
 };
@@ -54,19 +52,10 @@ static oj_status write_rows(struct oj_layer_writer *writer,
 static oj_status write_answer(struct writing *w, const struct oj_answer *answer,
                               struct oj_error *err)
 {
-    double start;
-    oj_status status;
     oj_row_cursor_set_join_side(oj_layer_writer_cursor(w->target[MAIN].writer),
                                 answer->join_side, answer->join_table);
     OJ_TRY(write_rows(w->target[MAIN].writer, answer, answer->values, err));
-    OJ_TRY(write_rows(w->target[UNMATCHED].writer, answer, NULL, err));
-    if (w->run->proof == NULL || w->run->command->one_to_one)
-        return OJ_OK;
-    start = oj_clock_seconds();
-    status = oj_proof_batch(w->run->proof, answer->part->flat, &answer->side,
-                            answer->pairs, err);
-    w->proof_s += oj_clock_seconds() - start;
-    return status;
+    return write_rows(w->target[UNMATCHED].writer, answer, NULL, err);
 }
 
 /* Rows of the join layer, in the main layer and alone. */
@@ -294,8 +283,8 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
     status = oj_output_finish(w->output, err);
     if (status != OJ_OK)
         return explain_infinite(w, status, err);
-    summary->write_s =
-        w->pass->job.counts.write_s - w->proof_s + oj_clock_seconds() - start;
+    summary->write_s = w->pass->job.counts.write_s - w->run->proof_s +
+                       oj_clock_seconds() - start;
     summary->n_rows_written = layer->n_rows;
     summary->lane = layer->lane;
     summary->n_rows_left_out = layer->n_left_out;
@@ -337,12 +326,16 @@ oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
                           &job->join, &run->output, err);
 }
 
-/* What -one_to_one chooses from. */
-static oj_status prove_answer(void *proof, const struct oj_answer *answer,
+static oj_status prove_answer(void *user, const struct oj_answer *answer,
                               struct oj_error *err)
 {
-    return oj_proof_batch(proof, answer->part->flat, &answer->side,
-                          answer->pairs, err);
+    struct oj_command_run *run = user;
+    double start = oj_clock_seconds();
+    oj_status status = oj_proof_batch(run->proof, answer->part->flat,
+                                      &answer->side, answer->pairs, err);
+    if (!run->command->one_to_one)
+        run->proof_s += oj_clock_seconds() - start;
+    return status;
 }
 
 oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
@@ -352,7 +345,7 @@ oj_status oj_run_prepare(struct oj_command_run *run, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(oj_proof_open(&run->pass.job, &run->proof, err));
     run->pass.watch = prove_answer;
-    run->pass.watch_user = run->proof;
+    run->pass.watch_user = run;
     return OJ_OK;
 }
 

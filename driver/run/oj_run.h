@@ -18,6 +18,7 @@ struct oj_command_run
     struct oj_pass pass;       /**< of -benchmark the job alone */
     struct oj_output output;   /**< where it is planned */
     struct oj_proof *proof;    /**< NULL without -validate */
+    double proof_s;            /**< spent on it while rows are taken */
     struct oj_summary summary; /**< printed at the end where it has a
                                     destination */
     int is_different; /**< some answer is another one than it should be: the

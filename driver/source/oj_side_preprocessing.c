@@ -16,11 +16,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum
-{
-    MAX_FIELDS = 32 /* of one -on */
-};
-
 /* ---- self joins --------------------------------------------------------- */
 
 static int is_same_text(const char *a, const char *b)
@@ -150,36 +145,40 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
 
 /* ---- conditions on fields: the words ------------------------------------- */
 
-static oj_status find_field(struct oj_source *source, const char *name,
-                            const char *option, struct oj_class_field *out,
-                            struct oj_error *err)
+/* Has the field read, and made into a column of this side. */
+static oj_status add_field(struct oj_source *const sources[2], int side,
+                           const char *name, const char *option, int made,
+                           struct oj_side_columns *columns,
+                           struct oj_error *err)
 {
+    struct oj_source *source = sources[side];
+    struct oj_side_field field = {0};
     OGRFieldDefnH defn;
-    OJ_TRY(oj_source_need_field(source, name, option, &out->column, err));
+    OJ_TRY(oj_source_need_field(source, name, option, &field.column, err));
     defn = OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(source->layer),
-                               source->fields[out->column]);
-    out->type = OGR_Fld_GetType(defn);
-    out->subtype = OGR_Fld_GetSubType(defn);
-    return OJ_OK;
+                               source->fields[field.column]);
+    field.type = OGR_Fld_GetType(defn);
+    field.subtype = OGR_Fld_GetSubType(defn);
+    return oj_side_columns_add(columns, made, side, &field, err);
 }
 
 /* "F" or "LEFT=RIGHT" -> names; cuts word. */
-static oj_status split_pair(const char *option, char *word, const char **left,
-                            const char **right, struct oj_error *err)
+static oj_status split_pair(const char *option, char *word,
+                            const char *names[2], struct oj_error *err)
 {
     char *equals = strchr(word, '=');
-    *left = *right = word;
+    names[0] = names[1] = word;
     if (equals != NULL)
     {
         *equals = '\0';
-        *right = equals + 1;
-        while (**right == ' ')
-            (*right)++;
+        names[1] = equals + 1;
+        while (*names[1] == ' ')
+            names[1]++;
         while (equals > word && equals[-1] == ' ')
             *--equals = '\0';
     }
-    if ((*left)[0] == '\0' || (*right)[0] == '\0' ||
-        strchr(*right, '=') != NULL)
+    if (names[0][0] == '\0' || names[1][0] == '\0' ||
+        strchr(names[1], '=') != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s takes LEFT=RIGHT, a field of the input layer and "
                        "one of the join layer",
@@ -187,58 +186,46 @@ static oj_status split_pair(const char *option, char *word, const char **left,
     return OJ_OK;
 }
 
-static oj_status open_equal_field_pairs(char **words, const char *option,
-                                        struct oj_source *input,
-                                        struct oj_source *join,
-                                        struct oj_classes **out,
-                                        struct oj_error *err)
-{
-    struct oj_class_field left[MAX_FIELDS], right[MAX_FIELDS];
-    int n = 0;
-    for (; words != NULL && words[n] != NULL; n++)
-    {
-        const char *left_name, *right_name;
-        if (n == MAX_FIELDS)
-            return oj_fail(err, OJ_ERR_ARG, "-%s takes at most %d fields",
-                           option, MAX_FIELDS);
-        OJ_TRY(split_pair(option, words[n], &left_name, &right_name, err));
-        OJ_TRY(find_field(input, left_name, option, &left[n], err));
-        OJ_TRY(find_field(join, right_name, option, &right[n], err));
-    }
-    if (n == 0)
-        return oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
-    return oj_classes_new(left, right, n, out, err);
-}
-
-static oj_status parse_field_pair_list(const char *list, const char *option,
-                                       struct oj_source *input,
-                                       struct oj_source *join,
-                                       struct oj_classes **out,
-                                       struct oj_error *err)
+static oj_status add_field_pairs(struct oj_source *const source[2],
+                                 const char *list, const char *option, int made,
+                                 struct oj_side_columns *columns,
+                                 struct oj_error *err)
 {
     char **words = CSLTokenizeString2(
         list, ",",
         CSLT_HONOURSTRINGS | CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES);
-    oj_status status =
-        open_equal_field_pairs(words, option, input, join, out, err);
+    oj_status status = OJ_OK;
+    if (CSLCount(words) == 0)
+        status = oj_fail(err, OJ_ERR_ARG, "-%s names no field", option);
+    for (int i = 0; i < CSLCount(words) && status == OJ_OK; i++)
+    {
+        const char *names[2];
+        status = split_pair(option, words[i], names, err);
+        for (int side = 0; side < 2 && status == OJ_OK; side++)
+            status = add_field(source, side, names[side], option, made, columns,
+                               err);
+    }
     CSLDestroy(words);
     return status;
 }
 
-/* "F", or "F:unit" where no field is called so. */
+/* "F", or "F:unit" where no field is called so. word NULL: not given. */
 static oj_status open_distance_field(const struct oj_command *command,
-                                     struct oj_source *source,
-                                     const char *option, const char *word,
-                                     const struct oj_crs *crs, int *column,
-                                     double *scale, struct oj_error *err)
+                                     struct oj_source *const source[2],
+                                     int side, const char *option,
+                                     const char *word, const struct oj_crs *crs,
+                                     struct oj_side_columns *columns,
+                                     struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
-    const char *colon = strrchr(word, ':');
-    struct oj_class_field field;
+    const char *colon = word != NULL ? strrchr(word, ':') : NULL;
     char name[256];
     int unit = OJ_UNIT_CRS;
+    OGRFieldType type;
+    if (word == NULL)
+        return OJ_OK;
     snprintf(name, sizeof name, "%s", word);
-    if (colon != NULL && OGR_FD_GetFieldIndex(defn, word) < 0)
+    if (colon != NULL &&
+        OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(source[side]->layer), word) < 0)
     {
         unit = oj_unit_find(colon + 1);
         if (unit < 0)
@@ -249,20 +236,22 @@ static oj_status open_distance_field(const struct oj_command *command,
         if ((size_t)(colon - word) < sizeof name)
             name[colon - word] = '\0';
     }
-    OJ_TRY(find_field(source, name, option, &field, err));
-    if (field.type != OFTInteger && field.type != OFTInteger64 &&
-        field.type != OFTReal && field.type != OFTString)
+    OJ_TRY(add_field(source, side, name, option, OJ_MADE_MAX_DISTANCE, columns,
+                     err));
+    type = columns->fields[OJ_MADE_MAX_DISTANCE][side].field->type;
+    if (type != OFTInteger && type != OFTInteger64 && type != OFTReal &&
+        type != OFTString)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the field '%s' of the %s layer holds no numbers",
-                       option, name, source->role);
-    *column = field.column;
-    return oj_crs_scale(command, crs, option, word, (enum oj_unit)unit, scale,
-                        err);
+                       option, name, source[side]->role);
+    return oj_crs_scale(command, crs, option, word, (enum oj_unit)unit,
+                        &columns->distance_scale, err);
 }
 
 static oj_status open_excludes(const struct oj_command *command,
-                               struct oj_source *input, struct oj_source *join,
-                               struct oj_sides *sides, struct oj_error *err)
+                               struct oj_source *const source[2],
+                               struct oj_side_columns *columns,
+                               struct oj_error *err)
 {
     static const char prefix[] = "field=";
     for (const char **word = command->exclude; word != NULL && *word != NULL;
@@ -270,51 +259,32 @@ static oj_status open_excludes(const struct oj_command *command,
     {
         if (strncasecmp(*word, prefix, sizeof prefix - 1) != 0)
             continue;
-        if (sides->exclude != NULL)
+        if (columns->fields[OJ_MADE_EXCLUDE_CLASS][0].n > 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "-exclude field=F can be given once; several "
                            "fields in one, as field=A,B, leave out pairs that "
                            "are equal in all of them");
-        OJ_TRY(parse_field_pair_list(*word + sizeof prefix - 1,
-                                     "exclude field=", input, join,
-                                     &sides->exclude, err));
+        OJ_TRY(add_field_pairs(source, *word + sizeof prefix - 1,
+                               "exclude field=", OJ_MADE_EXCLUDE_CLASS, columns,
+                               err));
     }
     return OJ_OK;
 }
 
-/* The fields of one text. */
-static oj_status find_text_fields(struct oj_source *source, char **names,
-                                  struct oj_text_fields *out,
-                                  struct oj_error *err)
+static oj_status open_texts(const struct oj_command *command,
+                            struct oj_source *const source[2],
+                            struct oj_side_columns *columns,
+                            struct oj_error *err)
 {
-    for (; *names != NULL; names++)
+    columns->n_texts = command->relation.n_similar;
+    for (int i = 0; i < 2 * columns->n_texts; i++)
     {
-        OJ_TRY(
-            find_field(source, *names, "similar", &out->field[out->n++], err));
+        char **name = command->similar_fields[i / 2].fields[i % 2];
+        for (; *name != NULL; name++)
+            OJ_TRY(add_field(source, i % 2, *name, "similar",
+                             OJ_MADE_TEXT + i / 2, columns, err));
     }
     return OJ_OK;
-}
-
-static oj_status open_text_conditions(const struct oj_command *command,
-                                      struct oj_source *input,
-                                      struct oj_source *join,
-                                      struct oj_sides *sides,
-                                      struct oj_error *err)
-{
-    struct oj_text_fields fields[OJ_MOST_TEXTS][2] = {0};
-    const struct oj_token_rules rules = {command->fold, command->tokens, NULL};
-    int n = command->relation.n_similar;
-    for (int i = 0; i < n; i++)
-    {
-        char **const *names = command->similar_fields[i].fields;
-        OJ_TRY(find_text_fields(input, names[0], &fields[i][0], err));
-        OJ_TRY(find_text_fields(join, names[1], &fields[i][1], err));
-    }
-    if (n == 0)
-        return OJ_OK;
-    return oj_row_texts_new((const struct oj_text_fields(*)[2])fields, n,
-                            &rules, command->word_map, sides->n_threads,
-                            oj_cancel_flag(), &sides->texts, err);
 }
 
 /* Numbers, texts, or of a single field a list. */
@@ -339,116 +309,47 @@ static oj_status check_vector_field(const struct oj_source *source,
 }
 
 static oj_status open_vectors(const struct oj_command *command,
-                              struct oj_source *input, struct oj_source *join,
-                              struct oj_sides *sides, struct oj_error *err)
-{
-    const struct oj_vector_words *words = &command->vector_fields;
-    struct oj_source *const source[2] = {input, join};
-    struct oj_class_field *fields[2];
-    int n = words->n;
-    oj_status status = OJ_OK;
-    if (!command->relation.vector.is_asked)
-        return OJ_OK;
-    OJ_NEW(fields[0], 2 * n, err);
-    fields[1] = fields[0] + n;
-    for (int i = 0; i < 2 * n && status == OJ_OK; i++)
-    {
-        const char *name = words->fields[i / n][i % n];
-        status = find_field(source[i / n], name, "vector", &fields[0][i], err);
-        if (status == OJ_OK)
-            status = check_vector_field(source[i / n], name, n == 1,
-                                        fields[0][i].type, err);
-    }
-    if (status == OJ_OK)
-        status = oj_row_vectors_new(
-            (const struct oj_class_field *const *)fields, n, words->weight,
-            command->relation.vector.norm, &sides->vectors, err);
-    oj_free(fields[0]);
-    return status;
-}
-
-static oj_status open_conditions(const struct oj_command *command,
-                                 struct oj_source *input,
-                                 struct oj_source *join,
-                                 const struct oj_crs *crs,
-                                 struct oj_sides *sides, struct oj_error *err)
-{
-    sides->reach_column[0] = sides->reach_column[1] = -1;
-    if (command->on != NULL)
-        OJ_TRY(parse_field_pair_list(command->on, "on", input, join, &sides->on,
-                                     err));
-    OJ_TRY(open_excludes(command, input, join, sides, err));
-    OJ_TRY(open_text_conditions(command, input, join, sides, err));
-    OJ_TRY(open_vectors(command, input, join, sides, err));
-    if (command->max_distance_field != NULL)
-        OJ_TRY(open_distance_field(
-            command, input, "max_distance_field", command->max_distance_field,
-            crs, &sides->reach_column[0], &sides->reach_scale, err));
-    if (command->join_max_distance_field != NULL)
-        OJ_TRY(open_distance_field(command, join, "join_max_distance_field",
-                                   command->join_max_distance_field, crs,
-                                   &sides->reach_column[1], &sides->reach_scale,
-                                   err));
-    return OJ_OK;
-}
-
-/* ---- conditions on fields: the rows -------------------------------------- */
-
-static oj_status fill_max_distances(const struct oj_sides *sides, int side,
-                                    const struct oj_row_values *values,
-                                    struct oj_side_work *work,
-                                    struct oj_flat *flat,
-                                    struct oj_side_findings *found,
-                                    struct oj_error *err)
-{
-    int column = sides->reach_column[side];
-    OGRFieldType type = values->table != NULL
-                            ? oj_table_type(values->table, column, NULL)
-                            : values->attributes->fields->field[column].type;
-    OJ_ROOM(work->max_distance, 0, flat->n_features, work->cap_max_distance,
-            err);
-    for (int64_t row = 0; row < flat->n_features; row++)
-    {
-        struct oj_value value;
-        double d;
-        oj_row_values_get(values, row, column, &value);
-        d = oj_value_number(type, &value);
-        if (sides->reach_scale != 1.0)
-            d *= sides->reach_scale;
-        if (!(d >= 0.0))
-        {
-            d = NAN;
-            found->n_no_reach++;
-        }
-        work->max_distance[row] = d;
-    }
-    flat->max_distance = work->max_distance;
-    return OJ_OK;
-}
-
-static oj_status fill_classes(struct oj_classes *classes, int side, int insert,
-                              const struct oj_row_values *values,
-                              const struct oj_flat *flat, int32_t **class_of,
-                              int64_t *capacity, const int32_t **column,
+                              struct oj_source *const source[2],
+                              struct oj_side_columns *columns,
                               struct oj_error *err)
 {
-    int64_t n = flat->n_features;
-    OJ_TRY(oj_reserve(class_of, 0, n, capacity, sizeof **class_of, err));
-    *column = *class_of;
-    return oj_classes_find(classes, side, insert, values, n, *class_of, err);
+    const struct oj_vector_words *words = &command->vector_fields;
+    for (int i = 0; i < 2 * words->n; i++)
+    {
+        int side = i / words->n, place = i % words->n;
+        const char *name = words->fields[side][place];
+        OJ_TRY(add_field(source, side, name, "vector", OJ_MADE_VECTOR, columns,
+                         err));
+        OJ_TRY(check_vector_field(
+            source[side], name, words->n == 1,
+            columns->fields[OJ_MADE_VECTOR][side].field[place].type, err));
+    }
+    columns->weight = words->weight;
+    columns->norm = command->relation.vector.norm;
+    return OJ_OK;
 }
 
-static oj_status fill_texts(struct oj_row_texts *texts, int side, int insert,
-                            const struct oj_row_values *values,
-                            struct oj_side_work *work, struct oj_flat *flat,
-                            struct oj_side_findings *found,
-                            struct oj_error *err)
+static oj_status open_columns(const struct oj_command *command,
+                              struct oj_source *const source[2],
+                              const struct oj_crs *crs,
+                              struct oj_side_columns *columns,
+                              struct oj_error *err)
 {
-    int64_t n_without;
-    OJ_TRY(oj_row_texts_make(texts, side, insert, values, &work->texts, flat,
-                             &n_without, err));
-    found->n_no_text += n_without;
-    return OJ_OK;
+    columns->rules.fold = command->fold;
+    columns->rules.tokens = command->tokens;
+    columns->cancel = oj_cancel_flag();
+    OJ_TRY(oj_side_columns_open(columns, command->word_map, err));
+    if (command->on != NULL)
+        OJ_TRY(add_field_pairs(source, command->on, "on", OJ_MADE_ON_CLASS,
+                               columns, err));
+    OJ_TRY(open_excludes(command, source, columns, err));
+    OJ_TRY(open_texts(command, source, columns, err));
+    OJ_TRY(open_vectors(command, source, columns, err));
+    OJ_TRY(open_distance_field(command, source, 0, "max_distance_field",
+                               command->max_distance_field, crs, columns, err));
+    return open_distance_field(command, source, 1, "join_max_distance_field",
+                               command->join_max_distance_field, crs, columns,
+                               err);
 }
 
 /* ---- what is joined in place of the features ---------------------------- */
@@ -692,6 +593,7 @@ oj_status oj_sides_open(const struct oj_command *command,
                         const struct oj_crs *crs, struct oj_sides *sides,
                         struct oj_relation *relation, struct oj_error *err)
 {
+    struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = reshape_of_side(command, 0, input->name);
     sides->reshape[1] = reshape_of_side(command, 1, join->name);
     sides->reshape[0].cancel = sides->reshape[1].cancel = oj_cancel_flag();
@@ -699,14 +601,7 @@ oj_status oj_sides_open(const struct oj_command *command,
                           !oj_relation_compares_shapes(&command->relation);
     OJ_TRY(check_input_holds_points(sides, input, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
-    return open_conditions(command, input, join, crs, sides, err);
-}
-
-int oj_sides_need_values(const struct oj_sides *sides, int side)
-{
-    return sides->on != NULL || sides->exclude != NULL ||
-           sides->texts != NULL || sides->vectors != NULL ||
-           sides->reach_column[side] >= 0;
+    return open_columns(command, source, crs, &sides->columns, err);
 }
 
 oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
@@ -728,34 +623,14 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
         OJ_TRY(check_points(sides, flat, err));
     if (sides->needs_points)
         found->n_beyond_poles += count_beyond_poles(flat);
-    if (sides->on != NULL)
-        OJ_TRY(fill_classes(sides->on, side, insert, values, flat,
-                            &work->on_class, &work->cap_on_class,
-                            &flat->on_class, err));
-    if (sides->exclude != NULL)
-        OJ_TRY(fill_classes(sides->exclude, side, insert, values, flat,
-                            &work->exclude_class, &work->cap_exclude_class,
-                            &flat->exclude_class, err));
-    if (sides->texts != NULL)
-        OJ_TRY(fill_texts(sides->texts, side, insert, values, work, flat, found,
-                          err));
-    if (sides->vectors != NULL)
-        OJ_TRY(oj_row_vectors_make(sides->vectors, side, insert, values,
-                                   &work->vector, &work->cap_vector, flat,
-                                   &found->n_no_vector, err));
-    if (sides->reach_column[side] >= 0)
-        OJ_TRY(fill_max_distances(sides, side, values, work, flat, found, err));
-    return OJ_OK;
+    return oj_side_columns_make(&sides->columns, side, insert, values,
+                                &work->columns, flat, &found->missing, err);
 }
 
 void oj_side_work_free(struct oj_side_work *work)
 {
     oj_flat_buf_free(&work->shapes);
-    oj_row_sets_free(&work->texts);
-    oj_free(work->vector);
-    oj_free(work->max_distance);
-    oj_free(work->on_class);
-    oj_free(work->exclude_class);
+    oj_row_columns_free(&work->columns);
     memset(work, 0, sizeof *work);
 }
 
@@ -763,11 +638,5 @@ void oj_sides_close(struct oj_sides *sides)
 {
     oj_layer_geometry_free(&sides->reshape[0].work);
     oj_layer_geometry_free(&sides->reshape[1].work);
-    oj_classes_free(sides->on);
-    oj_classes_free(sides->exclude);
-    oj_row_texts_free(sides->texts);
-    oj_row_vectors_free(sides->vectors);
-    sides->on = sides->exclude = NULL;
-    sides->texts = NULL;
-    sides->vectors = NULL;
+    oj_side_columns_close(&sides->columns);
 }

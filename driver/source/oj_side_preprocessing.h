@@ -18,10 +18,8 @@
 
 #include "../../algs/relation/oj_relation.h"
 #include "../../flatten/read/oj_layer_geometry.h"
-#include "oj_classes.h"
 #include "oj_crs.h"
-#include "oj_row_texts.h"
-#include "oj_row_vectors.h"
+#include "oj_side_columns.h"
 #include "oj_source.h"
 
 enum oj_joined_shape
@@ -42,13 +40,9 @@ struct oj_side_findings
     int64_t n_no_point;  /**< features for which GEOS gives no point */
     char reason[160];    /**< GEOS's for the first invalid one, or "" */
     int64_t first_invalid;  /**< its FID */
-    int64_t n_no_reach;     /**< rows without a usable distance of their own:
-                                 NULL or negative */
     int64_t n_beyond_poles; /**< -metric sphere: with a latitude beyond 90,
                                  which join nothing */
-    int64_t n_no_text;      /**< -similar: rows without such a text, which
-                                 join nothing */
-    int64_t n_no_vector;    /**< -vector: the same without a vector */
+    struct oj_missing_values missing;
 };
 
 /** What to do with one side, and what was done. Zeroed memory, with role and
@@ -69,15 +63,10 @@ struct oj_reshape
 struct oj_sides
 {
     struct oj_reshape reshape[2];
-    struct oj_classes *on, *exclude; /**< owned; NULL: not asked */
-    struct oj_row_texts *texts;      /**< owned; the same */
-    struct oj_row_vectors *vectors;  /**< owned; the same */
-    int n_threads;                   /**< for them, 0: all; set by the caller */
-    int reach_column[2];             /**< of own distances; < 0: none */
-    double reach_scale; /**< from the field's unit to that of the CRS */
-    int is_self_join;   /**< both sides are one layer */
-    int needs_points;   /**< on the input side: -metric sphere */
-    int needs_fids;     /**< of both sides: a feature and itself are no pair */
+    struct oj_side_columns columns;
+    int is_self_join; /**< both sides are one layer */
+    int needs_points; /**< on the input side: -metric sphere */
+    int needs_fids;   /**< of both sides: a feature and itself are no pair */
 };
 
 /** What was made of some rows. Owner; zeroed memory is a valid empty one and
@@ -85,10 +74,7 @@ struct oj_sides
 struct oj_side_work
 {
     struct oj_flat_buf shapes;
-    struct oj_row_sets texts;
-    double *vector, *max_distance;
-    int32_t *on_class, *exclude_class;
-    int64_t cap_vector, cap_max_distance, cap_on_class, cap_exclude_class;
+    struct oj_row_columns columns;
 };
 
 /** Both sides are open and their CRS known. Has the fields read that are
@@ -100,12 +86,9 @@ OJ_MUST_USE oj_status oj_sides_open(
     struct oj_source *join, const struct oj_crs *crs, struct oj_sides *sides,
     struct oj_relation *relation, struct oj_error *err);
 
-/** 1 when the rows' fields are needed before the join. */
-int oj_sides_need_values(const struct oj_sides *sides, int side);
-
 /** flat: the rows as read on entry, what is joined of them on return; it then
  *  borrows from work. values: their fields, looked at only where
- *  oj_sides_need_values(). insert: enum oj_insertion. */
+ *  oj_side_columns_need(). insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_row_values *values,

@@ -458,6 +458,22 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
     return OJ_OK;
 }
 
+char **oj_source_describe_fields(const struct oj_source *source, int n)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(source->layer);
+    char **list = NULL;
+    for (int i = 0; i < n; i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, source->fields[i]);
+        char *text = CPLStrdup(CPLSPrintf("%s %d %d", OGR_Fld_GetNameRef(field),
+                                          OGR_Fld_GetType(field),
+                                          OGR_Fld_GetSubType(field)));
+        list = CSLAddString(list, text);
+        CPLFree(text);
+    }
+    return list;
+}
+
 void oj_source_skip(struct oj_source *source, int column, int is_skipped)
 {
     source->skipped[column] = is_skipped && !source->needed[column];

@@ -51,6 +51,9 @@ OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, struct oj_error *err);
 
+/** "NAME TYPE SUBTYPE" of the first n of fields; freed with CSLDestroy(). */
+char **oj_source_describe_fields(const struct oj_source *source, int n);
+
 /** Has the values of fields[column] not be read from now on (is_skipped 1), or
  *  read again, unless the join itself looks at them.  Of no account to a reader
  *  that is open. */

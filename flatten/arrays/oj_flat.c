@@ -180,18 +180,12 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
     buf->n_vertices = buf->vertex_offset[buf->n_rings];
 }
 
-/* Whether joins take vertices first <= v < end. An integer sum, so that
- * compilers vectorise it. */
+/* Whether joins take vertices first <= v < end. */
 static int all_joinable_vertices(const struct oj_flat_buf *buf, int64_t first,
                                  int64_t end)
 {
-    int64_t bad = 0;
-    for (int64_t v = first; v < end; v++)
-        bad += is_joinable_coordinate(buf->x[v]) &&
-                       is_joinable_coordinate(buf->y[v])
-                   ? 0
-                   : 1;
-    return bad == 0;
+    return oj_flat_are_joinable(buf->x + first, end - first) &&
+           oj_flat_are_joinable(buf->y + first, end - first);
 }
 
 static int is_empty_part(const struct oj_flat_buf *buf, int kind,
@@ -462,8 +456,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
             continue; /* had no geometry before */
-        if (is_joinable_coordinate(buf->x[i]) &&
-            is_joinable_coordinate(buf->y[i]))
+        if (all_joinable_vertices(buf, i, i + 1))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
         n++;

@@ -11,7 +11,6 @@ import unicodedata
 PLAIN = {'ø': 'o', 'đ': 'd', 'ł': 'l', 'ħ': 'h', 'ŧ': 't', 'æ': 'ae',
          'œ': 'oe', 'ı': 'i', 'ð': 'd', 'þ': 'th', 'ŋ': 'n'}
 APOSTROPHES = set("'\u2019\u2018\u201b\u02bc\u02bb\u02bd`\u00b4\u2032")
-BLOCK = 128
 END = 0x31400  # oj_fold.c knows what is behind it
 
 
@@ -37,50 +36,83 @@ def case(c):
     return ' ' if c.isspace() else c.casefold()
 
 
-def table_of(fold, pool, place_of, blocks):
-    """The block of each 128 code points; and the checksum of all that code
-    points become, each text ended by a zero."""
-    numbers, checksum = [], 0xcbf29ce484222325
-    for first in range(0, sys.maxunicode + 1, BLOCK):
-        block = []
-        for cp in range(first, first + BLOCK):
-            text = fold(chr(cp))
-            is_valid = not 0xd800 <= cp < 0xe000  # UTF-8 has no others
-            for d in [ord(d) for d in text] + [0] if is_valid else []:
-                checksum = (checksum ^ d) * 0x100000001b3 % 2**64
-            if text not in place_of and text != chr(cp):
-                place_of[text] = len(pool)
-                pool += [len(text)] + [ord(d) for d in text]
-            block.append(0 if text == chr(cp) else place_of[text])
-        if first < END:
-            numbers.append(blocks.setdefault(tuple(block), len(blocks)))
-    return numbers, checksum
+def checksum_of(fold):
+    """Of all that code points become, each text ended by a zero."""
+    checksum = 0xcbf29ce484222325
+    for cp in range(sys.maxunicode + 1):
+        is_valid = not 0xd800 <= cp < 0xe000  # UTF-8 has no others
+        for d in [ord(d) for d in fold(chr(cp))] + [0] if is_valid else []:
+            checksum = (checksum ^ d) * 0x100000001b3 % 2**64
+    return checksum
 
 
-def put(kind, name, size, values):
-    print(f'const {kind} {name}[{size}] = {{')
-    line = ''
-    for value in map(str, values):
-        if len(line) + len(value) + 1 > 80:
-            print(line)
+def count(texts, first, step, rise):
+    """Code points from first on, each step of them, whose texts rise so from
+    one to the next; those in between stay."""
+    cp, text = first, texts[first]
+    while cp < END and texts[cp] == text and (
+            step == 1 or texts[cp + 1] == chr(cp + 1)):
+        cp += step
+        text = chr(ord(text) + rise) if rise else text
+    return cp - first
+
+
+def items_of(texts):
+    """The items of oj_fold_table.h."""
+    cp, stay = 0, 0
+    while cp < END:
+        text = texts[cp]
+        if text == chr(cp):
+            stay += 1
+            cp += 1
+            continue
+        if stay > 0:
+            yield '', '=', stay
+        stay = 0
+        ways = [(count(texts, cp, 1, 0), '*')]
+        if len(text) == 1:
+            ways += [(count(texts, cp, 1, 1), '+'),
+                     (count(texts, cp, 2, 2), '/')]
+        n, kind = max(ways, key=lambda way: way[0])
+        yield text, kind, n
+        cp += n
+
+
+def written(text):
+    """As a C string has it: marks, and what is read from the right, in digits."""
+    return ''.join(
+        c if c.isascii() or (unicodedata.category(c)[0] in 'LN' and
+                             unicodedata.bidirectional(c) == 'L')
+        else f'\\u{ord(c):04x}' if ord(c) < 0x10000 else f'\\U{ord(c):08x}'
+        for c in text)
+
+
+def put(name, texts):
+    print(f'const char *const oj_fold_{name}[] = {{')
+    line, size = '', 1
+    for text, kind, n in items_of(texts):
+        size += n // (2 if kind == '/' else 1) * 2 if kind in '+/' else (
+            0 if kind == '=' else 1 + len(text))
+        item = written(text) + (kind + str(n) if n > 1 or kind == '=' else '')
+        if len(line) + len(item) + 1 > 76:
+            print(f'"{line}",')
             line = ''
-        line += value + ','
-    print(line + '};')
+        line += item + ';'
+    print(f'"{line}", NULL}};')
+    assert size <= 16384, "OJ_FOLD_POOL"
 
 
 def main():
-    pool, place_of, blocks = [0], {}, {tuple([0] * BLOCK): 0}
-    tables = [table_of(fold, pool, place_of, blocks) for fold in (full, case)]
-    version = unicodedata.unidata_version
-    print('/* Made by make_fold_table.py of version ' + version +
-          ' of the Unicode database. */\n/* clang-format off */\n'
-          '#include "oj_fold_table.h"\n')
-    print(f'const char oj_fold_version[] = "{version}";')
-    put('uint64_t', 'oj_fold_checksum', 2, [f'{t[1]}u' for t in tables])
-    for name, (numbers, _) in zip(('full', 'case'), tables):
-        put('uint16_t', f'oj_fold_{name}', 'OJ_FOLD_BLOCKS', numbers)
-    put('uint16_t', 'oj_fold_block', '', [v for block in blocks for v in block])
-    put('uint32_t', 'oj_fold_pool', '', pool)
+    folds = {'full': full, 'case': case}
+    print('/* Made by make_fold_table.py of version ' +
+          unicodedata.unidata_version + ' of the Unicode database. */\n'
+          '/* clang-format off */\n#include "oj_fold_table.h"\n\n'
+          '#include <stddef.h>\n')
+    print(f'const char oj_fold_version[] = "{unicodedata.unidata_version}";')
+    print('const uint64_t oj_fold_checksum[2] = {')
+    print(','.join(f'{checksum_of(fold)}u' for fold in folds.values()) + '};')
+    for name, fold in folds.items():
+        put(name, [fold(chr(cp)) for cp in range(END)] + [''])
 
 
 main()

@@ -4,6 +4,21 @@
 
 #include "../base/oj_array.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What code points become. */
+struct fold_map
+{
+    uint16_t place[OJ_FOLD_END]; /* in pool; 0: the code point itself */
+    uint32_t pool[OJ_FOLD_POOL]; /* at a place how many, and which */
+    uint32_t n_pool, n_codes;    /* while it is made */
+};
+
+static struct fold_map full, case_only;
+static pthread_once_t are_made = PTHREAD_ONCE_INIT;
+
 /* Bytes of the code point that begins at s, of n more bytes; 0: none does. */
 static int decode_utf8(const unsigned char *s, int64_t n, uint32_t *code)
 {
@@ -29,30 +44,71 @@ static int decode_utf8(const unsigned char *s, int64_t n, uint32_t *code)
     return length;
 }
 
+/* Adds the item at; returns what is behind it. */
+static const char *add_item(struct fold_map *map, const char *at)
+{
+    uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* how many, and which */
+    uint32_t n = 1, step, rise;
+    char kind = '*', *end;
+    while (strchr("*+/=;", *at) == NULL)
+        at += decode_utf8((const unsigned char *)at, 4, &text[++text[0]]);
+    if (*at != ';')
+    {
+        kind = *at;
+        n = (uint32_t)strtoul(at + 1, &end, 10);
+        at = end;
+    }
+    step = kind == '/' ? 2 : 1;
+    rise = kind == '/' ? 2 : kind == '+';
+    for (uint32_t i = 0; i < n && kind != '='; i += step, text[1] += rise)
+    {
+        if (i == 0 || rise > 0)
+        {
+            memcpy(map->pool + map->n_pool, text, (1 + text[0]) * sizeof *text);
+            map->n_pool += 1 + text[0];
+        }
+        map->place[map->n_codes + i] = (uint16_t)(map->n_pool - 1 - text[0]);
+    }
+    map->n_codes += n;
+    return at + 1;
+}
+
+static void make_map(struct fold_map *map, const char *const *lines)
+{
+    map->n_pool = 1;
+    for (; *lines != NULL; lines++)
+    {
+        for (const char *at = *lines; *at != '\0';)
+            at = add_item(map, at);
+    }
+}
+
+static void make_maps(void)
+{
+    make_map(&full, oj_fold_full);
+    make_map(&case_only, oj_fold_case);
+}
+
 /* What a code point becomes: *n code points. */
 static const uint32_t *fold_code_point(enum oj_fold fold, const uint32_t *code,
                                        int *n)
 {
     static const uint32_t space = ' ';
-    const uint16_t *number = fold == OJ_FOLD_FULL ? oj_fold_full : oj_fold_case;
-    uint32_t block = *code / OJ_FOLD_BLOCK;
-    int place;
+    const struct fold_map *map = fold == OJ_FOLD_FULL ? &full : &case_only;
+    const uint32_t *folded;
     *n = 1;
-    if (fold == OJ_FOLD_NONE)
+    if (fold == OJ_FOLD_NONE || (fold == OJ_FOLD_CASE && *code >= OJ_FOLD_END))
         return code;
-    if (block >= OJ_FOLD_BLOCKS)
+    if (*code >= OJ_FOLD_END)
     {
-        if (fold == OJ_FOLD_CASE)
-            return code;
         *n = *code < 0xe0100 || *code > 0xe01ef; /* variation selectors */
         return &space;
     }
-    place =
-        oj_fold_block[number[block] * OJ_FOLD_BLOCK + *code % OJ_FOLD_BLOCK];
-    if (place == 0)
+    if (map->place[*code] == 0)
         return code;
-    *n = (int)oj_fold_pool[place];
-    return oj_fold_pool + place + 1;
+    folded = map->pool + map->place[*code];
+    *n = (int)*folded;
+    return folded + 1;
 }
 
 oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
@@ -61,6 +117,7 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
     const unsigned char *s = (const unsigned char *)bytes;
     int64_t to = 0, n_bad = 0;
     int collapses = fold != OJ_FOLD_NONE;
+    pthread_once(&are_made, make_maps);
     for (int64_t i = 0; i < n;)
     {
         uint32_t code = ' ';

@@ -383,26 +383,34 @@ static int is_usable(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* Statements that set aside the triggers that keep the index up to date. *fits
- * is 0 when the table has triggers that GDAL does not make. */
-static oj_status collect_index_triggers(struct geopackage_rows *w, int *fits,
+/* Statements that set aside the triggers that keep the index up to date; of
+ * updates, which leave geometries as they are, those on updates.  They are
+ * dropped and made again inside the transaction, so that nobody else ever sees
+ * them missing.  *fits is 0 when the table has triggers on what is done that
+ * GDAL does not make: one can hang on which columns are written. */
+static oj_status collect_index_triggers(struct geopackage_rows *w,
+                                        int is_update, int *fits,
                                         struct oj_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    size_t n_index = strlen(w->index);
+    size_t n_index;
     int code;
+    w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
+    n_index = strlen(w->index);
     OJ_TRY(oj_sqlite_prepare(
         w->db, &statement, err,
         "SELECT name, printf('DROP TRIGGER \"%%w\"', name), 'CREATE TRIGGER IF "
         "NOT EXISTS ' || substr(sql, 16) FROM sqlite_master WHERE type = "
-        "'trigger' AND lower(tbl_name) = lower(%Q)",
-        w->table));
+        "'trigger' AND lower(tbl_name) = lower(%Q) AND sql LIKE %Q",
+        w->table, is_update ? "%UPDATE%" : "%"));
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
     {
         const char *name = (const char *)sqlite3_column_text(statement, 0);
         const char *drop = (const char *)sqlite3_column_text(statement, 1);
         const char *restore = (const char *)sqlite3_column_text(statement, 2);
-        if (strncmp(name, w->index, n_index) == 0 && name[n_index] == '_')
+        if (strncmp(name, w->index, n_index) == 0 &&
+            strncmp(name + n_index, is_update ? "_update" : "_",
+                    is_update ? 7 : 1) == 0)
         {
             w->drop = CSLAddString(w->drop, drop);
             w->restore = CSLAddString(w->restore, restore);
@@ -425,29 +433,12 @@ static oj_status run_all(const struct geopackage_rows *w, char **statements,
     return OJ_OK;
 }
 
-/* *fits is 0 for a table with triggers on updates, one of which can hang on
- * which columns are written, and without columns. */
-static oj_status check_no_update_triggers(struct geopackage_rows *w, int *fits,
-                                          struct oj_error *err)
-{
-    int64_t n_triggers;
-    OJ_TRY(oj_sqlite_number(
-        w->db,
-        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
-        "lower(tbl_name) = lower(%Q) AND sql LIKE '%%UPDATE%%' AND name "
-        "NOT LIKE 'trigger_%%_feature_count_%%'",
-        w->table, &n_triggers, err));
-    *fits = n_triggers == 0 && w->n > 0;
-    return OJ_OK;
-}
-
 /* *fits is 0 when the table is not a new one as GDAL makes it. */
 static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
                                     struct oj_error *err)
 {
     sqlite3 *db = w->db;
     int64_t n, srs_id;
-    w->index = CPLStrdup(CPLSPrintf("rtree_%s_%s", w->table, w->geometry));
     OJ_TRY(oj_sqlite_number(db, "SELECT 1 FROM \"%w\" LIMIT 1", w->table, &n,
                             err));
     *fits = n == 0;
@@ -456,7 +447,7 @@ static oj_status check_table_is_new(struct geopackage_rows *w, int *fits,
                             "lower(table_name) = lower(%Q)",
                             w->table, &srs_id, err));
     w->srs_id = (int32_t)srs_id;
-    OJ_TRY(collect_index_triggers(w, fits, err));
+    OJ_TRY(collect_index_triggers(w, 0, fits, err));
     OJ_TRY(oj_sqlite_number(
         db, "SELECT count(*) FROM sqlite_master WHERE name = %Q", w->index, &n,
         err));
@@ -555,7 +546,10 @@ static oj_status begin_table_writing(struct geopackage_rows *w, int is_update,
     *fits = n_tables == 1 &&
             w->n + FIRST_FIELD <= sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1);
     if (*fits && is_update)
-        OJ_TRY(check_no_update_triggers(w, fits, err));
+    {
+        *fits = w->n > 0;
+        OJ_TRY(collect_index_triggers(w, 1, fits, err));
+    }
     else if (*fits)
         OJ_TRY(check_table_is_new(w, fits, err));
     if (!*fits)
@@ -834,6 +828,8 @@ static oj_status finish_rows(void *rows, int *has_file, struct oj_error *err)
 {
     struct geopackage_rows *w = rows;
     *has_file = 0;
+    if (w->update != NULL)
+        return run_all(w, w->restore, err);
     CPLErrorReset();
     if (OGR_L_SyncToDisk(w->layer) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_IO, "%s", CPLGetLastErrorMsg());

@@ -174,9 +174,14 @@ static void decode_rows(const char *name, OGRLayerH layer,
     const struct oj_lane *lane = &oj_flatgeobuf_lane;
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     char *formats = CPLCalloc((size_t)options->n_fields + 1, 1);
-    const struct oj_lane_request request = {
-        options->geopackage, layer,      name, options->fields, formats,
-        options->n_fields,   BATCH_ROWS, 1};
+    const struct oj_lane_request request = {.dataset = options->geopackage,
+                                            .layer = layer,
+                                            .file = name,
+                                            .fields = options->fields,
+                                            .formats = formats,
+                                            .n_fields = options->n_fields,
+                                            .batch_rows = BATCH_ROWS,
+                                            .n_threads = 1};
     void *stream = NULL;
     struct oj_slice slice = {0};
     const char *text;

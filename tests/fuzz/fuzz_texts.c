@@ -4,7 +4,7 @@
  * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_texts
  * [ITERATIONS], mutations of the seeds from a fixed start. */
 #include "../../algs/relation/oj_compared_fields.h"
-#include "../../driver/source/oj_row_vectors.h"
+#include "../../driver/source/oj_side_columns.h"
 #include "../../flatten/base/oj_array.h"
 #include "../../flatten/read/oj_layer_read.h"
 #include "../../flatten/text/oj_fold.h"
@@ -240,8 +240,8 @@ static OGRLayerH list_layer(void)
 
 static void try_list(const char *text)
 {
-    static const struct oj_class_field field = {0, OFTString, OFSTNone};
-    const struct oj_class_field *const fields[2] = {&field, &field};
+    static const struct oj_side_field field = {0, OFTString, OFSTNone, NULL,
+                                               NULL};
     static const int columns[1] = {0};
     const double weight = 1.0;
     struct oj_read_options options = {
@@ -250,10 +250,10 @@ static void try_list(const char *text)
     struct oj_flat_buf buf = {0};
     struct oj_table *table = NULL;
     struct oj_row_values values = {NULL, NULL};
-    struct oj_row_vectors *vectors = NULL;
+    struct oj_side_columns vectors = {.weight = &weight, .norm = OJ_NORM_L2};
+    struct oj_row_columns made = {0};
+    struct oj_missing_values missing = {0};
     struct oj_flat flat;
-    double *value = NULL;
-    int64_t capacity = 0, n_without = 0;
     OGRLayerH layer = list_layer();
     OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
     struct oj_error err = {OJ_OK, ""};
@@ -263,14 +263,15 @@ static void try_list(const char *text)
     OGR_F_Destroy(feature);
     require(oj_layer_read_all(layer, &options, &buf, &table, &counts, NULL,
                               NULL, &err) == OJ_OK &&
-                oj_row_vectors_new(fields, 1, &weight, OJ_NORM_L2, &vectors,
-                                   &err) == OJ_OK,
+                oj_side_columns_open(&vectors, NULL, &err) == OJ_OK &&
+                oj_side_columns_add(&vectors, OJ_MADE_VECTOR, 1, &field,
+                                    &err) == OJ_OK,
             "a list is not read");
     values.table = table;
     flat = oj_flat_buf_view(&buf);
     flat.n_features = 1;
-    if (oj_row_vectors_make(vectors, 1, 1, &values, &value, &capacity, &flat,
-                            &n_without, &err) != OJ_OK)
+    if (oj_side_columns_make(&vectors, 1, 1, &values, &made, &flat, &missing,
+                             &err) != OJ_OK)
         check_refused(&err);
     else
     {
@@ -278,11 +279,12 @@ static void try_list(const char *text)
                     flat.vectors.n_dimensions <= OJ_MOST_DIMENSIONS,
                 "dimensions");
         for (int64_t i = 0; i < flat.vectors.n_dimensions; i++)
-            require(n_without == 1 ? isnan(value[i]) : isfinite(value[i]),
+            require(missing.n_no_vector == 1 ? isnan(made.vector[i])
+                                             : isfinite(made.vector[i]),
                     "a number that is none");
     }
-    oj_free(value);
-    oj_row_vectors_free(vectors);
+    oj_row_columns_free(&made);
+    oj_side_columns_close(&vectors);
     oj_table_free(table);
     oj_flat_buf_free(&buf);
 }

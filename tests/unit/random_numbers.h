@@ -77,15 +77,22 @@ static inline uint64_t bits_of(double v)
             ck_abort_msg(__VA_ARGS__);                                         \
     } while (0)
 
+static inline int is_switched_on(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && strcmp(text, "1") == 0;
+}
+
 /* Rounds of a test: OGRJOIN_TEST_LONG=1 makes them fifty times as many,
- * OGRJOIN_TEST_ROUNDS=n sets them. */
+ * OGRJOIN_TEST_SHORT=1 a third, OGRJOIN_TEST_ROUNDS=n sets them. */
 static inline int64_t rounds(int64_t usual)
 {
     const char *text = getenv("OGRJOIN_TEST_ROUNDS");
     if (text != NULL && atoll(text) > 0)
         return atoll(text);
-    text = getenv("OGRJOIN_TEST_LONG");
-    return text != NULL && strcmp(text, "1") == 0 ? 50 * usual : usual;
+    if (is_switched_on("OGRJOIN_TEST_LONG"))
+        return 50 * usual;
+    return is_switched_on("OGRJOIN_TEST_SHORT") ? (usual + 2) / 3 : usual;
 }
 
 /* Seed of the first round; OGRJOIN_TEST_SEED=n repeats one that failed. */

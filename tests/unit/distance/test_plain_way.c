@@ -269,9 +269,12 @@ static void ask_engine(const struct oj_engine *engine,
     ck_assert_ptr_nonnull(rank);
     for (int64_t b = 0; b < t->join.n_features; b++)
         rank[b] = plain_rank(&t->join, b);
-    must(oj_index_make(
-        engine, &(struct oj_index_args){&t->join, rank, t->relation, options},
-        &index, &stats, &error));
+    must(oj_index_make(engine,
+                       &(struct oj_index_args){.join_side = &t->join,
+                                               .tie_rank = rank,
+                                               .relation = t->relation,
+                                               .options = options},
+                       &index, &stats, &error));
     must(engine->join(index, &t->input, out, &stats, &error));
     oj_index_free(engine, index);
     oj_free(rank);

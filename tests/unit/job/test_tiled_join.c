@@ -116,7 +116,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
     oj_tiled_join_close(join);
     if (status == OJ_OK) /* what is matched comes with its texts */
         ck_assert(side.buf.n_features > 0 &&
-                  side.texts[0].n_rows == side.buf.n_features);
+                  side.columns.texts[0].n_rows == side.buf.n_features);
     oj_tiles_close(&tiles);
     oj_feature_set_free(&side);
     return status;

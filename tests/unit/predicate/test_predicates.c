@@ -40,10 +40,11 @@ static oj_status run_family(const struct oj_relation *relation,
     struct oj_stats stats = {0};
     oj_status status;
     ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
-    status = oj_index_make(
-        &oj_cpu_predicate,
-        &(struct oj_index_args){join_side, NULL, *relation, *options}, &index,
-        &stats, &error);
+    status = oj_index_make(&oj_cpu_predicate,
+                           &(struct oj_index_args){.join_side = join_side,
+                                                   .relation = *relation,
+                                                   .options = *options},
+                           &index, &stats, &error);
     if (status != OJ_OK)
         return status;
     status = oj_cpu_predicate.join(index, input, out, &stats, &error);
@@ -124,10 +125,11 @@ static void check_cuts(const struct oj_relation *relation,
     struct oj_index *index;
     struct oj_stats stats = {0};
     MATCHES out = {0};
-    must(oj_index_make(
-        &oj_cpu_predicate,
-        &(struct oj_index_args){join_side, NULL, *relation, options}, &index,
-        &stats, &error));
+    must(oj_index_make(&oj_cpu_predicate,
+                       &(struct oj_index_args){.join_side = join_side,
+                                               .relation = *relation,
+                                               .options = options},
+                       &index, &stats, &error));
     for (int64_t first = 0; first < input->n_features;)
     {
         int64_t end = first == 0 ? cut : input->n_features;

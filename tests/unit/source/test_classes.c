@@ -3,7 +3,7 @@
  * its turn. */
 #include "../run_tests.h"
 
-#include "../../../driver/source/oj_classes.h"
+#include "../../../driver/source/oj_side_columns.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/read/oj_layer_read.h"
 
@@ -140,27 +140,56 @@ static int plain_equal(const struct class_side *a, int row_a, int f_a,
     return equal;
 }
 
-static struct oj_class_field field_at(int f)
+static struct oj_side_field field_at(int f)
 {
-    struct oj_class_field field = {f, types[f], OFSTNone};
+    struct oj_side_field field = {f, types[f], OFSTNone, NULL, NULL};
     return field;
+}
+
+/* Classes of -on: rows whose fields of the input and of the join are equal. */
+static oj_status new_classes(const struct oj_side_field *left,
+                             const struct oj_side_field *right, int n_fields,
+                             struct oj_side_columns *out, struct oj_error *err)
+{
+    OJ_TRY(oj_side_columns_open(out, NULL, err));
+    for (int i = 0; i < n_fields; i++)
+    {
+        OJ_TRY(oj_side_columns_add(out, OJ_MADE_ON_CLASS, 0, &left[i], err));
+        OJ_TRY(oj_side_columns_add(out, OJ_MADE_ON_CLASS, 1, &right[i], err));
+    }
+    return OJ_OK;
+}
+
+static oj_status find_classes(struct oj_side_columns *classes, int side,
+                              int insert, const struct oj_table *table,
+                              int32_t *class_of, struct oj_error *err)
+{
+    const struct oj_row_values values = {table, NULL};
+    struct oj_row_columns made = {0};
+    struct oj_missing_values missing = {0};
+    struct oj_flat flat = {.n_features = N_ROWS};
+    oj_status status = oj_side_columns_make(classes, side, insert, &values,
+                                            &made, &flat, &missing, err);
+    if (status == OJ_OK)
+        memcpy(class_of, flat.on_class, N_ROWS * sizeof *class_of);
+    oj_row_columns_free(&made);
+    return status;
 }
 
 /* Every pair of types, every pair of rows of a stride. */
 TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 {
     struct class_side a = read_side(1), b = read_side(2);
-    const struct oj_row_values left = {a.table, NULL}, right = {b.table, NULL};
-    struct oj_class_field from = field_at(_i / N_FIELDS);
-    struct oj_class_field to = field_at(_i % N_FIELDS);
-    struct oj_classes *classes;
+    struct oj_side_field from = field_at(_i / N_FIELDS);
+    struct oj_side_field to = field_at(_i % N_FIELDS);
+    struct oj_side_columns classes = {0};
     int32_t class_a[N_ROWS], class_b[N_ROWS];
     int n_equal = 0;
-    ck_assert_int_eq(oj_classes_new(&from, &to, 1, &classes, NULL), OJ_OK);
-    ck_assert_int_eq(
-        oj_classes_find(classes, 1, 1, &right, N_ROWS, class_b, NULL), OJ_OK);
-    ck_assert_int_eq(
-        oj_classes_find(classes, 0, 0, &left, N_ROWS, class_a, NULL), OJ_OK);
+    ck_assert_int_eq(new_classes(&from, &to, 1, &classes, NULL), OJ_OK);
+    ck_assert_int_eq(find_classes(&classes, 1, 1, b.table, class_b, NULL),
+                     OJ_OK);
+    ck_assert_int_eq(find_classes(&classes, 0, 0, a.table, class_a, NULL),
+                     OJ_OK);
     for (int i = 0; i < N_ROWS; i += 3)
     {
         for (int j = 0; j < N_ROWS; j += 7)
@@ -174,7 +203,7 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
         }
     }
     ck_assert_int_gt(n_equal, 0);
-    oj_classes_free(classes);
+    oj_side_columns_close(&classes);
     free_side(&a);
     free_side(&b);
 }
@@ -183,22 +212,18 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 TEST(unit_several_fields)
 {
     struct class_side a = read_side(3);
-    const struct oj_row_values values = {a.table, NULL};
-    struct oj_class_field fields[N_FIELDS];
-    struct oj_classes *classes;
+    struct oj_side_field fields[N_FIELDS];
+    struct oj_side_columns classes = {0};
     int32_t first[N_ROWS], again[N_ROWS];
     for (int f = 0; f < N_FIELDS; f++)
         fields[f] = field_at(f);
-    ck_assert_int_eq(oj_classes_new(fields, fields, N_FIELDS, &classes, NULL),
+    ck_assert_int_eq(new_classes(fields, fields, N_FIELDS, &classes, NULL),
                      OJ_OK);
-    ck_assert_int_eq(
-        oj_classes_find(classes, 0, 0, &values, N_ROWS, first, NULL), OJ_OK);
+    ck_assert_int_eq(find_classes(&classes, 0, 0, a.table, first, NULL), OJ_OK);
     for (int i = 0; i < N_ROWS; i++)
         ck_assert_int_eq(first[i], -1);
-    ck_assert_int_eq(
-        oj_classes_find(classes, 1, 1, &values, N_ROWS, first, NULL), OJ_OK);
-    ck_assert_int_eq(
-        oj_classes_find(classes, 0, 0, &values, N_ROWS, again, NULL), OJ_OK);
+    ck_assert_int_eq(find_classes(&classes, 1, 1, a.table, first, NULL), OJ_OK);
+    ck_assert_int_eq(find_classes(&classes, 0, 0, a.table, again, NULL), OJ_OK);
     ck_assert_mem_eq(first, again, sizeof first);
     for (int i = 0; i < N_ROWS; i += 5)
     {
@@ -210,30 +235,28 @@ TEST(unit_several_fields)
             ck_assert_int_eq(equal, first[i] >= 0 && first[i] == first[j]);
         }
     }
-    oj_classes_free(classes);
+    oj_side_columns_close(&classes);
     free_side(&a);
 }
 
 TEST(memory_every_allocation_fails_once)
 {
     struct class_side a = read_side(4);
-    const struct oj_row_values values = {a.table, NULL};
-    struct oj_class_field from = field_at(3), to = field_at(1);
+    struct oj_side_field from = field_at(3), to = field_at(1);
     int32_t class_of[N_ROWS];
     oj_status status = OJ_ERR_NOMEM;
     for (int n = 1; status != OJ_OK; n++)
     {
-        struct oj_classes *classes = NULL;
+        struct oj_side_columns classes = {0};
         struct oj_error err = {OJ_OK, ""};
         ck_assert_int_lt(n, 1000);
         oj_alloc_fail_at(n);
-        status = oj_classes_new(&from, &to, 1, &classes, &err);
+        status = new_classes(&from, &to, 1, &classes, &err);
         if (status == OJ_OK)
-            status =
-                oj_classes_find(classes, 1, 1, &values, N_ROWS, class_of, &err);
+            status = find_classes(&classes, 1, 1, a.table, class_of, &err);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        oj_classes_free(classes);
+        oj_side_columns_close(&classes);
     }
     free_side(&a);
 }

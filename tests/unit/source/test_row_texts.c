@@ -3,7 +3,7 @@
  * of it, too; and every allocation failing in its turn. */
 #include "../run_tests.h"
 
-#include "../../../driver/source/oj_row_texts.h"
+#include "../../../driver/source/oj_side_columns.h"
 #include "../../../flatten/base/oj_array.h"
 #include "../../../flatten/read/oj_layer_read.h"
 
@@ -80,27 +80,38 @@ static void free_places(struct place_rows *p)
 }
 
 /* The name alone, and name and number; words. */
-static oj_status new_texts(const char *word_map, struct oj_row_texts **out,
+static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
                            struct oj_error *err)
 {
-    static const struct oj_class_field name = {0, OFTString, OFSTNone},
-                                       number = {1, OFTInteger, OFSTNone};
-    const struct oj_text_fields fields[2][2] = {
-        {{1, {name}}, {1, {name}}}, {{2, {name, number}}, {2, {name, number}}}};
-    const struct oj_token_rules words = {0, 1, NULL};
-    return oj_row_texts_new(fields, 2, &words, word_map, 1, NULL, out, err);
+    static const struct oj_side_field fields[2] = {
+        {0, OFTString, OFSTNone, NULL, NULL},
+        {1, OFTInteger, OFSTNone, NULL, NULL}};
+    out->n_texts = 2;
+    out->n_threads = 1;
+    out->rules.tokens = 1;
+    for (int side = 0; side < 2; side++)
+    {
+        for (int i = 0; i < 3; i++)
+            OJ_TRY(oj_side_columns_add(out, OJ_MADE_TEXT + (i > 0), side,
+                                       &fields[i > 1], err));
+    }
+    return oj_side_columns_open(out, word_map, err);
 }
 
-static oj_status make(struct oj_row_texts *texts, int insert,
-                      const struct place_rows *p, struct oj_row_sets *sets,
+static oj_status make(struct oj_side_columns *texts, int insert,
+                      const struct place_rows *p, struct oj_row_columns *made,
                       struct oj_flat *flat, int64_t *n_without,
                       struct oj_error *err)
 {
     const struct oj_row_values values = {p->table, NULL};
+    struct oj_missing_values missing = {0};
+    oj_status status;
     *flat = oj_flat_buf_view(&p->flat);
     flat->n_features = N_ROWS;
-    return oj_row_texts_make(texts, insert, insert, &values, sets, flat,
-                             n_without, err);
+    status = oj_side_columns_make(texts, insert, insert, &values, made, flat,
+                                  &missing, err);
+    *n_without = missing.n_no_text;
+    return status;
 }
 
 static int64_t common(const struct oj_flat *a, int64_t i,
@@ -114,26 +125,26 @@ static int64_t common(const struct oj_flat *a, int64_t i,
 TEST(unit_sets_of_both_sides)
 {
     struct place_rows p = read_places();
-    struct oj_row_texts *texts, *later;
-    struct oj_dictionaries *held;
-    struct oj_row_sets of_join = {0}, of_input = {0};
+    struct oj_side_columns texts = {0}, later = {0};
+    struct oj_vocabulary *held;
+    struct oj_row_columns of_join = {0}, of_input = {0};
     struct oj_flat join, input;
     int64_t n_without;
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &texts, NULL), OJ_OK);
-    ck_assert_int_eq(make(texts, 1, &p, &of_join, &join, &n_without, NULL),
+    ck_assert_int_eq(make(&texts, 1, &p, &of_join, &join, &n_without, NULL),
                      OJ_OK);
     ck_assert_int_eq(n_without, 3);
     ck_assert_int_eq(join.n_texts, 2);
-    held = oj_row_texts_hold(texts);
-    ck_assert_int_gt(oj_dictionaries_bytes(held), 0);
-    oj_row_texts_free(texts);
+    held = oj_vocabulary_hold(texts.vocabulary);
+    ck_assert_int_gt(oj_vocabulary_bytes(held), 0);
+    oj_side_columns_close(&texts);
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &later, NULL), OJ_OK);
-    oj_row_texts_use(later, held);
-    oj_dictionaries_free(held);
+    oj_side_columns_use(&later, held);
+    oj_vocabulary_free(held);
     for (int round = 0; round < 2; round++)
     {
         ck_assert_int_eq(
-            make(later, 0, &p, &of_input, &input, &n_without, NULL), OJ_OK);
+            make(&later, 0, &p, &of_input, &input, &n_without, NULL), OJ_OK);
         ck_assert_int_eq(n_without, 3);
         ck_assert_int_eq(common(&input, 0, &join, 1, 0), 2);
         ck_assert_int_eq(common(&input, 0, &join, 1, 1), 3);
@@ -143,27 +154,27 @@ TEST(unit_sets_of_both_sides)
         ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
         ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
     }
-    ck_assert_int_gt(oj_row_sets_bytes(&of_join), 0);
-    oj_row_texts_free(later);
-    oj_row_sets_free(&of_join);
-    oj_row_sets_free(&of_input);
+    ck_assert_int_gt(oj_row_columns_bytes(&of_join), 0);
+    oj_side_columns_close(&later);
+    oj_row_columns_free(&of_join);
+    oj_row_columns_free(&of_input);
     free_places(&p);
 }
 
 static oj_status once(const struct place_rows *p, struct oj_error *err)
 {
-    struct oj_row_texts *texts = NULL;
-    struct oj_row_sets of_join = {0}, of_input = {0};
+    struct oj_side_columns texts = {0};
+    struct oj_row_columns of_join = {0}, of_input = {0};
     struct oj_flat flat;
     int64_t n_without;
     oj_status status = new_texts("the,\ncafe,bar", &texts, err);
     if (status == OJ_OK)
-        status = make(texts, 1, p, &of_join, &flat, &n_without, err);
+        status = make(&texts, 1, p, &of_join, &flat, &n_without, err);
     if (status == OJ_OK)
-        status = make(texts, 0, p, &of_input, &flat, &n_without, err);
-    oj_row_texts_free(texts);
-    oj_row_sets_free(&of_join);
-    oj_row_sets_free(&of_input);
+        status = make(&texts, 0, p, &of_input, &flat, &n_without, err);
+    oj_side_columns_close(&texts);
+    oj_row_columns_free(&of_join);
+    oj_row_columns_free(&of_input);
     return status;
 }
 
@@ -188,14 +199,13 @@ TEST(memory_every_allocation_fails_in_turn)
 /* Accepts what is not there. */
 TEST(unit_nothing)
 {
-    struct oj_row_texts *texts;
+    struct oj_side_columns texts = {0};
     struct oj_error err;
-    ck_assert_ptr_null(oj_row_texts_hold(NULL));
-    oj_row_texts_use(NULL, NULL);
-    ck_assert_int_eq(oj_dictionaries_bytes(NULL), 0);
-    oj_dictionaries_free(NULL);
-    oj_row_texts_free(NULL);
+    oj_side_columns_close(&texts);
+    ck_assert_int_eq(oj_vocabulary_bytes(NULL), 0);
+    oj_vocabulary_free(NULL);
     ck_assert_int_eq(new_texts("no comma", &texts, &err), OJ_ERR_DATA);
+    oj_side_columns_close(&texts);
 }
 
 int main(void)

@@ -30,10 +30,12 @@ static void check_trial(const struct points_trial *t, int n_threads,
     memset(&stats, 0, sizeof stats);
     ck_assert(family->takes(t->relation, t->join, t->input));
     ck_assert(family->takes(t->relation, t->join, NULL));
-    must(oj_index_make(
-        family,
-        &(struct oj_index_args){t->join, t->tie_rank, *t->relation, options},
-        &index, &stats, &error));
+    must(oj_index_make(family,
+                       &(struct oj_index_args){.join_side = t->join,
+                                               .tie_rank = t->tie_rank,
+                                               .relation = *t->relation,
+                                               .options = options},
+                       &index, &stats, &error));
     for (int64_t first = 0; first < t->input->n_features; first += batch)
     {
         int64_t left = t->input->n_features - first;

@@ -1,0 +1,628 @@
+#include "oj_side_columns.h"
+
+#include "../../flatten/base/oj_array.h"
+#include "../../flatten/base/oj_number.h"
+#include "../../flatten/text/oj_word_map.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- values of fields ---------------------------------------------------- */
+
+void oj_row_values_get(const struct oj_row_values *values, int64_t row,
+                       int column, struct oj_value *value)
+{
+    if (values->table != NULL)
+        oj_table_value(values->table, row, column, value);
+    else
+        oj_attributes_value(values->attributes, column, row, value);
+}
+
+oj_status oj_side_field_text(struct oj_side_field *field,
+                             const struct oj_value *value, const char **text,
+                             int64_t *n, struct oj_error *err)
+{
+    if (field->type == OFTString)
+    {
+        *text = oj_value_bytes(value, OFTString, n);
+        return OJ_OK;
+    }
+    if (field->scratch == NULL)
+        field->scratch =
+            oj_value_scratch(field->type, field->subtype, &field->defn);
+    if (field->scratch == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
+    /* GDAL 3.4 takes values without const, and does not change them. */
+    OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
+    *text = OGR_F_GetFieldAsString(field->scratch, 0);
+    *n = (int64_t)strlen(*text);
+    return OJ_OK;
+}
+
+void oj_side_field_free(struct oj_side_field *field)
+{
+    if (field->scratch != NULL)
+    {
+        OGR_F_Destroy(field->scratch);
+        OGR_FD_Release(field->defn);
+    }
+    field->scratch = NULL;
+}
+
+/* Of a text as CSV has them, too; NaN: it has none. */
+static double number_of_value(OGRFieldType type, const struct oj_value *value)
+{
+    const char *text;
+    int64_t n;
+    if (!oj_value_is_there(value))
+        return NAN;
+    switch (type)
+    {
+        case OFTInteger:
+            return value->raw.Integer;
+        case OFTInteger64:
+            return (double)value->raw.Integer64;
+        case OFTReal:
+            return value->raw.Real;
+        case OFTString:
+            text = oj_value_bytes(value, type, &n);
+            return oj_text_number(text, n);
+        default:
+            return NAN;
+    }
+}
+
+/* ---- classes: the key of a row ------------------------------------------- */
+
+static oj_status add_bytes(struct oj_side_columns *c, const void *from,
+                           size_t n, struct oj_error *err)
+{
+    int64_t end = c->n_key + (int64_t)((n + 3) / 4);
+    OJ_ROOM(c->key, c->n_key, end, c->cap_key, err);
+    if (n > 0)
+    {
+        c->key[end - 1] = 0;
+        memcpy(c->key + c->n_key, from, n);
+    }
+    c->n_key = end;
+    return OJ_OK;
+}
+
+/* Texts begin with their length, so that "a", "bc" is not "ab", "c". */
+static oj_status append_text_key(struct oj_side_columns *c,
+                                 struct oj_side_field *field,
+                                 const struct oj_value *value,
+                                 struct oj_error *err)
+{
+    const char *text;
+    int64_t n;
+    uint64_t length;
+    OJ_TRY(oj_side_field_text(field, value, &text, &n, err));
+    length = (uint64_t)n;
+    OJ_TRY(add_bytes(c, &length, sizeof length, err));
+    return add_bytes(c, text, (size_t)n, err);
+}
+
+/* A number is its integer where it is one, else its bits, which then are never
+ * those of an integer's key: the first byte says which. */
+static oj_status append_number_key(struct oj_side_columns *c, OGRFieldType type,
+                                   const struct oj_value *value, int *is_null,
+                                   struct oj_error *err)
+{
+    const double two_to_63 = 9223372036854775808.0;
+    double real = type == OFTReal ? value->raw.Real : 0.0;
+    int64_t whole =
+        type == OFTInteger ? value->raw.Integer : value->raw.Integer64;
+    unsigned char key[9] = {0};
+    *is_null = isnan(real);
+    if (type == OFTReal)
+    {
+        key[0] =
+            !(real == floor(real) && real >= -two_to_63 && real < two_to_63);
+        if (key[0])
+            memcpy(&whole, &real, sizeof whole);
+        else
+            whole = (int64_t)real;
+    }
+    memcpy(key + 1, &whole, sizeof whole);
+    return add_bytes(c, key, sizeof key, err);
+}
+
+/* Makes c->key that of a row; *is_null: it has none. */
+static oj_status make_key(struct oj_side_columns *c, int made, int side,
+                          const struct oj_row_values *values, int64_t row,
+                          int *is_null, struct oj_error *err)
+{
+    const struct oj_side_fields *fields = c->fields[made];
+    *is_null = 0;
+    c->n_key = 0;
+    for (int i = 0; i < fields[side].n && !*is_null; i++)
+    {
+        struct oj_side_field *field = &fields[side].field[i];
+        struct oj_value value;
+        oj_row_values_get(values, row, field->column, &value);
+        *is_null = !oj_value_is_there(&value);
+        if (*is_null)
+            break;
+        if (oj_type_is_number(field->type) &&
+            oj_type_is_number(fields[!side].field[i].type))
+            OJ_TRY(append_number_key(c, field->type, &value, is_null, err));
+        else
+            OJ_TRY(append_text_key(c, field, &value, err));
+    }
+    return OJ_OK;
+}
+
+/* The class of c->key; -1: there is none, and none is made without insert. */
+static oj_status find_class(const struct oj_side_columns *c,
+                            struct oj_token_table *classes, int insert,
+                            int32_t *out, struct oj_error *err)
+{
+    const struct oj_token key = oj_token_of_codes(c->key, c->n_key);
+    int64_t number;
+    if (insert)
+        OJ_TRY(oj_token_table_put(classes, &key, &number, err));
+    else
+        number = oj_token_table_find(classes, &key);
+    if (number >= INT32_MAX - 1)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "more than %d different values to compare", INT32_MAX);
+    *out = (int32_t)number;
+    return OJ_OK;
+}
+
+static oj_status make_classes(struct oj_side_columns *c, int made, int side,
+                              int insert, const struct oj_row_values *values,
+                              int64_t n, int32_t **class_of, int64_t *capacity,
+                              struct oj_error *err)
+{
+    OJ_TRY(oj_reserve(class_of, 0, n, capacity, sizeof **class_of, err));
+    for (int64_t row = 0; row < n; row++)
+    {
+        int is_null;
+        (*class_of)[row] = -1;
+        OJ_TRY(make_key(c, made, side, values, row, &is_null, err));
+        if (!is_null)
+            OJ_TRY(find_class(c, &c->vocabulary->classes[made], insert,
+                              *class_of + row, err));
+    }
+    return OJ_OK;
+}
+
+/* ---- distances ----------------------------------------------------------- */
+
+static oj_status make_max_distances(const struct oj_side_columns *c, int side,
+                                    const struct oj_row_values *values,
+                                    int64_t n, struct oj_row_columns *made,
+                                    int64_t *n_without, struct oj_error *err)
+{
+    const struct oj_side_field *field =
+        c->fields[OJ_MADE_MAX_DISTANCE][side].field;
+    OJ_ROOM(made->max_distance, 0, n, made->cap_max_distance, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_value value;
+        double d;
+        oj_row_values_get(values, row, field->column, &value);
+        d = number_of_value(field->type, &value);
+        if (c->distance_scale != 1.0)
+            d *= c->distance_scale;
+        if (!(d >= 0.0))
+        {
+            d = NAN;
+            ++*n_without;
+        }
+        made->max_distance[row] = d;
+    }
+    return OJ_OK;
+}
+
+/* ---- vectors ------------------------------------------------------------- */
+
+/* Of a field its list, or its one number. Returns how many, at most one more
+ * than there may be. */
+static int64_t read_list(OGRFieldType type, const struct oj_value *value,
+                         double *out)
+{
+    const OGRField *raw = &value->raw;
+    int64_t n, most = OJ_MOST_DIMENSIONS + 1;
+    if (!oj_value_is_there(value))
+        return 0;
+    if (type == OFTString)
+    {
+        const char *text = oj_value_bytes(value, type, &n);
+        return oj_text_numbers(text, n, most, out);
+    }
+    if (type != OFTRealList && type != OFTIntegerList &&
+        type != OFTInteger64List)
+    {
+        out[0] = number_of_value(type, value);
+        return 1;
+    }
+    n = raw->RealList.nCount < most ? raw->RealList.nCount : most;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = type == OFTRealList ? raw->RealList.paList[i]
+                 : type == OFTIntegerList
+                     ? raw->IntegerList.paList[i]
+                     : (double)raw->Integer64List.paList[i];
+    return n;
+}
+
+/* number: of the row, [OJ_MOST_DIMENSIONS + 1] */
+static int64_t read_numbers(const struct oj_side_fields *fields,
+                            const struct oj_row_values *values, int64_t row,
+                            double *number)
+{
+    struct oj_value value;
+    for (int i = 0; i < fields->n; i++)
+    {
+        const struct oj_side_field *field = &fields->field[i];
+        oj_row_values_get(values, row, field->column, &value);
+        if (fields->n == 1)
+            return read_list(field->type, &value, number);
+        number[i] = number_of_value(field->type, &value);
+    }
+    return fields->n;
+}
+
+/* By the first row that has numbers; 0 while a piece to come may have it. */
+static oj_status count_dimensions(const struct oj_side_columns *c, int side,
+                                  int insert,
+                                  const struct oj_row_values *values,
+                                  const struct oj_flat *flat,
+                                  struct oj_error *err)
+{
+    double number[OJ_MOST_DIMENSIONS + 1];
+    int64_t n = 0;
+    for (int64_t row = 0;
+         insert != OJ_LOOK_UP && n == 0 && row < flat->n_features; row++)
+    {
+        n = read_numbers(&c->fields[OJ_MADE_VECTOR][side], values, row, number);
+        if (n > OJ_MOST_DIMENSIONS)
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "-vector: the list of feature %lld has more than "
+                "%d numbers, the most that are compared",
+                (long long)(flat->fid != NULL ? flat->fid[row] : row),
+                OJ_MOST_DIMENSIONS);
+    }
+    c->vocabulary->n_dimensions = n > 0 || insert == OJ_INSERT_SOME ? n : 1;
+    return OJ_OK;
+}
+
+static oj_status make_vectors(const struct oj_side_columns *c, int side,
+                              int insert, const struct oj_row_values *values,
+                              const struct oj_flat *flat,
+                              struct oj_row_columns *made, int64_t *n_without,
+                              struct oj_error *err)
+{
+    const struct oj_side_fields *fields = &c->fields[OJ_MADE_VECTOR][side];
+    double number[OJ_MOST_DIMENSIONS + 1];
+    int64_t n = flat->n_features, d;
+    if (insert == OJ_INSERT_ALL || c->vocabulary->n_dimensions == 0)
+        OJ_TRY(count_dimensions(c, side, insert, values, flat, err));
+    made->n_dimensions = d = c->vocabulary->n_dimensions;
+    OJ_ROOM(made->vector, 0, n * d, made->cap_vector, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        double *out = made->vector + row * d;
+        if (read_numbers(fields, values, row, number) == d &&
+            oj_vector_weigh(c->norm, number, d, c->weight, fields->n, out))
+            continue;
+        for (int64_t i = 0; i < d; i++)
+            out[i] = (double)NAN;
+        ++*n_without;
+    }
+    return OJ_OK;
+}
+
+/* ---- texts --------------------------------------------------------------- */
+
+/* Appends the text of a row to made->bytes, of which *n are in use. */
+static oj_status add_text(const struct oj_side_fields *fields,
+                          const struct oj_row_values *values, int64_t row,
+                          struct oj_row_columns *made, int64_t *n,
+                          struct oj_error *err)
+{
+    int64_t first = *n;
+    for (int i = 0; i < fields->n; i++)
+    {
+        struct oj_value value;
+        const char *text;
+        int64_t length;
+        oj_row_values_get(values, row, fields->field[i].column, &value);
+        if (!oj_value_is_there(&value))
+            continue;
+        OJ_TRY(
+            oj_side_field_text(&fields->field[i], &value, &text, &length, err));
+        OJ_ROOM(made->bytes, *n, *n + length + 1, made->cap_bytes, err);
+        if (*n > first)
+            made->bytes[(*n)++] = ' ';
+        memcpy(made->bytes + *n, text, (size_t)length);
+        *n += length;
+    }
+    return OJ_OK;
+}
+
+static oj_status gather_texts(const struct oj_side_fields *fields,
+                              const struct oj_row_values *values,
+                              int64_t n_rows, struct oj_row_columns *made,
+                              struct oj_error *err)
+{
+    int64_t n = 0;
+    OJ_ROOM(made->offset, 0, n_rows + 1, made->cap_offset, err);
+    OJ_ROOM(made->bytes, 0, 1, made->cap_bytes, err);
+    made->offset[0] = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        OJ_TRY(add_text(fields, values, row, made, &n, err));
+        made->offset[row + 1] = n;
+    }
+    return OJ_OK;
+}
+
+static oj_status make_sets(const struct oj_side_columns *c, int condition,
+                           int insert, const struct oj_flat *flat,
+                           struct oj_row_columns *made, struct oj_error *err)
+{
+    const struct oj_texts texts = {flat->n_features, made->offset, made->bytes};
+    const struct oj_token_rules rules = {c->rules.fold, c->rules.tokens,
+                                         c->vocabulary->word_map};
+    struct oj_dictionary **dictionary = &c->vocabulary->dictionary[condition];
+    if (insert == OJ_LOOK_UP)
+        return oj_dictionary_find(*dictionary, &texts, flat->fid, c->n_threads,
+                                  c->cancel, &made->sets[condition], err);
+    if (insert == OJ_INSERT_ALL)
+    {
+        oj_dictionary_free(*dictionary);
+        *dictionary = NULL;
+    }
+    return oj_dictionary_add(&texts, flat->fid, &rules, insert == OJ_INSERT_ALL,
+                             c->n_threads, c->cancel, dictionary,
+                             &made->sets[condition], err);
+}
+
+static int64_t count_rows_without_text(const struct oj_row_columns *made,
+                                       int64_t n_rows)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        int i = 0;
+        while (i < made->n_texts && made->texts[i].size[row] > 0)
+            i++;
+        n += i < made->n_texts;
+    }
+    return n;
+}
+
+static oj_status make_texts(const struct oj_side_columns *c, int side,
+                            int insert, const struct oj_row_values *values,
+                            const struct oj_flat *flat,
+                            struct oj_row_columns *made, int64_t *n_without,
+                            struct oj_error *err)
+{
+    made->n_texts = c->n_texts;
+    for (int i = 0; i < c->n_texts; i++)
+    {
+        OJ_TRY(gather_texts(&c->fields[OJ_MADE_TEXT + i][side], values,
+                            flat->n_features, made, err));
+        OJ_TRY(make_sets(c, i, insert, flat, made, err));
+        made->texts[i] = oj_token_sets_view(&made->sets[i]);
+    }
+    if (insert == OJ_INSERT_ALL) /* no more of them */
+    {
+        oj_free(made->bytes);
+        made->bytes = NULL;
+        made->cap_bytes = 0;
+    }
+    *n_without += count_rows_without_text(made, flat->n_features);
+    return OJ_OK;
+}
+
+oj_status oj_side_columns_order(struct oj_side_columns *columns,
+                                uint32_t *number[OJ_MOST_TEXTS],
+                                struct oj_error *err)
+{
+    for (int i = 0; i < columns->n_texts; i++)
+    {
+        struct oj_dictionary *dictionary = columns->vocabulary->dictionary[i];
+        if (dictionary != NULL)
+            OJ_TRY(oj_dictionary_order(dictionary, &number[i], err));
+    }
+    return OJ_OK;
+}
+
+/* ---- what is asked ------------------------------------------------------- */
+
+oj_status oj_side_columns_open(struct oj_side_columns *columns,
+                               const char *word_map, struct oj_error *err)
+{
+    struct oj_vocabulary *vocabulary;
+    OJ_NEW_ZEROED(vocabulary, 1, err);
+    vocabulary->n_holders = 1;
+    columns->vocabulary = vocabulary;
+    return word_map == NULL
+               ? OJ_OK
+               : oj_word_map_make(word_map, (int64_t)strlen(word_map),
+                                  (enum oj_fold)columns->rules.fold,
+                                  &vocabulary->word_map, err);
+}
+
+oj_status oj_side_columns_add(struct oj_side_columns *columns, int made,
+                              int side, const struct oj_side_field *field,
+                              struct oj_error *err)
+{
+    struct oj_side_fields *fields = &columns->fields[made][side];
+    OJ_ROOM(fields->field, fields->n, fields->n + 1, fields->capacity, err);
+    fields->field[fields->n++] = *field;
+    return OJ_OK;
+}
+
+int oj_side_columns_need(const struct oj_side_columns *columns, int side)
+{
+    int need = 0;
+    for (int i = 0; i < OJ_N_MADE_COLUMNS; i++)
+        need = need || columns->fields[i][side].n > 0;
+    return need;
+}
+
+void oj_side_columns_use(struct oj_side_columns *columns,
+                         struct oj_vocabulary *vocabulary)
+{
+    oj_vocabulary_hold(vocabulary);
+    oj_vocabulary_free(columns->vocabulary);
+    columns->vocabulary = vocabulary;
+}
+
+void oj_side_columns_close(struct oj_side_columns *columns)
+{
+    for (int i = 0; i < 2 * OJ_N_MADE_COLUMNS; i++)
+    {
+        struct oj_side_fields *fields = &columns->fields[i / 2][i % 2];
+        for (int f = 0; f < fields->n; f++)
+            oj_side_field_free(&fields->field[f]);
+        oj_free(fields->field);
+    }
+    oj_vocabulary_free(columns->vocabulary);
+    oj_free(columns->key);
+    memset(columns, 0, sizeof *columns);
+}
+
+struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary)
+{
+    __atomic_fetch_add(&vocabulary->n_holders, 1, __ATOMIC_RELAXED);
+    return vocabulary;
+}
+
+int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary)
+{
+    int64_t bytes = 0;
+    for (int i = 0; vocabulary != NULL && i < 2; i++)
+        bytes += oj_token_table_bytes(&vocabulary->classes[i]);
+    for (int i = 0; vocabulary != NULL && i < OJ_MOST_TEXTS; i++)
+    {
+        if (vocabulary->dictionary[i] != NULL)
+            bytes += oj_dictionary_bytes(vocabulary->dictionary[i]);
+    }
+    return bytes;
+}
+
+void oj_vocabulary_free(struct oj_vocabulary *vocabulary)
+{
+    if (vocabulary == NULL ||
+        __atomic_sub_fetch(&vocabulary->n_holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    for (int i = 0; i < 2; i++)
+        oj_token_table_free(&vocabulary->classes[i]);
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_dictionary_free(vocabulary->dictionary[i]);
+    oj_word_map_free(vocabulary->word_map);
+    oj_free(vocabulary);
+}
+
+/* ---- what is made -------------------------------------------------------- */
+
+oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
+                               int insert, const struct oj_row_values *values,
+                               struct oj_row_columns *made,
+                               struct oj_flat *flat,
+                               struct oj_missing_values *missing,
+                               struct oj_error *err)
+{
+    int64_t n = flat->n_features;
+    if (columns->fields[OJ_MADE_ON_CLASS][side].n > 0)
+        OJ_TRY(make_classes(columns, OJ_MADE_ON_CLASS, side, insert, values, n,
+                            &made->on_class, &made->cap_on_class, err));
+    if (columns->fields[OJ_MADE_EXCLUDE_CLASS][side].n > 0)
+        OJ_TRY(make_classes(columns, OJ_MADE_EXCLUDE_CLASS, side, insert,
+                            values, n, &made->exclude_class,
+                            &made->cap_exclude_class, err));
+    if (columns->n_texts > 0)
+        OJ_TRY(make_texts(columns, side, insert, values, flat, made,
+                          &missing->n_no_text, err));
+    if (columns->fields[OJ_MADE_VECTOR][side].n > 0)
+        OJ_TRY(make_vectors(columns, side, insert, values, flat, made,
+                            &missing->n_no_vector, err));
+    if (columns->fields[OJ_MADE_MAX_DISTANCE][side].n > 0)
+        OJ_TRY(make_max_distances(columns, side, values, n, made,
+                                  &missing->n_no_reach, err));
+    oj_row_columns_view(made, flat);
+    return OJ_OK;
+}
+
+oj_status oj_row_columns_append(struct oj_row_columns *made, int64_t n,
+                                const struct oj_flat *flat, int64_t from,
+                                uint32_t *const *number, struct oj_error *err)
+{
+    const int64_t d = flat->vectors.n_dimensions;
+    made->n_texts = flat->n_texts;
+    for (int i = 0; i < flat->n_texts; i++)
+    {
+        OJ_TRY(oj_token_sets_add(&made->sets[i], &flat->texts[i], from,
+                                 number != NULL ? number[i] : NULL, err));
+        made->texts[i] = oj_token_sets_view(&made->sets[i]);
+    }
+    if (flat->vectors.value != NULL)
+    {
+        OJ_ROOM(made->vector, n * d, (n + 1) * d, made->cap_vector, err);
+        made->n_dimensions = d;
+        memcpy(made->vector + n * d, oj_vector_at(&flat->vectors, from),
+               (size_t)d * sizeof *made->vector);
+    }
+    if (flat->max_distance != NULL)
+    {
+        OJ_ROOM(made->max_distance, n, n + 1, made->cap_max_distance, err);
+        made->max_distance[n] = flat->max_distance[from];
+    }
+    if (flat->on_class != NULL)
+    {
+        OJ_ROOM(made->on_class, n, n + 1, made->cap_on_class, err);
+        made->on_class[n] = flat->on_class[from];
+    }
+    if (flat->exclude_class != NULL)
+    {
+        OJ_ROOM(made->exclude_class, n, n + 1, made->cap_exclude_class, err);
+        made->exclude_class[n] = flat->exclude_class[from];
+    }
+    return OJ_OK;
+}
+
+void oj_row_columns_view(const struct oj_row_columns *made,
+                         struct oj_flat *flat)
+{
+    flat->max_distance = made->max_distance;
+    flat->on_class = made->on_class;
+    flat->exclude_class = made->exclude_class;
+    flat->n_texts = made->n_texts;
+    flat->texts = made->n_texts > 0 ? made->texts : NULL;
+    flat->vectors.value = made->vector;
+    flat->vectors.n_dimensions = made->n_dimensions;
+}
+
+int64_t oj_row_columns_bytes(const struct oj_row_columns *made)
+{
+    int64_t bytes =
+        8 * (made->cap_vector + made->cap_max_distance + made->cap_offset) +
+        4 * (made->cap_on_class + made->cap_exclude_class) + made->cap_bytes;
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+    {
+        const struct oj_token_sets_buf *sets = &made->sets[i];
+        bytes += 8 * sets->cap_offset + 4 * (sets->cap_token + sets->cap_size) +
+                 sets->cap_bits * (int64_t)sizeof *sets->bits;
+    }
+    return bytes;
+}
+
+void oj_row_columns_free(struct oj_row_columns *made)
+{
+    for (int i = 0; i < OJ_MOST_TEXTS; i++)
+        oj_token_sets_free(&made->sets[i]);
+    oj_free(made->offset);
+    oj_free(made->bytes);
+    oj_free(made->vector);
+    oj_free(made->max_distance);
+    oj_free(made->on_class);
+    oj_free(made->exclude_class);
+    memset(made, 0, sizeof *made);
+}
