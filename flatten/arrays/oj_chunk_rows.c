@@ -16,8 +16,6 @@ struct chunk_work
 {
     struct oj_chunk_rows *part; /* of the chunk; owned, or NULL */
     int64_t n;                  /* its rows */
-    oj_status status;
-    struct oj_error error;
 };
 
 static int is_bytes(const struct oj_chunk_column *column)
@@ -165,45 +163,40 @@ static void fill_missing_values(struct oj_chunk_column *column, int64_t row,
 }
 
 /* One thread needs no part. */
-static void make_piece_rows(int64_t task, int thread, void *user)
+static oj_status make_piece_rows(int64_t task, int thread, void *user,
+                                 struct oj_error *err)
 {
     struct oj_chunk_maker *maker = user;
     const struct oj_chunk_piece *piece = &maker->piece[task];
     struct chunk_work *work = &maker->work[thread];
     struct oj_chunk_rows *to = maker->rows;
-    work->status = OJ_OK;
+    oj_status status;
     work->n = 0;
     if (maker->n_threads > 1)
     {
-        work->status = begin_row_slice(maker->rows, &work->part, &work->error);
+        OJ_TRY(begin_row_slice(maker->rows, &work->part, err));
         to = work->part;
     }
-    for (int c = 0; work->status == OJ_OK && c < to->n_columns; c++)
+    for (int c = 0; c < to->n_columns; c++)
         to->column[c].n_before = to->column[c].n_bytes;
-    if (work->status == OJ_OK)
-        work->status =
-            maker->add(maker, thread, piece, to, &work->n, &work->error);
+    status = maker->add(maker, thread, piece, to, &work->n, err);
     for (int c = OJ_CHUNK_GEOMETRY; work->n > 0 && c < to->n_columns; c++)
         if (to->column[c].format != 0)
             fill_missing_values(&to->column[c], piece->row, work->n);
+    return status;
 }
 
 /* Adds it to the chunk, which ends at the first row that is left. */
-static void append_piece(int64_t task, int thread, void *user)
+static oj_status append_piece(int64_t task, int thread, oj_status status,
+                              void *user, struct oj_error *err)
 {
     struct oj_chunk_maker *maker = user;
     const struct chunk_work *work = &maker->work[thread];
-    if (maker->status != OJ_OK)
-        return;
-    if (maker->n_threads > 1 &&
-        (work->status == OJ_OK || work->status == OJ_ERR_UNSUPPORTED))
-        maker->status =
-            append_row_part(maker->rows, work->part, maker->piece[task].row,
-                            work->n, maker->error);
-    if (maker->status == OJ_OK && work->status != OJ_OK)
-        maker->status =
-            oj_fail(maker->error, work->status, "%s", work->error.message);
+    if (maker->n_threads > 1 && work->n > 0)
+        OJ_TRY(append_row_part(maker->rows, work->part, maker->piece[task].row,
+                               work->n, err));
     maker->n_rows += work->n;
+    return status;
 }
 
 oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
@@ -229,20 +222,17 @@ static int is_full(const struct oj_chunk_rows *rows)
 static oj_status fill_rows(struct oj_chunk_maker *maker, int64_t max_rows,
                            struct oj_error *err)
 {
-    maker->status = OJ_OK;
-    maker->error = err;
     maker->n_rows = 0;
-    while (maker->status == OJ_OK && maker->n_rows < max_rows &&
-           !is_full(maker->rows))
+    while (maker->n_rows < max_rows && !is_full(maker->rows))
     {
         maker->n_pieces = 0;
         OJ_TRY(maker->read(maker, maker->n_rows, max_rows, err));
         if (maker->n_pieces == 0)
             break;
-        oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1,
-                             make_piece_rows, append_piece, maker);
+        OJ_TRY(oj_parallel_in_order(maker->n_threads, maker->n_pieces - 1,
+                                    make_piece_rows, append_piece, maker, err));
     }
-    return maker->status;
+    return OJ_OK;
 }
 
 static oj_status finish_chunk(struct oj_chunk_maker *maker,

@@ -76,8 +76,6 @@ struct oj_chunk_maker
     struct oj_chunk_rows *rows; /**< on their way */
     int64_t n_rows;
     int is_left;
-    oj_status status;
-    struct oj_error *error;
 };
 
 /** For rows of what is asked for; read, add and field_size are set. */

@@ -274,7 +274,8 @@ oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
 {
     struct wkb_reader in = {wkb, wkb, wkb + n, NULL, 1, 0};
-    return read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end;
+    return oj_wkb_iso_point(wkb, n) != NULL ||
+           (read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end);
 }
 
 /* n of them, of so many ordinates. */

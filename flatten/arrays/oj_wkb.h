@@ -12,6 +12,7 @@
 
 #include "oj_flat.h"
 
+#include <math.h>
 #include <string.h>
 
 /** Collections inside collections deeper than this are refused. */
@@ -89,6 +90,16 @@ static inline double oj_wkb_double(const uint8_t *bytes)
              (uint64_t)bytes[4] << 32 | (uint64_t)bytes[5] << 40 |
              (uint64_t)bytes[6] << 48 | (uint64_t)bytes[7] << 56;
     return u.value;
+}
+
+/** oj_wkb_plain_point() of one that is not empty. */
+static inline const uint8_t *oj_wkb_iso_point(const uint8_t *wkb, size_t n)
+{
+    const uint8_t *point = oj_wkb_plain_point(wkb, n);
+    return point != NULL && !isnan(oj_wkb_double(point)) &&
+                   !isnan(oj_wkb_double(point + 8))
+               ? point
+               : NULL;
 }
 
 #endif

@@ -68,9 +68,11 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
 
 struct ordered_loop
 {
-    void (*body)(int64_t, int, void *);
-    void (*end)(int64_t, int, void *);
+    oj_status (*body)(int64_t, int, void *, struct oj_error *);
+    oj_status (*end)(int64_t, int, oj_status, void *, struct oj_error *);
     void *user;
+    oj_status status;
+    struct oj_error error;
     pthread_mutex_t mutex;
     pthread_cond_t has_ended;
     int64_t n_ended;
@@ -79,21 +81,28 @@ struct ordered_loop
 static void run_ordered_task(int64_t task, int thread, void *user)
 {
     struct ordered_loop *loop = user;
-    loop->body(task, thread, loop->user);
+    struct oj_error error;
+    oj_status status = loop->body(task, thread, loop->user, &error);
     pthread_mutex_lock(&loop->mutex);
     while (loop->n_ended < task)
         pthread_cond_wait(&loop->has_ended, &loop->mutex);
     pthread_mutex_unlock(&loop->mutex);
-    loop->end(task, thread, loop->user);
+    if (loop->status == OJ_OK)
+        loop->status = loop->end(task, thread, status, loop->user, &error);
     pthread_mutex_lock(&loop->mutex);
+    if (loop->status != OJ_OK && loop->error.status == OJ_OK)
+        loop->error = error;
     loop->n_ended++;
     pthread_cond_broadcast(&loop->has_ended);
     pthread_mutex_unlock(&loop->mutex);
 }
 
-void oj_parallel_in_order(int n_threads, int64_t n_tasks,
-                          void (*body)(int64_t, int, void *),
-                          void (*end)(int64_t, int, void *), void *user)
+oj_status oj_parallel_in_order(int n_threads, int64_t n_tasks,
+                               oj_status (*body)(int64_t, int, void *,
+                                                 struct oj_error *),
+                               oj_status (*end)(int64_t, int, oj_status, void *,
+                                                struct oj_error *),
+                               void *user, struct oj_error *err)
 {
     struct ordered_loop loop = {.body = body, .end = end, .user = user};
     pthread_mutex_init(&loop.mutex, NULL);
@@ -101,6 +110,9 @@ void oj_parallel_in_order(int n_threads, int64_t n_tasks,
     oj_parallel_for(n_threads, n_tasks, run_ordered_task, &loop);
     pthread_mutex_destroy(&loop.mutex);
     pthread_cond_destroy(&loop.has_ended);
+    if (loop.status != OJ_OK && err != NULL)
+        *err = loop.error;
+    return loop.status;
 }
 
 struct slices

@@ -17,13 +17,18 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
-/** The same, where a thread that is done with body(task, thread, user) calls
- *  end(task, thread, user) before its next task: one after another, in the
- *  order of the tasks. */
-void oj_parallel_in_order(int n_threads, int64_t n_tasks,
-                          void (*body)(int64_t task, int thread, void *user),
-                          void (*end)(int64_t task, int thread, void *user),
-                          void *user);
+/** The same, where body can fail, and a thread that is done with it calls
+ *  end(task, thread, status, user, err) before its next task: one after
+ * another, in the order of the tasks. status, err: those of body. The first end
+ * that does not return OJ_OK is the last one; its status and error are given.
+ */
+OJ_MUST_USE oj_status oj_parallel_in_order(
+    int n_threads, int64_t n_tasks,
+    oj_status (*body)(int64_t task, int thread, void *user,
+                      struct oj_error *err),
+    oj_status (*end)(int64_t task, int thread, oj_status status, void *user,
+                     struct oj_error *err),
+    void *user, struct oj_error *err);
 
 /** Runs body for all of 0 <= i < n in the same way, in slices first <= i < end
  *  of at_once that begin at its multiples. */

@@ -111,14 +111,14 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
     return size == 1 ? *at : size == 2 ? oj_le16(at) : (int64_t)oj_le64(at);
 }
 
-/* The columns are the fields of the layer. */
+/* The columns are the fields of the layer, each wanted once. */
 static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
-                                    OGRLayerH layer,
+                                    const struct oj_lane_request *from,
                                     struct oj_flatbuffer *buffer,
                                     const struct oj_flat_table *header,
                                     struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     int64_t n, n_name;
     const uint8_t *name,
         *columns =
@@ -145,6 +145,15 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
         r->column[i].type = (int)type;
         r->column[i].to = -1;
     }
+    for (int i = 0; i < from->n_fields; i++)
+    {
+        int *to = &r->column[from->fields[i]].to;
+        if (from->formats[i] == 0)
+            continue;
+        if (*to >= 0)
+            return oj_leave_to_gdal(err);
+        *to = i;
+    }
     return OJ_OK;
 }
 
@@ -168,7 +177,8 @@ static int64_t index_bytes(int64_t n, int64_t node_size)
 }
 
 /* Goes to the first feature. */
-static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
+static oj_status read_header(struct oj_flatgeobuf_reader *r,
+                             const struct oj_lane_request *from,
                              struct oj_error *err)
 {
     static const uint8_t magic[] = {'f', 'g', 'b', 3, 'f', 'g', 'b'};
@@ -195,7 +205,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r, OGRLayerH layer,
     n_index = index_bytes(
         r->n_features, read_scalar_field(&buffer, &header,
                                          OJ_FGB_HEADER_INDEX_NODE_SIZE, 2, 16));
-    OJ_TRY(match_file_columns(r, layer, &buffer, &header, err));
+    OJ_TRY(match_file_columns(r, from, &buffer, &header, err));
     r->at += buffer.size;
     n_skipped = n_index - (r->n_block - r->at); /* behind the block */
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
@@ -588,23 +598,6 @@ static void close_reader(void *reader)
     oj_free(r);
 }
 
-/* Which columns are wanted, each once. */
-static oj_status choose_wanted_columns(struct oj_flatgeobuf_reader *r,
-                                       const struct oj_lane_request *from,
-                                       struct oj_error *err)
-{
-    for (int i = 0; i < from->n_fields; i++)
-    {
-        struct file_column *column = &r->column[from->fields[i]];
-        if (from->formats[i] == 0)
-            continue;
-        if (column->to >= 0)
-            return oj_leave_to_gdal(err);
-        column->to = i;
-    }
-    return OJ_OK;
-}
-
 static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
                            struct oj_error *err)
 {
@@ -633,8 +626,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     r->maker = maker;
     OJ_TRY(oj_chunk_maker_open(&r->maker, from, err));
     OJ_TRY(open_file(r, from->file, err));
-    OJ_TRY(read_header(r, from->layer, err));
-    return choose_wanted_columns(r, from, err);
+    return read_header(r, from, err);
 }
 
 const struct oj_lane oj_flatgeobuf_lane = {"FlatGeobuf",  open_reader,  1,

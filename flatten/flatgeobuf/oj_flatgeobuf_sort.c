@@ -165,9 +165,6 @@ struct row_run
     struct oj_fgb_node *node[2];
     uint8_t *bytes[2];
     uint64_t *order[2]; /* key and number of each; the other */
-
-    oj_status status;
-    struct oj_error error;
 };
 
 struct sorting
@@ -190,10 +187,7 @@ struct sorting
     struct oj_fgb_extent *bucket;  /* [n_buckets + 1] where each begins */
     struct row_run *run;           /* [n_threads] */
 
-    /* Rows in memory: so many are in the file. */
-    struct oj_fgb_extent written;
-    oj_status status;
-    struct oj_error *error;
+    struct oj_fgb_extent written; /* of rows in memory: those in the file */
 };
 
 /* What nodes are sorted by, upwards. */
@@ -447,24 +441,22 @@ static void order_slice(int64_t first, int64_t end, void *user)
     find_order(s, s->rows->node, s->run->order[0], first, end);
 }
 
-static void gather_slice(int64_t task, int thread, void *user)
+static oj_status gather_slice(int64_t task, int thread, void *user,
+                              struct oj_error *err)
 {
     const struct sorting *s = user;
-    struct row_run *run = &s->run[thread];
     int64_t first = task * ROWS_AT_ONCE, n = s->rows->n.rows - first;
-    run->status = gather_rows(run, s->rows->node, s->run->order[0] + first,
-                              n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, &run->error);
+    return gather_rows(&s->run[thread], s->rows->node, s->run->order[0] + first,
+                       n < ROWS_AT_ONCE ? n : ROWS_AT_ONCE, err);
 }
 
-static void write_slice(int64_t task, int thread, void *user)
+static oj_status write_slice(int64_t task, int thread, oj_status status,
+                             void *user, struct oj_error *err)
 {
     struct sorting *s = user;
-    struct row_run *run = &s->run[thread];
     (void)task;
-    if (s->status == OJ_OK && run->status == OJ_OK)
-        run->status = write_run(s, run, &s->written, &run->error);
-    if (s->status == OJ_OK && run->status != OJ_OK)
-        s->status = oj_fail(s->error, run->status, "%s", run->error.message);
+    return status == OJ_OK ? write_run(s, &s->run[thread], &s->written, err)
+                           : status;
 }
 
 static oj_status sort_kept(struct sorting *s, struct oj_error *err)
@@ -474,10 +466,8 @@ static oj_status sort_kept(struct sorting *s, struct oj_error *err)
         OJ_ROOM(s->run->order[i], 0, n, s->run->cap_order[i], err);
     oj_parallel_slices(s->n_threads, n, ROWS_AT_ONCE, order_slice, s);
     oj_hilbert_sort(s->run->order, n);
-    s->error = err;
-    oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1, gather_slice,
-                         write_slice, s);
-    return s->status;
+    return oj_parallel_in_order(s->n_threads, (n - 1) / ROWS_AT_ONCE + 1,
+                                gather_slice, write_slice, s, err);
 }
 
 /* ---- index -----------------------------------------------------------------

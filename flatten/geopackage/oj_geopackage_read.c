@@ -8,7 +8,6 @@
 
 #include <cpl_error.h>
 #include <limits.h>
-#include <math.h>
 
 /* Bytes of leaves that a thread takes at once. */
 #define BLOCK_BYTES (1 << 19)
@@ -43,8 +42,7 @@ struct oj_geopackage_reader
     struct oj_sqlite_pages pages;
     int64_t at; /* the next row */
 
-    int n_wanted;                 /* columns */
-    int n_columns;                /* up to the last of these */
+    int n_columns;                /* up to the last that is wanted */
     struct stored_column *column; /* [n_columns] */
     struct record_layout *layout; /* [n_threads] */
 };
@@ -68,7 +66,7 @@ struct record_layout
     size_t n_head;             /* 0: not told, or too long */
     int64_t end; /* of the columns up to the last that is wanted */
     int n_values;
-    struct stored_value *value;       /* [n_wanted] owned */
+    struct stored_value *value;       /* [n_columns] owned */
     struct oj_sqlite_record long_one; /* a record */
 };
 
@@ -191,18 +189,17 @@ static inline oj_status add_geometry(const struct stored_value *value,
         return oj_leave_to_gdal(err);
     wkb = value->at + start;
     n = value->n - start;
-    point = oj_wkb_plain_point(wkb, (size_t)n);
-    if (point != NULL && !isnan(oj_wkb_double(point)) &&
-        !isnan(oj_wkb_double(point + 8)))
+    point = oj_wkb_iso_point(wkb, (size_t)n);
+    if (column->format == 'P')
     {
-        if (column->format != 'P')
-            return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES,
-                                      err);
+        if (point == NULL)
+            return oj_leave_to_gdal(err);
         oj_chunk_add_point(column, row, point);
         return OJ_OK;
     }
-    return point == NULL && column->format != 'P' &&
-                   (oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n))
+    if (point != NULL)
+        return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
+    return oj_wkb_is_iso(wkb, (size_t)n) || is_plain_empty(wkb, n)
                ? oj_chunk_add_bytes(column, row, wkb, n, err)
                : oj_leave_to_gdal(err);
 }
@@ -358,7 +355,8 @@ static oj_status read_block(void *stream, int64_t row, int64_t end,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* A column of the table by its name: what the layer takes of it. */
+/* A column of the table by its name: what the layer takes of it, of types that
+ * the format has. */
 static oj_status match_table_column(const struct oj_lane_request *from,
                                     const char *name,
                                     struct stored_column *column,
@@ -378,34 +376,16 @@ static oj_status match_table_column(const struct oj_lane_request *from,
         if (strcmp(name, OGR_Fld_GetNameRef(field)) != 0 ||
             from->formats[i] == 0)
             continue;
-        if (column->role != IS_UNWANTED)
+        column->type = OGR_Fld_GetType(field);
+        if (column->role != IS_UNWANTED ||
+            (from->formats[i] == 'F' && column->type != OFTDate &&
+             column->type != OFTDateTime))
             return oj_leave_to_gdal(err);
         column->role = IS_WANTED;
-        column->type = OGR_Fld_GetType(field);
         column->subtype = OGR_Fld_GetSubType(field);
         column->to = OJ_CHUNK_FIELDS + i;
     }
     return OJ_OK;
-}
-
-/* Columns of fields that somebody looks at, of types that the format has, of
- * the FID and the geometry. */
-static oj_status count_wanted_columns(struct oj_geopackage_reader *r,
-                                      const struct oj_lane_request *from,
-                                      struct oj_error *err)
-{
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
-    int n = OGR_FD_GetGeomFieldCount(defn), is_known = n <= 1;
-    for (int i = 0; i < from->n_fields; i++)
-    {
-        OGRFieldType type =
-            OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, from->fields[i]));
-        n += from->formats[i] != 0;
-        is_known &=
-            from->formats[i] != 'F' || type == OFTDate || type == OFTDateTime;
-    }
-    r->n_wanted = n + 1;
-    return is_known ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* Rows of root page, name, whether computed, has a default, is a key of whole
@@ -416,8 +396,12 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
                                      sqlite3_stmt *columns, int64_t *root,
                                      struct oj_error *err)
 {
+    int n_geometries =
+        OGR_FD_GetGeomFieldCount(OGR_L_GetLayerDefn(from->layer));
     int64_t cap = 0;
-    int n = 0, n_found = 0;
+    int n = 0, n_missing = 1 + n_geometries; /* and the FID */
+    for (int i = 0; i < from->n_fields; i++)
+        n_missing += from->formats[i] != 0;
     while (sqlite3_step(columns) == SQLITE_ROW)
     {
         struct stored_column column = {0};
@@ -431,11 +415,12 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
             return oj_leave_to_gdal(err);
         OJ_ROOM(r->column, n, n + 1, cap, err);
         r->column[n++] = column;
-        if (column.role != IS_UNWANTED)
-            r->n_columns = n;
-        n_found += column.role != IS_UNWANTED;
+        if (column.role == IS_UNWANTED)
+            continue;
+        r->n_columns = n;
+        n_missing--;
     }
-    return n_found == r->n_wanted ? OJ_OK : oj_leave_to_gdal(err);
+    return n_missing == 0 && n_geometries <= 1 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
 /* Has the file stay as it is until the anchor is closed. */
@@ -499,12 +484,13 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     *out = r;
     r->maker = maker;
     OJ_TRY(oj_chunk_maker_open(&r->maker, from, err));
-    OJ_TRY(count_wanted_columns(r, from, err));
+    status = open_table(r, db, from, err);
+    if (status != OJ_OK)
+        return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
     OJ_NEW_ZEROED(r->layout, r->maker.n_threads, err);
     for (int i = 0; i < r->maker.n_threads; i++)
-        OJ_NEW(r->layout[i].value, r->n_wanted, err);
-    status = open_table(r, db, from, err);
-    return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
+        OJ_NEW(r->layout[i].value, r->n_columns, err);
+    return OJ_OK;
 }
 
 const struct oj_lane oj_geopackage_lane = {"GeoPackage",  open_reader,  1,

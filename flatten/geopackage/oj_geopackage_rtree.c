@@ -47,8 +47,8 @@ oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
     entry = &tree->entry[tree->n++];
     entry->id = id;
     entry->box[0] = round_down(box[0]);
-    entry->box[1] = round_up(box[1]);
-    entry->box[2] = round_down(box[2]);
+    entry->box[1] = round_down(box[2]);
+    entry->box[2] = round_up(box[1]);
     entry->box[3] = round_up(box[3]);
     return OJ_OK;
 }
@@ -79,23 +79,17 @@ struct packing
 
 static void grow_box(float *box, const float *by)
 {
-    for (int i = 0; i < 4; i += 2)
+    for (int i = 0; i < 2; i++)
     {
         box[i] = by[i] < box[i] ? by[i] : box[i];
-        box[i + 1] = by[i + 1] > box[i + 1] ? by[i + 1] : box[i + 1];
+        box[2 + i] = by[2 + i] > box[2 + i] ? by[2 + i] : box[2 + i];
     }
 }
 
 static void set_empty_box(float *box)
 {
-    box[0] = box[2] = INFINITY;
-    box[1] = box[3] = -INFINITY;
-}
-
-static void turn_box(const float *box, double *to)
-{
-    for (int i = 0; i < 4; i++)
-        to[i] = (double)box[i / 2 + i % 2 * 2]; /* x y x y */
+    box[0] = box[1] = INFINITY;
+    box[2] = box[3] = -INFINITY;
 }
 
 static void sort_rows_by_hilbert(struct packing *p)
@@ -105,10 +99,12 @@ static void sort_rows_by_hilbert(struct packing *p)
     set_empty_box(all);
     for (int64_t i = 0; i < p->tree->n; i++)
         grow_box(all, p->tree->entry[i].box);
-    turn_box(all, extent);
+    for (int k = 0; k < 4; k++)
+        extent[k] = (double)all[k];
     for (int64_t i = 0; i < p->tree->n; i++)
     {
-        turn_box(p->tree->entry[i].box, box);
+        for (int k = 0; k < 4; k++)
+            box[k] = (double)p->tree->entry[i].box[k];
         p->order[0][i] =
             (uint64_t)oj_hilbert_code(box, extent) << 32 | (uint64_t)i;
     }
@@ -132,7 +128,7 @@ static void put_cell(uint8_t *at, const struct oj_rtree_entry *cell)
     for (int i = 0; i < 4; i++)
     {
         uint32_t bits;
-        memcpy(&bits, &cell->box[i], 4);
+        memcpy(&bits, &cell->box[i / 2 + i % 2 * 2], 4);
         put_u32(at + 8 + 4 * i, bits);
     }
 }

@@ -25,7 +25,7 @@ struct sqlite3;
 struct oj_rtree_entry
 {
     int64_t id;
-    float box[4]; /**< least x, greatest x, least y, greatest y */
+    float box[4]; /**< least x, least y, greatest x, greatest y */
 };
 
 /** Rows to come into an index: 24 bytes each, and 16 more while it is written.
@@ -36,7 +36,8 @@ struct oj_rtree
     int64_t n, cap;
 };
 
-/** Adds a row with a box: least x, greatest x, least y, greatest y. */
+/** Adds a row with a box: least x, greatest x, least y, greatest y, rounded
+ *  outwards. */
 OJ_MUST_USE oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id,
                                    const double box[4], struct oj_error *err);
 

@@ -86,8 +86,6 @@ struct row_slice
     uint8_t head[96];
 
     struct oj_rows_written written;
-    oj_status status;
-    struct oj_error error;
 };
 
 struct flatgeobuf_rows
@@ -111,8 +109,6 @@ struct flatgeobuf_rows
     struct oj_row_place *place; /* [n_threads * SLICES_AT_ONCE * SLICE_ROWS] */
     int64_t n_places;
     struct oj_rows_written *written;
-    oj_status status;
-    struct oj_error *error;
 };
 
 /* ---- header ---------------------------------------------------------------
@@ -721,7 +717,8 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
 /* ---- slices ---------------------------------------------------------------
  */
 
-static void encode_slice(int64_t task, int thread, void *user)
+static oj_status encode_slice(int64_t task, int thread, void *user,
+                              struct oj_error *err)
 {
     const struct flatgeobuf_rows *rows = user;
     const struct oj_rows_written nothing = {0};
@@ -729,14 +726,15 @@ static void encode_slice(int64_t task, int thread, void *user)
     struct row_slice *slice = &rows->slice[thread];
     int64_t i = task * SLICE_ROWS, end = i + SLICE_ROWS;
     slice->written = nothing;
-    slice->status = OJ_OK;
+    slice->written.has_failed = 1;
     slice->bytes.n = slice->n_rows = 0;
-    for (; i < end && i < rows->n_places && slice->status == OJ_OK; i++)
+    for (; i < end && i < rows->n_places; i++)
     {
         slice->written.failed_fid = fid[rows->place[i].row];
-        slice->status = encode_row(rows, slice, &rows->place[i], &slice->error);
+        OJ_TRY(encode_row(rows, slice, &rows->place[i], err));
     }
-    slice->written.has_failed = slice->status != OJ_OK;
+    slice->written.has_failed = 0;
+    return OJ_OK;
 }
 
 static oj_status write_slice(struct flatgeobuf_rows *rows,
@@ -758,17 +756,14 @@ static oj_status write_slice(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* In order, until one has failed. */
-static void end_slice(int64_t task, int thread, void *user)
+static oj_status end_slice(int64_t task, int thread, oj_status status,
+                           void *user, struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = user;
     const struct row_slice *slice = &rows->slice[thread];
-    const struct oj_rows_written *own = &slice->written;
     struct oj_rows_written *sum = rows->written, before = *sum;
     (void)task;
-    if (rows->status != OJ_OK)
-        return;
-    *sum = *own;
+    *sum = slice->written;
     sum->n_rows += before.n_rows;
     sum->n_empty += before.n_empty;
     if (before.has_infinite)
@@ -776,10 +771,7 @@ static void end_slice(int64_t task, int thread, void *user)
         sum->has_infinite = 1;
         sum->infinite_fid = before.infinite_fid;
     }
-    rows->status =
-        slice->status == OJ_OK
-            ? write_slice(rows, slice, rows->error)
-            : oj_fail(rows->error, slice->status, "%s", slice->error.message);
+    return status == OJ_OK ? write_slice(rows, slice, err) : status;
 }
 
 /* Finds where values lie. Returns 1 when rows of the answer can be made on
@@ -809,22 +801,19 @@ static oj_status write_rows(void *of, struct oj_rows_written *written,
     *is_left = 0;
     *written = nothing;
     rows->written = written;
-    rows->error = err;
-    rows->status = OJ_OK;
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
     n_threads = find_field_values(rows) ? rows->n_threads : 1;
-    while (rows->status == OJ_OK &&
-           (rows->n_places = oj_row_cursor_take(
+    while ((rows->n_places = oj_row_cursor_take(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
     {
         OJ_TRY(oj_check_cancel(sources->options->cancel, err));
-        oj_parallel_in_order(n_threads,
-                             (rows->n_places + SLICE_ROWS - 1) / SLICE_ROWS,
-                             encode_slice, end_slice, rows);
+        OJ_TRY(oj_parallel_in_order(
+            n_threads, (rows->n_places + SLICE_ROWS - 1) / SLICE_ROWS,
+            encode_slice, end_slice, rows, err));
     }
-    return rows->status;
+    return OJ_OK;
 }
 
 /* ---- open and close --------------------------------------------------------

@@ -12,10 +12,13 @@ struct ordered
 {
     int made_by[N_TASKS]; /* thread + 1 */
     int64_t n_ended;
+    int64_t first_bad; /* task that fails, as all after it */
+    int64_t last;      /* whose end fails */
 };
 
 /* Tasks take longer and longer, and then short again. */
-static void make(int64_t task, int thread, void *user)
+static oj_status make(int64_t task, int thread, void *user,
+                      struct oj_error *err)
 {
     struct ordered *o = user;
     volatile int64_t sum = 0;
@@ -23,21 +26,45 @@ static void make(int64_t task, int thread, void *user)
         sum += i;
     ck_assert_int_ge(sum, 0);
     o->made_by[task] = thread + 1;
+    return task < o->first_bad
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_DATA, "task %d", (int)task);
 }
 
-static void end(int64_t task, int thread, void *user)
+static oj_status end(int64_t task, int thread, oj_status status, void *user,
+                     struct oj_error *err)
 {
     struct ordered *o = user;
     ck_assert_int_eq(task, o->n_ended);
     ck_assert_int_eq(o->made_by[task], thread + 1);
+    ck_assert_int_eq(status, task < o->first_bad ? OJ_OK : OJ_ERR_DATA);
     o->n_ended++;
+    return task == o->last ? oj_fail(err, OJ_ERR_IO, "the end") : status;
 }
 
 TEST_LOOP(ends_come_in_order_from_who_made_the_task, 1, 9)
 {
-    struct ordered o = {{0}, 0};
-    oj_parallel_in_order(_i, N_TASKS, make, end, &o);
+    struct ordered o = {{0}, 0, N_TASKS, N_TASKS};
+    struct oj_error err;
+    ck_assert_int_eq(oj_parallel_in_order(_i, N_TASKS, make, end, &o, &err),
+                     OJ_OK);
     ck_assert_int_eq(o.n_ended, N_TASKS);
+}
+
+/* In a task, and in what ends one. */
+TEST_LOOP(the_first_failure_in_order_is_the_last_end, 1, 9)
+{
+    struct ordered o = {{0}, 0, 77, N_TASKS};
+    struct oj_error err;
+    ck_assert_int_eq(oj_parallel_in_order(_i, N_TASKS, make, end, &o, &err),
+                     OJ_ERR_DATA);
+    ck_assert_str_eq(err.message, "task 77");
+    ck_assert_int_eq(o.n_ended, 78);
+    o.n_ended = 0;
+    o.last = 55;
+    ck_assert_int_eq(oj_parallel_in_order(_i, N_TASKS, make, end, &o, NULL),
+                     OJ_ERR_IO);
+    ck_assert_int_eq(o.n_ended, 56);
 }
 
 int main(void)
