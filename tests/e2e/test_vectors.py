@@ -102,14 +102,17 @@ def check_alone_within_a_distance():
     """The least different of the places near by."""
     a, a_rows, b, b_rows = made(".gpkg")
     place = {id(r): tuple(map(int, r[0][7:-1].split())) for r in (*a_rows, *b_rows)}
-    expected = []
-    for x in a_rows:
-        near_by = [(difference("l1", vector(x), vector(y)), y[1]["id"]) for y in b_rows
-                   if None not in (vector(x), vector(y)) and math.dist(place[id(x)], place[id(y)]) <= 5]
-        expected += [(x[1]["id"], i, d) for d, i in sorted(near_by)[:3]]
-    succeeds("-vector", "p+q", "-norm", "l1", "-k", 3, "-max_distance", 5, "-validate", "-how", "inner", "out.gpkg", a, b)
-    same([(v["id"], v["join_id"], v["join_difference"]) for _, _, v in Layer("out.gpkg").rows], expected)
-    true(len(expected) > 60, f"{len(expected)} pairs")
+    # Distances that are greater than all differences, and less than many.
+    for most, n_least in ((5, 60), (1.5, 15)):
+        expected = []
+        for x in a_rows:
+            near_by = [(difference("l1", vector(x), vector(y)), y[1]["id"]) for y in b_rows
+                       if None not in (vector(x), vector(y)) and math.dist(place[id(x)], place[id(y)]) <= most]
+            expected += [(x[1]["id"], i, d) for d, i in sorted(near_by)[:3]]
+        succeeds("-vector", "p+q", "-norm", "l1", "-k", 3, "-max_distance", most, "-validate", "-how", "inner",
+                 "-overwrite", "out.gpkg", a, b)
+        same([(v["id"], v["join_id"], v["join_difference"]) for _, _, v in Layer("out.gpkg").rows], expected)
+        true(len(expected) > n_least and max(d for _, _, d in expected) > 1.5, f"{len(expected)} pairs")
 
 
 def check_beside_other_joins():
